@@ -1,0 +1,1 @@
+"""jidomem: the governed memory of AI agents."""

@@ -1,0 +1,51 @@
+"""Time, ids and randomness: the only module that reads them, so that everything else can be handed fixed ones."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import uuid_utils
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def now() -> datetime:
+    """Return the present moment in UTC, to the microsecond."""
+    return _EPOCH + timedelta(microseconds=time.time_ns() // 1000)
+
+
+def new_id() -> str:
+    """Return a fresh UUIDv7 (RFC 9562): unique within a millisecond too, and ordered by time."""
+    return str(uuid_utils.uuid7())
+
+
+def nonce() -> bytes:
+    """Return 32 unguessable bytes."""
+    return secrets.token_bytes(32)
+
+
+def monotonic() -> float:
+    """Return seconds on a clock that never goes back, for waits."""
+    return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where moments, ids and nonces come from; give fixed ones and the same intents give the same bytes."""
+
+    now: Callable[[], datetime] = now
+    new_id: Callable[[], str] = new_id
+    nonce: Callable[[], bytes] = nonce
+
+
+def stamp(moment: datetime) -> str:
+    """Return *moment* in the one written form, UTC to the microsecond.
+
+    >>> stamp(datetime(2026, 11, 21, 8, tzinfo=UTC))
+    '2026-11-21T08:00:00.000000Z'
+    """
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

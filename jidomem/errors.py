@@ -1,0 +1,261 @@
+"""The errors jidomem raises: one tree, one code each, and the HTTP status and exit code each door answers with.
+
+JidomemError
+├── IntentRefused          an intent breaks a rule (422, exit 3)
+├── PolicyDenied           a role may not do this (403, exit 3)
+├── Conflict               an intent disagrees with what is in force (409, exit 5)
+├── NotFound               nothing is there by that name (404, exit 4)
+├── InvalidRequest         the request cannot be read (400, exit 2)
+├── TooLarge               a stated size was exceeded (413, exit 1)
+├── Busy                   another writer holds the lock past the wait (503, exit 6)
+├── Failed                 this machine could not do it: disk, configuration, missing extra (exit 1)
+└── JournalDamaged         a commit file does not parse or verify (500, exit 7)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_UNSET: Any = object()
+
+#: code -> (HTTP status, exit code); the table of docs/errors.md.
+CODES: Mapping[str, tuple[int, int]] = {
+    "missing_required_fields": (422, 3),
+    "missing_rationale": (422, 3),
+    "unknown_type": (422, 3),
+    "invalid_confidence": (422, 3),
+    "invalid_iri": (422, 3),
+    "iri_exists": (422, 3),
+    "unknown_field": (422, 3),
+    "unknown_reference": (422, 3),
+    "project_mismatch": (422, 3),
+    "unknown_term": (422, 3),
+    "shape_violation": (422, 3),
+    "conflict": (409, 5),
+    "idempotency_mismatch": (409, 5),
+    "policy_denied": (403, 3),
+    "update_refused": (403, 3),
+    "federation_refused": (403, 3),
+    "invalid_project": (404, 4),
+    "unknown_project": (404, 4),
+    "not_found": (404, 4),
+    "unknown_query": (404, 4),
+    "invalid_argument": (400, 2),
+    "malformed_query": (400, 2),
+    "malformed_json": (400, 2),
+    "payload_too_large": (413, 1),
+    "result_too_large": (413, 1),
+    "busy": (503, 6),
+    "write_failed": (507, 1),
+    "invalid_config": (500, 1),
+    "missing_extra": (500, 1),
+    "journal_damaged": (500, 7),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule, with what an agent needs to repair it.
+
+    `field` names the intent's field, `shape` the rule's IRI (or its short name), `value` what was given, `allowed`
+    the values that would do, `nearest` the most similar of them. `repair` is the value that mends it mechanically;
+    it is left out of the answer, where `fixed_intent` shows it applied.
+    """
+
+    code: str
+    message: str
+    field: str | None = None
+    shape: str | None = None
+    value: Any = None
+    allowed: tuple[str, ...] = ()
+    nearest: str | None = None
+    repair: Any = field(default=_UNSET, repr=False, compare=False)
+
+    @property
+    def mechanical(self) -> bool:
+        """Return whether one value, known without asking anybody, mends this."""
+        return self.repair is not _UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the violation as plain JSON values."""
+        return {
+            "code": self.code,
+            "field": self.field,
+            "shape": self.shape,
+            "message": self.message,
+            "value": self.value,
+            "allowed": list(self.allowed),
+            "nearest": self.nearest,
+        }
+
+
+class JidomemError(Exception):
+    """The base of all errors: `code` for programs, `detail` says what and where, `hint` how to put it right."""
+
+    code = "invalid_argument"
+
+    def __init__(self, detail: str, *, hint: str = "", code: str | None = None) -> None:
+        if code is not None:
+            self.code = code
+        if self.code not in CODES:
+            raise ValueError(f"{self.code!r} is not in the error table")
+        self.detail = detail
+        self.hint = hint
+        super().__init__(detail)
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Return the single broken rules; empty for errors that are not about an intent."""
+        return ()
+
+    @property
+    def http_status(self) -> int:
+        """Return the HTTP status this error is answered with."""
+        return CODES[self.code][0]
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code the command line ends with."""
+        return CODES[self.code][1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error as plain JSON values, as every door shows it."""
+        return {"code": self.code, "detail": self.detail, "hint": self.hint}
+
+
+class IntentRefused(JidomemError):
+    """An intent breaks rules: every one is listed, and where all are mechanical `fixed_intent` would be accepted."""
+
+    def __init__(
+        self, violations: Sequence[Violation], *, hint: str = "", fixed_intent: Mapping[str, Any] | None = None
+    ) -> None:
+        self._violations = tuple(violations)
+        self.fixed_intent = dict(fixed_intent) if fixed_intent is not None else None
+        detail = "; ".join(violation.message for violation in self._violations)
+        if not hint:
+            hint = "resubmit fixed_intent as it stands" if self.fixed_intent else _hint(self._violations)
+        super().__init__(detail, hint=hint, code=self._violations[0].code)
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Return the broken rules, in the order they were found."""
+        return self._violations
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error with its violations and, where there is one, the repaired intent."""
+        return {
+            **super().to_dict(),
+            "violations": [violation.to_dict() for violation in self._violations],
+            "fixed_intent": self.fixed_intent,
+        }
+
+
+def _hint(violations: Sequence[Violation]) -> str:
+    """Return the next step for refusals no machine can mend."""
+    fields = sorted({violation.field for violation in violations if violation.field})
+    nearest = [f"{v.field}: did you mean {v.nearest!r}?" for v in violations if v.nearest]
+    return "; ".join([*nearest, f"correct {', '.join(fields)} and resubmit" if fields else "correct it and resubmit"])
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictItem:
+    """One item in force that disagrees: what it is, why it disagrees, and the exact fields that settle it."""
+
+    iri: str
+    kind: str
+    summary: str
+    why: str
+    resolve_with: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the conflict as plain JSON values."""
+        return {
+            "iri": self.iri,
+            "kind": self.kind,
+            "summary": self.summary,
+            "why": self.why,
+            "resolve_with": dict(self.resolve_with),
+        }
+
+
+class Conflict(JidomemError):
+    """An intent disagrees with something in force, or supersedes what is already superseded; nothing was written."""
+
+    code = "conflict"
+
+    def __init__(self, conflicts: Sequence[ConflictItem]) -> None:
+        self.conflicts = tuple(conflicts)
+        first = self.conflicts[0]
+        choice = ", ".join(f"{name}={value!r}" for name, value in first.resolve_with.items())
+        hint = f"resubmit with {choice}" if choice else "submit it as a new item"
+        super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=hint)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error with each conflicting item."""
+        return {**super().to_dict(), "conflicts": [conflict.to_dict() for conflict in self.conflicts]}
+
+
+class IdempotencyMismatch(JidomemError):
+    """The idempotency key was used before, by this agent in this project, for another intent."""
+
+    code = "idempotency_mismatch"
+
+
+class PolicyDenied(JidomemError):
+    """A role may not do this."""
+
+    code = "policy_denied"
+
+
+class NotFound(JidomemError):
+    """Nothing is there by that name; the nearest names are in the hint."""
+
+    code = "not_found"
+
+
+class InvalidRequest(JidomemError):
+    """The request cannot be read."""
+
+    code = "invalid_argument"
+
+
+class TooLarge(JidomemError):
+    """A stated size was exceeded."""
+
+    code = "payload_too_large"
+
+
+class Busy(JidomemError):
+    """Another writer held the lock past the wait; nothing was written, and trying again is right."""
+
+    code = "busy"
+
+
+class Failed(JidomemError):
+    """This machine could not do it; nothing was written."""
+
+    code = "write_failed"
+
+
+class JournalDamaged(JidomemError):
+    """A commit file does not parse, or does not hold what its digest says."""
+
+    code = "journal_damaged"
+
+    def __init__(self, detail: str, *, path: str, line: int | None = None, commit: str | None = None) -> None:
+        self.path = path
+        self.line = line
+        self.commit = commit
+        super().__init__(
+            f"{path}{f':{line}' if line else ''}: {detail}",
+            hint=(
+                "restore the file from git or a backup, then run: jidomem verify"
+                " (a hand edit comes in with: jidomem import turtle FILE)"
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error with file, line and commit."""
+        return {**super().to_dict(), "path": self.path, "line": self.line, "commit": self.commit}

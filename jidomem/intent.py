@@ -1,0 +1,199 @@
+"""What an agent proposes to remember, what it gets back, and the plain value of a memory. Values only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation
+from jidomem.version import Version
+
+#: What other memory systems call our fields; an intent that uses one is refused with the right name.
+FIELD_ALIASES: Mapping[str, str] = {
+    "agent": "asserted_by",
+    "agent_id": "asserted_by",
+    "author": "asserted_by",
+    "body": "detailed_explanation",
+    "content": "summary",
+    "details": "detailed_explanation",
+    "description": "detailed_explanation",
+    "files": "about",
+    "id": "iri",
+    "kind": "type",
+    "name": "convention_name",
+    "project": "applies_to_project",
+    "reasoning": "rationale",
+    "replaces": "supersedes",
+    "scope": "convention_scope",
+    "session": "asserted_in",
+    "session_id": "asserted_in",
+    "text": "summary",
+    "title": "summary",
+    "why": "rationale",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=False)
+class MemoryUpdateIntent:
+    """One proposed change of long-term memory; nothing is checked until it is submitted.
+
+    `type` is one of the types of `jidomem.vocab.CLASS_OF_TYPE` (or the alias `lesson`). `confidence` is low, medium,
+    high or a float from 0 to 1. Agents, sessions and the project are IRIs, `jido:` names or plain names.
+    `evidence` takes texts and IRIs. `supersedes`, `invalidates` and `coexists_with` take IRIs of memories.
+    `extra_triples` takes `[predicate, object]` about the new memory, or `[subject, predicate, object]`; an object is
+    text, a number, a boolean, an IRI, or `{"@id": ...}` / `{"@value": ..., "@type": ..., "@language": ...}`.
+    `about` names the files, modules or IRIs the memory concerns; `topic` is what a decision or fact is about in one
+    phrase, and what tells two of them apart from each other. Moments are ISO 8601.
+    """
+
+    type: str | None = None
+    iri: str | None = None
+    summary: str | None = None
+    detailed_explanation: str | None = None
+    rationale: str | None = None
+    applies_to_project: str | None = None
+    asserted_by: str | None = None
+    asserted_in: str | None = None
+    confidence: str | float | None = None
+    evidence: list[str] = field(default_factory=list)
+    supersedes: list[str] = field(default_factory=list)
+    invalidates: list[str] = field(default_factory=list)
+    extra_triples: list[list[Any]] = field(default_factory=list)
+    topic: str | None = None
+    about: list[str] = field(default_factory=list)
+    status: str | None = None
+    severity: str | None = None
+    assigned_to: str | None = None
+    convention_name: str | None = None
+    convention_scope: str | None = None
+    enforcement_level: str | None = None
+    alternatives: list[str] = field(default_factory=list)
+    coexists_with: list[str] = field(default_factory=list)
+    tracked_by: str | None = None
+    expires_on: str | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
+    timestamp: str | None = None
+    source_type: str | None = None
+    reason: str | None = None
+    idempotency_key: str | None = None
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> MemoryUpdateIntent:
+        """Return the intent *values* spells out.
+
+        Raises IntentRefused `unknown_field`, naming each unknown key and the nearest known one; InvalidRequest when
+        *values* is no mapping.
+        """
+        if not isinstance(values, Mapping):
+            raise InvalidRequest(
+                f"an intent is a JSON object, not {type(values).__name__}",
+                hint='write {"type": "fact", "summary": "...", ...}',
+            )
+        unknown = [key for key in values if key not in FIELDS]
+        if unknown:
+            raise IntentRefused([_unknown_field(key, values) for key in unknown])
+        return cls(**values)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> MemoryUpdateIntent:
+        """Return the intent in a JSON object; raises InvalidRequest `malformed_json` with line and column."""
+        return cls.from_dict(parse_json(text))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are set, as plain JSON values, in the order of the format."""
+        return {key: value for key, value in asdict(self).items() if value not in (None, [])}
+
+    def to_json(self) -> str:
+        """Return the intent as one line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+
+FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
+LIST_FIELDS = frozenset(
+    ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with")
+)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the JSON value in *text*; raises InvalidRequest `malformed_json` with line and column.
+
+    Duplicate keys and the non-JSON numbers NaN and Infinity are refused: what was meant is not knowable.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"not UTF-8 at byte {error.start}", hint="send UTF-8 text", code="malformed_json"
+        ) from error
+    except RecursionError as error:
+        raise InvalidRequest("nested too deeply", hint="send a flat JSON object", code="malformed_json") from error
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(
+            f"line {error.lineno} column {error.colno}: {error.msg}", hint="send one JSON object", code="malformed_json"
+        ) from error
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidRequest(f"{name} is not JSON", hint="write a number from 0 to 1", code="malformed_json")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidRequest(f"the key {twice!r} stands twice", hint="give it once", code="malformed_json")
+    return result
+
+
+def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
+    """Return the violation for an unknown *key*; renaming it is mechanical when the near name is free."""
+    text = str(key)
+    tidy = text.strip().lower().replace("-", "_").replace(" ", "_")
+    nearest = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy)
+    if nearest is None:
+        near = get_close_matches(tidy, FIELDS, n=1, cutoff=0.6)
+        nearest = near[0] if near else None
+    message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
+    free = nearest is not None and nearest not in values
+    extra = {"repair": nearest} if free else {}
+    return Violation(
+        "unknown_field", message, field=text, value=values[key], allowed=tuple(FIELDS), nearest=nearest, **extra
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was kept: given only after the commit is durable.
+
+    `status` is asserted, proposed or deduplicated; `filled` names what the writer filled in and with what;
+    `commit` is None for a dry run, which keeps nothing.
+    """
+
+    iri: str
+    commit: str | None
+    version: Version
+    status: str
+    filled: Mapping[str, Any] = field(default_factory=dict)
+    conflicts: tuple[ConflictItem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the IRI of the memory."""
+        return self.iri
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the receipt as plain JSON values."""
+        return {
+            "iri": self.iri,
+            "commit": self.commit,
+            "version": str(self.version),
+            "status": self.status,
+            "filled": dict(self.filled),
+            "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+            "warnings": list(self.warnings),
+        }

@@ -1,0 +1,1 @@
+"""What lasts: the journal of commits."""

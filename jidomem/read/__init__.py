@@ -1,0 +1,1 @@
+"""What is asked: named queries and the reader."""

@@ -1,0 +1,1 @@
+"""What opens and configures everything."""

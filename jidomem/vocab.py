@@ -1,0 +1,136 @@
+"""The terms of the ontology that Python needs by name; a test proves each of them against `ontology/`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jidomem.terms import Term, iri
+
+JIDO = "https://jido.ai/ontology#"
+SHAPE = "https://jido.ai/shapes#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+PROV = "http://www.w3.org/ns/prov#"
+BASE = "https://jido.ai/"
+
+TYPE = iri(RDF + "type")
+LABEL = iri(RDFS + "label")
+THIS = "<urn:jido:this>"
+
+
+def jido(name: str) -> Term:
+    """Return the term of `jido:name`.
+
+    >>> jido("Fact")
+    '<https://jido.ai/ontology#Fact>'
+    """
+    return f"<{JIDO}{name}>"
+
+
+def local_name(term_or_iri: str) -> str:
+    """Return the part after the last `#` or `/`, without angle brackets."""
+    return term_or_iri.strip("<>").rstrip("/").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+
+
+#: The twelve types of the intent format, the reader's guide's `unknown`, and the classes below them.
+CLASS_OF_TYPE: Mapping[str, str] = {
+    "fact": "Fact",
+    "assumption": "Assumption",
+    "hypothesis": "Hypothesis",
+    "discovery": "Discovery",
+    "risk": "Risk",
+    "unknown": "Unknown",
+    "decision": "Decision",
+    "architectural_decision": "ArchitecturalDecision",
+    "implementation_decision": "ImplementationDecision",
+    "convention": "Convention",
+    "task": "Task",
+    "error": "Error",
+    "lesson_learned": "LessonLearned",
+    "alternative": "Alternative",
+    "trade_off": "TradeOff",
+    "coding_standard": "CodingStandard",
+    "architectural_convention": "ArchitecturalConvention",
+    "agent_rule": "AgentRule",
+    "process_convention": "ProcessConvention",
+    "bug": "Bug",
+    "failure": "Failure",
+    "incident": "Incident",
+    "root_cause": "RootCause",
+    "milestone": "Milestone",
+    "plan": "Plan",
+    "deleted_marker": "DeletedMarker",
+}
+TYPE_OF_CLASS: Mapping[str, str] = {name: key for key, name in CLASS_OF_TYPE.items()}
+TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}
+#: The twelve types agents of the writer protocol use, and the eleven of the memory guide.
+WRITER_TYPES: tuple[str, ...] = (
+    "fact", "assumption", "hypothesis", "discovery", "risk", "decision", "architectural_decision",
+    "implementation_decision", "convention", "task", "error", "lesson",
+)
+    "fact",
+    "assumption",
+    "hypothesis",
+    "discovery",
+    "risk",
+    "decision",
+    "architectural_decision",
+    "implementation_decision",
+    "convention",
+    "task",
+    "error",
+    "lesson",
+]
+GUIDE_TYPES: tuple[str, ...] = (
+    "fact", "assumption", "hypothesis", "discovery", "risk", "unknown", "decision", "task", "convention", "error",
+    "lesson_learned",
+)
+    "fact",
+    "assumption",
+    "hypothesis",
+    "discovery",
+    "risk",
+    "unknown",
+    "decision",
+    "task",
+    "convention",
+    "error",
+    "lesson_learned",
+]
+
+CONFIDENCE = {"high": "High", "medium": "Medium", "low": "Low"}
+TASK_STATUS = ("Planned", "InProgress", "Blocked", "Completed", "Abandoned")
+ERROR_STATUS = ("Reported", "Investigating", "Resolved", "Deferred")
+DECISION_STATUS = ("proposed", "accepted", "deprecated", "rejected")
+SEVERITY = ("low", "medium", "high", "critical")
+ENFORCEMENT = ("Advisory", "Required", "Strict")
+SCOPE = ("GlobalScope", "ProjectScope", "AgentScope")
+SOURCE_TYPE = ("UserSource", "AgentSource", "ToolSource", "ExternalDocumentSource")
+SESSION_STATUS = ("Active", "Paused", "Closed", "Abandoned")
+SESSION_PHASE = ("PlanningPhase", "ImplementationPhase", "DebuggingPhase", "ReviewPhase")
+AGENT_ROLE = ("Planner", "Architect", "Implementer", "Reviewer", "Debugger", "MemoryWriter", "MemoryReader")
+CAPABILITY = ("CanPlan", "CanWriteCode", "CanReviewCode", "CanDebug", "CanWriteMemory", "CanQueryMemory")
+
+#: The four graphs of a project: short name -> the last part of its IRI.
+GRAPHS: Mapping[str, str] = {
+    "context": "long-term-context",
+    "codebase": "elixir-codebase",
+    "history": "conversation-history",
+    "system": "system-knowledge",
+}
+ONTOLOGY_GRAPH = BASE + "graphs/ontology"
+
+
+def graph_iri(project: str, graph: str = "context") -> str:
+    """Return the IRI of one graph of *project*; short and long names are both accepted.
+
+    >>> graph_iri("demo")
+    'https://jido.ai/projects/demo/graphs/long-term-context'
+    """
+    return f"{BASE}projects/{project}/graphs/{GRAPHS.get(graph, graph)}"
+
+
+def type_uri(kind: str) -> str:
+    """Return the class IRI of a memory type; `MemoryItem` for a type nobody declared (mission of the memory guide)."""
+    return JIDO + CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), "MemoryItem")

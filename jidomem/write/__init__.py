@@ -1,0 +1,1 @@
+"""How memory is changed: the writer and its stages."""

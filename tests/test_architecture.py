@@ -1,0 +1,111 @@
+"""The layers and the purity of the house, as docs/architecture.md draws them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LAYERS = [  # each row may import itself and the rows above it
+    {"errors", "terms", "vocab", "resources", "clock"},
+    {"version", "intent", "query", "policy"},
+    {"schema"},
+    {"journal"},
+    {"index"},
+    {"read"},
+    {"write"},
+    {"exchange"},
+    {"govern"},
+    {"runtime", "__init__"},
+    {"jidomem_cli"},
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+PURE = [
+    "intent.py",
+    "query.py",
+    "policy.py",
+    "version.py",
+    "terms.py",
+    "vocab.py",
+    "errors.py",
+    "journal/commit.py",
+    "write/normalize.py",
+    "write/validate.py",
+    "write/conflict.py",
+    "write/triples.py",
+    "write/repair.py",
+    "write/session.py",
+    "write/revise.py",
+    "exchange/adr.py",
+]
+IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
+
+
+def modules():
+    return sorted([*(ROOT / "jidomem").rglob("*.py"), *(ROOT / "cli").rglob("*.py")])
+
+
+def unit(path):
+    """The row entry a module belongs to: its folder under jidomem, its own name at the top, or the command line."""
+    if path.is_relative_to(ROOT / "cli"):
+        return "jidomem_cli"
+    parts = path.relative_to(ROOT / "jidomem").parts
+    return parts[0] if len(parts) > 1 else path.stem
+
+
+def imports(path):
+    """Every module named by an import statement, as a dotted name; relative imports are not used in this house."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write imports in full"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_unit(name):
+    if name.split(".")[0] == "jidomem_cli":
+        return "jidomem_cli"
+    parts = name.split(".")
+    if parts[0] != "jidomem" or len(parts) < 2:
+        return None
+    return parts[1] if parts[1] in RANK else None
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_module_imports_only_from_its_own_row_and_above(path):
+    here = unit(path)
+    assert here in RANK, f"{here} has no row in the table of layers"
+    upward = [name for name in imports(path) if RANK.get(imported_unit(name), -1) > RANK[here]]
+    assert upward == []
+
+
+@pytest.mark.parametrize("name", [name for name in PURE if (ROOT / "jidomem" / name).exists()])
+def test_a_pure_module_reads_no_clock_no_files_and_no_store(name):
+    path = ROOT / "jidomem" / name
+    impure = [found for found in imports(path) if found.split(".")[0] in IMPURE_IMPORTS]
+    store = [found for found in imports(path) if imported_unit(found) in {"clock", "index", "runtime", "resources"}]
+    assert (impure, store) == ([], [])
+
+
+def test_only_the_command_line_and_the_settings_read_the_environment():
+    readers = [
+        path
+        for path in modules()
+        if any(word in path.read_text("utf-8") for word in ("os.environ", "os.getenv"))
+        and not path.is_relative_to(ROOT / "cli")
+    ]
+    assert [path.name for path in readers if path.name != "settings.py"] == []
+
+
+def test_the_packages_listed_for_the_wheel_are_the_folders_of_the_tree():
+    import tomllib
+
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    folders = setup["package-dir"]
+    listed = {ROOT.joinpath(folders.get(name, name.replace(".", "/"))) for name in setup["packages"]}
+    code = {path.parent for path in modules()}
+    data = {ROOT / "ontology", ROOT / "shapes", ROOT / "queries"}
+    assert code | data <= listed
+    assert all(folder.is_dir() for folder in listed)
