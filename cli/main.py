@@ -1,2 +1,6 @@
+"""The command `jidomem`: one verb a file, each doing what one public function does."""
+
+
 def main() -> None:
-    print("x")
+    """Run the command line."""
+    raise SystemExit("jidomem: no verbs yet")

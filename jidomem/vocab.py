@@ -68,36 +68,11 @@ TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}
 WRITER_TYPES: tuple[str, ...] = (
     "fact", "assumption", "hypothesis", "discovery", "risk", "decision", "architectural_decision",
     "implementation_decision", "convention", "task", "error", "lesson",
-)
-    "fact",
-    "assumption",
-    "hypothesis",
-    "discovery",
-    "risk",
-    "decision",
-    "architectural_decision",
-    "implementation_decision",
-    "convention",
-    "task",
-    "error",
-    "lesson",
-]
+)  # fmt: skip
 GUIDE_TYPES: tuple[str, ...] = (
     "fact", "assumption", "hypothesis", "discovery", "risk", "unknown", "decision", "task", "convention", "error",
     "lesson_learned",
-)
-    "fact",
-    "assumption",
-    "hypothesis",
-    "discovery",
-    "risk",
-    "unknown",
-    "decision",
-    "task",
-    "convention",
-    "error",
-    "lesson_learned",
-]
+)  # fmt: skip
 
 CONFIDENCE = {"high": "High", "medium": "Medium", "low": "Low"}
 TASK_STATUS = ("Planned", "InProgress", "Blocked", "Completed", "Abandoned")
@@ -132,5 +107,5 @@ def graph_iri(project: str, graph: str = "context") -> str:
 
 
 def type_uri(kind: str) -> str:
-    """Return the class IRI of a memory type; `MemoryItem` for a type nobody declared (mission of the memory guide)."""
+    """Return the class IRI of a memory type; `MemoryItem` for a type nobody declared."""
     return JIDO + CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), "MemoryItem")
