@@ -71,7 +71,7 @@ class Violation:
     value: Any = None
     allowed: tuple[str, ...] = ()
     nearest: str | None = None
-    repair: Any = field(default=_UNSET, repr=False, compare=False)
+    repair: Any = dataclass_field(default=_UNSET, repr=False, compare=False)
 
     @property
     def mechanical(self) -> bool:
