@@ -14,11 +14,11 @@ JidomemError
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_UNSET: Any = object()
+Repair = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 #: code -> (HTTP status, exit code); the table of docs/errors.md.
 CODES: Mapping[str, tuple[int, int]] = {
@@ -59,9 +59,9 @@ CODES: Mapping[str, tuple[int, int]] = {
 class Violation:
     """One broken rule, with what an agent needs to repair it.
 
-    `field` names the intent's field, `shape` the rule's IRI (or its short name), `value` what was given, `allowed`
-    the values that would do, `nearest` the most similar of them. `repair` is the value that mends it mechanically;
-    it is left out of the answer, where `fixed_intent` shows it applied.
+    `field` names the intent's field, `shape` the rule's IRI, `value` what was given, `allowed` the values that would
+    do, `nearest` the most similar of them. `repair` mends the intent (a mapping in, a mended copy out) where that can
+    be done without asking anybody; it is left out of the answer, where `fixed_intent` shows it applied.
     """
 
     code: str
@@ -71,12 +71,7 @@ class Violation:
     value: Any = None
     allowed: tuple[str, ...] = ()
     nearest: str | None = None
-    repair: Any = dataclass_field(default=_UNSET, repr=False, compare=False)
-
-    @property
-    def mechanical(self) -> bool:
-        """Return whether one value, known without asking anybody, mends this."""
-        return self.repair is not _UNSET
+    repair: Repair | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the violation as plain JSON values."""
@@ -103,6 +98,7 @@ class JidomemError(Exception):
             raise ValueError(f"{self.code!r} is not in the error table")
         self.detail = detail
         self.hint = hint
+        self.position: int | None = None  # which intent of a batch this is about, from 0
         super().__init__(detail)
 
     @property
@@ -122,7 +118,8 @@ class JidomemError(Exception):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the error as plain JSON values, as every door shows it."""
-        return {"code": self.code, "detail": self.detail, "hint": self.hint}
+        place = {} if self.position is None else {"position": self.position}
+        return {"code": self.code, "detail": self.detail, "hint": self.hint, **place}
 
 
 class IntentRefused(JidomemError):

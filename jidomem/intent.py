@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation
@@ -159,11 +160,16 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
         near = get_close_matches(tidy, FIELDS, n=1, cutoff=0.6)
         nearest = near[0] if near else None
     message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
-    free = nearest is not None and nearest not in values
-    extra = {"repair": nearest} if free else {}
+    repair = None
+    if nearest is not None and nearest not in values:
+        repair = partial(_renamed, old=key, new=nearest)
     return Violation(
-        "unknown_field", message, field=text, value=values[key], allowed=tuple(FIELDS), nearest=nearest, **extra
+        "unknown_field", message, field=text, value=values[key], allowed=tuple(FIELDS), nearest=nearest, repair=repair
     )
+
+
+def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:
+    return {(new if key == old else key): value for key, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,14 +29,22 @@ PURE = [
     "vocab.py",
     "errors.py",
     "journal/commit.py",
+    "write/kinds.py",
+    "write/names.py",
+    "write/tidy.py",
+    "write/extra.py",
     "write/normalize.py",
+    "write/view.py",
     "write/validate.py",
+    "write/placement.py",
     "write/conflict.py",
     "write/triples.py",
     "write/repair.py",
+    "write/restate.py",
     "write/session.py",
-    "write/revise.py",
+    "write/stages.py",
     "exchange/adr.py",
+    "exchange/adr_page.py",
 ]
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
 

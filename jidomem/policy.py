@@ -1,0 +1,35 @@
+"""What a project has decided about its own memory: data that the stages are given, never code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ON_CONFLICT = ("refuse", "propose", "warn")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPolicy:
+    """The role and capabilities an agent's first mention declares (local names of the ontology)."""
+
+    role: str = "Implementer"
+    capabilities: tuple[str, ...] = ("CanQueryMemory",)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How strict the writer is.
+
+    `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; what
+    it does not name is refused. `strict` refuses agents and sessions nobody declared and terms of foreign
+    vocabularies. `create_projects` lets a first write create its project.
+    """
+
+    on_conflict: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, AgentPolicy] = field(default_factory=dict)
+    strict: bool = False
+    create_projects: bool = True
+
+
+LITERAL_LIMIT = 256 * 1024  # bytes of UTF-8 in one text
+TRIPLES_LIMIT = 500  # extra triples in one intent

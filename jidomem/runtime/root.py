@@ -1,0 +1,132 @@
+"""A memory root, opened: the journal, the index fed from it, the writer and the reader."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+
+from jidomem import schema
+from jidomem.clock import Sources
+from jidomem.errors import JournalDamaged, NotFound
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.tail import Tail
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.read.playbook import Playbook
+from jidomem.read.reader import MemoryReader
+from jidomem.runtime import settings
+from jidomem.version import Version
+from jidomem.write.writer import MemoryWriter
+
+GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
+GITATTRIBUTES = "projects/** -text\n"
+CONFIG = """\
+# jidomem: the memory of this repository. Every key has a default; unknown keys are an error.
+project = "{project}"
+
+# What happens when an intent disagrees with what is in force: "refuse" (default), "propose" or "warn".
+# [conflicts]
+# decision = "propose"
+
+# The role and capabilities an agent is declared with when it is first named.
+# [agents.architect]
+# role = "Architect"
+# capabilities = ["CanPlan", "CanQueryMemory"]
+"""
+
+
+class Jidomem:
+    """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`."""
+
+    def __init__(self, given: settings.Settings, sources: Sources, wait: float) -> None:
+        self.settings = given
+        self.sources = sources
+        self.journal = FileJournal(given.root, wait=wait)
+        overlay = [given.root] if given.root.is_dir() else []
+        self.schema = schema.load(overlay)
+        self.index = OxigraphIndex()
+        self.index.put_ontology(self.schema.triples)
+        self.tail = Tail(self.journal, self.index)
+        self.playbook = Playbook([folder / "queries" for folder in overlay])
+        self.writer = MemoryWriter(
+            self.tail, self.schema, given.policy, sources, agent=given.agent, session=given.session
+        )
+        self.reader = MemoryReader(self.index, self.playbook, self.catch_up)
+
+    @property
+    def project(self) -> str:
+        """Return the project asked for when none is named."""
+        return self.settings.project
+
+    def projects(self) -> list[str]:
+        """Return the projects of this root, the configured one included, sorted."""
+        found = {stream.project for stream in self.journal.streams()}
+        return sorted(found | ({self.project} if self.settings.configured else set()))
+
+    def catch_up(self, project: str) -> Version:
+        """Bring the index level with every stream of *project*; return the version of its memory.
+
+        Raises NotFound `invalid_project`, or `unknown_project` with the nearest names.
+        """
+        memory = Stream(project)
+        if project not in self.projects():
+            raise NotFound(
+                f"no project {project!r} in {self.settings.root}",
+                hint=f"there is {', '.join(self.projects()) or 'none yet'}; jidomem init or a first write makes one",
+                code="unknown_project",
+            )
+        for stream in self.journal.streams():
+            if stream.project == project and stream != memory:
+                self.tail.catch_up(stream)
+        return self.tail.catch_up(memory)
+
+    def damage(self, project: str) -> tuple[JournalDamaged, ...]:
+        """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""
+        streams = [stream for stream in self.journal.streams() if stream.project == project]
+        return tuple(found for stream in streams for found in self.journal.damage(stream))
+
+    def close(self) -> None:
+        """Let go of the root; nothing is held that a crash would lose."""
+
+    def __enter__(self) -> Jidomem:
+        """Return the open root itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def open_root(
+    root: str | os.PathLike[str] | None = None,
+    *,
+    project: str | None = None,
+    sources: Sources | None = None,
+    wait: float = 10.0,
+) -> Jidomem:
+    """Return the memory root *root*, found as the command line finds it when not given; a first write creates it.
+
+    *wait* is how many seconds a write waits for another process. *sources* replaces the clock, ids and nonces.
+    Raises Failed `invalid_config`.
+    """
+    return Jidomem(settings.load(root, project), sources or Sources(), wait)
+
+
+def init(folder: Path, project: str | None = None) -> Path:
+    """Make the root `.jidomem/` in *folder* and return it; what is there already is left alone.
+
+    Raises NotFound `invalid_project` for a project id of another form.
+    """
+    root = folder.resolve() / settings.FOLDER
+    name = Stream(project or settings.slug_of(folder.resolve().name)).project
+    root.mkdir(parents=True, exist_ok=True)
+    for file, text in (
+        (settings.CONFIG, CONFIG.format(project=name)),
+        (".gitignore", GITIGNORE),
+        (".gitattributes", GITATTRIBUTES),
+    ):
+        if not (root / file).exists():
+            (root / file).write_text(text, "utf-8")
+    return root

@@ -1,0 +1,161 @@
+"""Where memory lives and what its owner set: the command line's words, the environment, then `config.toml`."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_dir
+
+from jidomem import vocab
+from jidomem.errors import Failed
+from jidomem.policy import ON_CONFLICT, AgentPolicy, Policy
+from jidomem.write.kinds import family
+
+FOLDER = ".jidomem"
+CONFIG = "config.toml"
+_KEYS = ("project", "strict", "create_projects", "conflicts", "agents")
+#: What a root found on disk may not decide: it may be somebody else's repository.
+_AUTHORITY = ("bind", "endpoint", "host", "index", "base_url", "port", "token", "tokens", "url")
+_FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The root folder, the project asked for when none is named, and the policy of the memory.
+
+    `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
+    """
+
+    root: Path
+    project: str
+    found: str
+    agent: str = "user"
+    session: str | None = None
+    policy: Policy = field(default_factory=Policy)
+    configured: bool = False
+
+
+def load(root: str | os.PathLike[str] | None = None, project: str | None = None) -> Settings:
+    """Return the settings: *root* and *project* as given, else from the environment, the tree above, the config.
+
+    Raises Failed `invalid_config` naming file, key and the nearest known key.
+    """
+    folder, found = _root(root)
+    config = read_config(folder / CONFIG)
+    named = project or os.environ.get("JIDOMEM_PROJECT") or config.get("project") or _folder_name(folder)
+    return Settings(
+        root=folder,
+        project=named,
+        found=found,
+        agent=os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or "user",
+        session=os.environ.get("JIDOMEM_SESSION"),
+        policy=_policy(config, folder / CONFIG),
+        configured="project" in config,
+    )
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`."""
+    try:
+        config = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise Failed(f"{path}: {error}", hint="correct the line it names", code="invalid_config") from error
+    for key in config:
+        if key in _AUTHORITY:
+            raise Failed(
+                f"{path}: {key} cannot be set by a root that was found on disk",
+                hint=f"give it on the command line or in your own config, or run: jidomem trust {path.parent}",
+                code="invalid_config",
+            )
+        _known(key, _KEYS, path, "")
+    return config
+
+
+def slug_of(name: str) -> str:
+    """Return *name* as a project id: `[a-z0-9][a-z0-9_-]{0,63}`.
+
+    >>> slug_of("My Repo.git")
+    'my-repo-git'
+    """
+    return re.sub(r"[^a-z0-9_-]+", "-", name.casefold()).strip("-_")[:64] or "project"
+
+
+def _root(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
+    if given is not None:
+        return Path(given).expanduser().resolve(), "given"
+    if env := os.environ.get("JIDOMEM_ROOT"):
+        return Path(env).expanduser().resolve(), "JIDOMEM_ROOT"
+    here = Path.cwd().resolve()
+    for folder in (here, *here.parents):
+        if (folder / FOLDER).is_dir():
+            return folder / FOLDER, "found above the working directory"
+    return Path(user_data_dir("jidomem", appauthor=False)).resolve(), "your own memory"
+
+
+def _folder_name(root: Path) -> str:
+    """Return the project a root without a configured one belongs to: the repository's folder name."""
+    return slug_of(root.parent.name if root.name == FOLDER else root.name)
+
+
+def _policy(config: Mapping[str, Any], path: Path) -> Policy:
+    conflicts = _table(config, "conflicts", path)
+    for kind, choice in conflicts.items():
+        _known(kind, _FAMILIES, path, "conflicts.")
+        _known(choice, ON_CONFLICT, path, f"conflicts.{kind} = ")
+    return Policy(
+        on_conflict=conflicts,
+        agents={name: _agent(name, entry, path) for name, entry in _table(config, "agents", path).items()},
+        strict=_flag(config, "strict", False, path),
+        create_projects=_flag(config, "create_projects", True, path),
+    )
+
+
+def _agent(name: str, entry: Any, path: Path) -> AgentPolicy:
+    if not isinstance(entry, dict):
+        raise Failed(f"{path}: agents.{name} is a table", hint=f"write [agents.{name}]", code="invalid_config")
+    for key in entry:
+        _known(key, ("role", "capabilities"), path, f"agents.{name}.")
+    role = entry.get("role", AgentPolicy().role)
+    capabilities = entry.get("capabilities", list(AgentPolicy().capabilities))
+    _known(role, vocab.AGENT_ROLE, path, f"agents.{name}.role = ")
+    if not isinstance(capabilities, list) or not capabilities:
+        raise Failed(
+            f"{path}: agents.{name}.capabilities is a list of at least one",
+            hint='write capabilities = ["CanQueryMemory"]',
+            code="invalid_config",
+        )
+    for capability in capabilities:
+        _known(capability, vocab.CAPABILITY, path, f"agents.{name}.capabilities: ")
+    return AgentPolicy(role, tuple(capabilities))
+
+
+def _table(config: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
+    found = config.get(key, {})
+    if not isinstance(found, dict):
+        raise Failed(f"{path}: {key} is a table", hint=f"write [{key}]", code="invalid_config")
+    return found
+
+
+def _flag(config: Mapping[str, Any], key: str, default: bool, path: Path) -> bool:
+    found = config.get(key, default)
+    if not isinstance(found, bool):
+        raise Failed(f"{path}: {key} is true or false, not {found!r}", hint=f"{key} = true", code="invalid_config")
+    return found
+
+
+def _known(key: Any, names: Any, path: Path, where: str) -> None:
+    if key in names:
+        return
+    near = get_close_matches(str(key), list(names), n=1, cutoff=0.5)
+    known = ", ".join(names)
+    hint = f"did you mean {near[0]!r}?" if near else f"known here: {known}"
+    raise Failed(f"{path}: {where}{key} is not known here ({known})", hint=hint, code="invalid_config")

@@ -1,0 +1,179 @@
+"""Stage 3: find what is in force and disagrees.  A pure judgement over rows; never by similarity alone.
+
+Each memory carries keys (`jido:conflictKey`), digests of what it would disagree on, so that finding the others costs
+a look-up and not a search.  docs/conflicts.md has the rules in words.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from jidomem.errors import ConflictItem
+from jidomem.intent import MemoryUpdateIntent
+from jidomem.terms import Term, bare, iri, literal
+from jidomem.vocab import jido
+from jidomem.write.kinds import family
+from jidomem.write.triples import digest
+from jidomem.write.view import View
+
+#: Fields that say who, when and how, not what.
+NOT_CONTENT = {
+    "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
+    "reason",
+}  # fmt: skip
+WHY: Mapping[str, str] = {
+    "duplicate": "{iri} already says {summary!r}; another field differs",
+    "overlapping_decision": "{iri} is in force on {topic!r}: {summary}",
+    "convention_clash": "{iri} is in force under that name or topic at the same scope: {summary}",
+    "contradiction": "{iri} says otherwise on the same matter: {summary}",
+}
+
+
+def normal_text(text: str) -> str:
+    """Return *text* as it is compared: NFC, casefolded, white space collapsed.
+
+    >>> normal_text(" Use  Oxigraph ")
+    'use oxigraph'
+    """
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
+    """Return the keys of the normal *intent*: `kind:digest` -> the kind of disagreement a shared key shows."""
+    if intent.type == "deleted_marker":
+        return {}
+    assert intent.type
+    summary, topic = normal_text(intent.summary or ""), normal_text(intent.topic or "")
+    about = sorted(map(normal_text, intent.about))
+    content = {name: _comparable(value) for name, value in intent.to_dict().items() if name not in NOT_CONTENT}
+    content["extra_triples"] = _without_subject(intent)
+    found = {"identical": digest(content), "duplicate": digest(intent.type, summary, topic, about)}
+    kind = family(intent.type)
+    if kind == "decision" and topic:
+        found["overlapping_decision"] = digest(kind, topic)
+    elif kind == "decision" and about:
+        found["similar_decision"] = digest(kind, about)
+    elif kind == "fact" and (topic or about):
+        found["contradiction"] = digest(kind, topic, about)
+    keys = {f"{name}:{value}": name for name, value in found.items()}
+    if kind == "convention":
+        scope = intent.convention_scope
+        for part in ("name", normal_text(intent.convention_name or "")), ("topic", topic):
+            if part[1]:
+                keys[f"convention_clash:{digest(part, scope)}"] = "convention_clash"
+    return keys
+
+
+def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]) -> dict[str, str]:
+    """Return the slot's key -> the value's key of each extra triple that gives another thing a functional property."""
+    return {
+        f"value:{digest(subject, predicate)}": f"value-is:{digest(subject, predicate, value)}"
+        for subject, predicate, value in intent.extra_triples
+        if subject != intent.iri and is_functional(iri(predicate))
+    }
+
+
+def identical(intent: MemoryUpdateIntent, view: View) -> str | None:
+    """Return the memory in force that says exactly this, None when there is none or the intent replaces something."""
+    if intent.supersedes or intent.invalidates:
+        return None
+    for key, kind in keys(intent).items():
+        if kind == "identical":
+            for item in _holders(key, view):
+                return bare(item)
+    return None
+
+
+def detect(
+    intent: MemoryUpdateIntent, view: View, is_functional: Callable[[Term], bool]
+) -> tuple[list[ConflictItem], list[str]]:
+    """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close."""
+    conflicts = {item.iri: item for item in _stale(intent, view)}
+    warnings = []
+    settled = {*intent.supersedes, *intent.invalidates}
+    for key, kind in keys(intent).items():
+        if kind == "identical":
+            continue
+        for item in _holders(key, view):
+            other = bare(item)
+            if other in settled or other in conflicts:
+                continue
+            if kind == "similar_decision":
+                warnings.append(f"{other} decides about the same files without a topic either: name a topic")
+            elif not _coexists(intent, other, view):
+                conflicts[other] = _conflict(kind, intent, other, view)
+    for slot, value in value_keys(intent, is_functional).items():
+        for item in _holders(slot, view):
+            other = bare(item)
+            if other not in settled and literal(value) not in view.objects(item, jido("conflictKey")):
+                conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
+    return list(conflicts.values()), warnings
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, list):
+        return sorted((_comparable(entry) for entry in value), key=str)
+    return normal_text(value) if isinstance(value, str) else value
+
+
+def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
+    """Return the extra triples with `this` for the memory's own IRI, so that two fresh IRIs compare equal."""
+    return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
+
+
+def _holders(key: str, view: View) -> list[Term]:
+    return [item for item in view.subjects(jido("conflictKey"), literal(key)) if view.in_force(item)]
+
+
+def _summary(item: str, view: View) -> str:
+    found = view.first(iri(item), jido("summary"))
+    return bare(found) if found else ""
+
+
+def _stale(intent: MemoryUpdateIntent, view: View) -> Iterable[ConflictItem]:
+    """Yield a conflict for each named memory that has a successor already, or was invalidated."""
+    for field in ("supersedes", "invalidates"):
+        for other in getattr(intent, field):
+            for inverse, word in (("supersededBy", "superseded"), ("invalidatedBy", "invalidated")):
+                for end in view.objects(iri(other), jido(inverse)):
+                    latest = _end_of_chain(end, view)
+                    yield ConflictItem(
+                        other,
+                        "stale_supersession",
+                        _summary(other, view),
+                        f"{other} is already {word} by {bare(end)}",
+                        {field: [bare(latest) if entry == other else entry for entry in getattr(intent, field)]}
+                        if latest
+                        else {},
+                    )
+
+
+def _end_of_chain(item: Term, view: View) -> Term | None:
+    """Return what is in force at the end of the chain of successors, None when it ended without one."""
+    seen = {item}
+    while (after := view.first(item, jido("supersededBy"))) is not None and after not in seen:
+        seen.add(after)
+        item = after
+    return item if view.in_force(item) else None
+
+
+def _coexists(intent: MemoryUpdateIntent, other: str, view: View) -> bool:
+    """Return whether *intent* names *other* in coexists_with and says where it applies, distinctly."""
+    if other not in intent.coexists_with:
+        return False
+    item = iri(other)
+    about = {normal_text(bare(value)) for value in view.objects(item, jido("about"))}
+    mine = set(map(normal_text, intent.about))
+    scope = view.first(item, jido("hasConventionScope"))
+    distinct = intent.convention_scope is not None and scope != jido(intent.convention_scope)
+    return distinct or bool(mine and mine != about)
+
+
+def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: View) -> ConflictItem:
+    summary = _summary(other, view)
+    why = WHY[kind].format(iri=other, summary=summary, topic=intent.topic)
+    if other in intent.coexists_with:
+        why += "; coexists_with needs a distinct scope: name in about (or convention_scope) where the new one applies"
+    return ConflictItem(other, kind, summary, why, {"supersedes": [*intent.supersedes, other]})

@@ -1,0 +1,100 @@
+"""The extra triples of an intent in their one written form.  Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jidomem import vocab
+from jidomem.errors import TooLarge
+from jidomem.policy import TRIPLES_LIMIT
+from jidomem.terms import bare, iri
+from jidomem.write.names import is_reference, moment
+from jidomem.write.tidy import Tidy
+
+_NAME = "extra_triples"
+_OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"})
+
+
+def written(tidy: Tidy, given: list[Any], own: str) -> list[Any]:
+    """Return the triples *given* about *own* as [subject IRI, predicate IRI, {"@id"} or {"@value", "@type"}].
+
+    What has no such form is refused on *tidy*; raises TooLarge for more than 500 triples.
+    """
+    if len(given) > TRIPLES_LIMIT:
+        raise TooLarge(
+            f"{len(given)} extra triples; an intent holds at most {TRIPLES_LIMIT}", hint="submit several intents"
+        )
+    found = [triple for triple in (_triple(tidy, entry, own) for entry in given) if triple]
+    return [triple for n, triple in enumerate(found) if triple not in found[:n]]
+
+
+def _triple(tidy: Tidy, entry: Any, own: str) -> list[Any] | None:
+    if not isinstance(entry, (list, tuple)) or len(entry) not in (2, 3):
+        message = "an extra triple is [predicate, object] about this memory, or [subject, predicate, object]"
+        tidy.refuse("invalid_argument", _NAME, entry, message)
+        return None
+    subject, predicate, value = entry if len(entry) == 3 else (own, *entry)
+    for part in (subject, predicate):
+        if isinstance(part, str) and part.strip().startswith("_:"):
+            tidy.refuse("invalid_iri", _NAME, part, f"the blank node {part} has no name: give it an IRI")
+            return None
+        if not isinstance(part, str) or not (is_reference(part) or part == "this"):
+            message = "subject and predicate are IRIs, prefixed names such as jido:topic, or 'this'"
+            tidy.refuse("invalid_iri", _NAME, part, f"{message}, not {part!r:.80}")
+            return None
+    term = _object(tidy, tidy.iri(_NAME, predicate.strip()), value)
+    if term is None:
+        return None
+    return [own if subject == "this" else tidy.iri(_NAME, subject.strip()), tidy.iri(_NAME, predicate.strip()), term]
+
+
+def _object(tidy: Tidy, predicate: str, value: Any) -> dict[str, str] | None:
+    """Return an object's written form; text that is an IRI is one, other text takes the datatype of the property."""
+    if isinstance(value, Mapping):
+        return _spelt_out(tidy, value)
+    if isinstance(value, bool):
+        return {"@value": "true" if value else "false", "@type": vocab.XSD + "boolean"}
+    if isinstance(value, int):
+        return {"@value": str(value), "@type": vocab.XSD + "integer"}
+    if isinstance(value, float) and math.isfinite(value):
+        return {"@value": repr(value), "@type": vocab.XSD + "double"}
+    if not isinstance(value, str) or not value.strip():
+        tidy.refuse("invalid_argument", _NAME, value, "an object is text, a finite number, a boolean or an IRI")
+        return None
+    if value.strip().startswith("_:"):
+        tidy.refuse("invalid_iri", _NAME, value, f"the blank node {value} has no name: give it an IRI")
+        return None
+    text = tidy.text(_NAME, value)
+    datatype = datatype_of(tidy, predicate)
+    if datatype is None and is_reference(text, prose=True):
+        return {"@id": tidy.iri(_NAME, text)}
+    if datatype == vocab.XSD + "dateTime":
+        text = moment(text) or text
+    return {"@value": text, "@type": datatype or vocab.XSD + "string"}
+
+
+def datatype_of(tidy: Tidy, predicate: str) -> str | None:
+    """Return the datatype *predicate* takes, None when it takes IRIs, anything, or is not ours."""
+    declared = tidy.schema.properties.get(iri(predicate))
+    found = [bare(term) for term in declared.range] if declared else []
+    return found[0] if len(found) == 1 and found[0].startswith(vocab.XSD) else None
+
+
+def _spelt_out(tidy: Tidy, value: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return an object given as `{"@id": ...}` or `{"@value": ...}`."""
+    if set(value) not in _OBJECT_KEYS or not all(isinstance(part, str) for part in value.values()):
+        message = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@type" or "@language"'
+        tidy.refuse("invalid_argument", _NAME, value, message)
+        return None
+    if "@id" in value:
+        return {"@id": tidy.iri(_NAME, value["@id"].strip())}
+    text = tidy.text(_NAME, value["@value"])
+    if "@language" in value:
+        if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):
+            tidy.refuse("invalid_argument", _NAME, value["@language"], "@language is a tag such as en-gb")
+            return None
+        return {"@value": text, "@language": value["@language"].lower()}
+    return {"@value": text, "@type": tidy.iri(_NAME, value.get("@type", vocab.XSD + "string"))}

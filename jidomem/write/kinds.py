@@ -1,0 +1,58 @@
+"""What each kind of memory takes: its closed vocabularies, its defaults, and the family it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jidomem import vocab
+
+DECISIONS = frozenset(("decision", "architectural_decision", "implementation_decision"))
+ERRORS = frozenset(("error", "bug", "failure", "incident"))
+CONVENTIONS = frozenset(
+    ("convention", "coding_standard", "architectural_convention", "agent_rule", "process_convention")
+)
+
+
+def family(kind: str) -> str:
+    """Return the kind directly below MemoryItem that *kind* belongs to.
+
+    >>> family("coding_standard")
+    'convention'
+    """
+    for name, kinds in (("decision", DECISIONS), ("convention", CONVENTIONS), ("error", ERRORS)):
+        if kind in kinds:
+            return name
+    return kind
+
+
+def choices_of(kind: str | None) -> dict[str, tuple[str, ...]]:
+    """Return the fields of *kind* that take one of a few names, with the names."""
+    choices: dict[str, tuple[str, ...]] = {
+        "severity": vocab.SEVERITY,
+        "enforcement_level": vocab.ENFORCEMENT,
+        "convention_scope": vocab.SCOPE,
+        "source_type": vocab.SOURCE_TYPE,
+    }
+    if kind == "task":
+        choices["status"] = vocab.TASK_STATUS
+    elif kind in ERRORS:
+        choices["status"] = vocab.ERROR_STATUS
+    elif kind in DECISIONS:
+        choices["status"] = vocab.DECISION_STATUS
+    return choices
+
+
+def defaults_of(kind: str | None, values: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """Return what *kind* is filled with: field -> (the property that says it too, value)."""
+    if kind == "task":
+        return {"status": ("hasTaskStatus", "Planned")}
+    if kind in ERRORS:
+        return {"status": ("hasErrorStatus", "Reported"), "severity": ("severityLevel", "medium")}
+    if kind in CONVENTIONS:
+        return {
+            "convention_name": ("conventionName", values["summary"]),
+            "enforcement_level": ("hasEnforcementLevel", "Advisory"),
+            "convention_scope": ("hasConventionScope", "ProjectScope"),
+        }
+    return {}

@@ -1,0 +1,167 @@
+"""Where submissions wait: whoever gets the lock judges all that wait and keeps them in one commit."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+
+from jidomem import vocab
+from jidomem.clock import Sources, stamp
+from jidomem.errors import JidomemError
+from jidomem.index.tail import Tail
+from jidomem.intent import Receipt
+from jidomem.journal import commit as commits
+from jidomem.journal.files import Moved, Stream
+from jidomem.terms import Triple, bare, date_time
+from jidomem.version import Version
+from jidomem.vocab import jido
+from jidomem.write.stages import WRITER_AGENT, Judged
+from jidomem.write.view import View
+
+BLOCK_TRIPLES = 1_000
+BLOCK_CHARACTERS = 1_000_000
+
+Outcome = Receipt | JidomemError
+JudgeFn = Callable[[View, datetime], Judged]
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """One submission: how it is judged and, once served, what came of it."""
+
+    judge: JudgeFn
+    outcome: Receipt | BaseException | None = None
+
+
+@dataclass(slots=True)
+class _Block:
+    """The accepted members of the commit being built."""
+
+    view: View
+    members: list[tuple[_Ticket, Judged]] = field(default_factory=list)
+    triples: list[Triple] = field(default_factory=list)
+    characters: int = 0
+
+    def add(self, ticket: _Ticket, judged: Judged) -> None:
+        """Take *judged* in, where the members after it see it."""
+        self.members.append((ticket, judged))
+        self.triples += judged.triples
+        self.characters += sum(len(term) for triple in judged.triples for term in triple)
+        self.view.add(judged.triples)
+
+    @property
+    def full(self) -> bool:
+        """Return whether the block has reached its size."""
+        return len(self.triples) >= BLOCK_TRIPLES or self.characters >= BLOCK_CHARACTERS
+
+
+class CommitLine:
+    """The waiting submissions of one stream; they are kept in the order they came."""
+
+    def __init__(self, stream: Stream, tail: Tail, sources: Sources, ontology_version: str) -> None:
+        self._stream = stream
+        self._tail = tail
+        self._sources = sources
+        self._ontology_version = ontology_version
+        self._lock = Lock()
+        self._waiting: deque[_Ticket] = deque()
+
+    def view(self) -> View:
+        """Return the rows as the index has them now."""
+        graph, index = self._stream.graph, self._tail.index
+        return View(lambda s, p, o: index.triples(graph, s, p, o))
+
+    def submit(self, judges: Sequence[JudgeFn]) -> list[Outcome]:
+        """Return what came of each submission, in order, when all that were accepted are durable."""
+        tickets = [_Ticket(judge) for judge in judges]
+        self._waiting.extend(tickets)
+        with self._lock:
+            while any(ticket.outcome is None for ticket in tickets):
+                self._serve_one_block()
+        return [_outcome(ticket) for ticket in tickets]
+
+    def submit_atomic(self, judges: Sequence[JudgeFn]) -> list[Receipt]:
+        """Return the receipts of submissions kept in one commit; the first refusal is raised and nothing is kept."""
+        with self._lock, self._tail.journal.turn(self._stream) as version:
+            self._tail.catch_up(self._stream)
+            now, block = self._sources.now(), _Block(self.view())
+            for position, judge in enumerate(judges):
+                try:
+                    block.add(_Ticket(judge), judge(block.view, now))
+                except JidomemError as refusal:
+                    refusal.position = position
+                    raise
+            if self._commit(block, version, now) is None:
+                return self.submit_atomic(judges)
+            return [outcome for ticket, _ in block.members if isinstance(outcome := _outcome(ticket), Receipt)]
+
+    def _serve_one_block(self) -> None:
+        """Judge waiting submissions until the block is full, and commit them; every one served gets an outcome."""
+        block = _Block(self.view())
+        try:
+            with self._tail.journal.turn(self._stream) as version:
+                self._tail.catch_up(self._stream)
+                now = self._sources.now()
+                while self._waiting and not block.full:
+                    ticket = self._waiting.popleft()
+                    try:
+                        block.add(ticket, ticket.judge(block.view, now))
+                    except Exception as refusal:
+                        ticket.outcome = refusal
+                if self._commit(block, version, now) is None:
+                    self._waiting.extendleft(ticket for ticket, _ in reversed(block.members))
+        except BaseException as failure:
+            served = [ticket for ticket, _ in block.members]
+            if not served:  # the turn was never ours: all that wait now would wait as long again
+                served = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            for ticket in served:
+                ticket.outcome = ticket.outcome or failure
+            if not isinstance(failure, Exception):
+                raise
+
+    def _commit(self, block: _Block, version: Version, now: datetime) -> Version | None:
+        """Make *block* durable and answer its members; return None when the stream moved on and nothing was kept."""
+        if not block.triples:
+            for ticket, judged in block.members:
+                ticket.outcome = judged.receipt
+            return version
+        recorded_at = _recorded_at(now, version)
+        marks = [node for _, judged in block.members for node in judged.nodes]
+        body = [*block.triples, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
+        body += [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
+        commit = commits.build(
+            graph=self._stream.graph,
+            parents=version,
+            recorded_at=recorded_at,
+            committer=bare(WRITER_AGENT),
+            ontology_version=self._ontology_version,
+            body=body,
+            nonce=self._sources.nonce(),
+        )
+        after = self._tail.journal.append(self._stream, version, commit)
+        if isinstance(after, Moved):
+            return None
+        self._tail.apply(self._stream, commit)
+        for ticket, judged in block.members:
+            receipt = judged.receipt
+            ticket.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)
+        return after
+
+
+def _recorded_at(now: datetime, version: Version) -> str:
+    """Return the moment of the commit: now, or a microsecond after its newest parent where the clock went back."""
+    if version.recorded_at and stamp(now) <= version.recorded_at:
+        newest = datetime.strptime(version.recorded_at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+        return stamp(newest + timedelta(microseconds=1))
+    return stamp(now)
+
+
+def _outcome(ticket: _Ticket) -> Outcome:
+    """Return the receipt or refusal of a served ticket; anything else that stopped it is raised."""
+    if isinstance(ticket.outcome, (Receipt, JidomemError)):
+        return ticket.outcome
+    assert ticket.outcome is not None
+    raise ticket.outcome

@@ -1,0 +1,167 @@
+"""The one written form of names, IRIs and moments, and the repairs that bring a value into it.  Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from jidomem import vocab
+from jidomem.errors import Repair
+
+PREFIXES = {"jido": vocab.JIDO, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD, "prov": vocab.PROV}
+_ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f]+")
+_LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
+_CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
+_FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions")
+_OTHER_DATES = (
+    "%Y/%m/%d", "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
+)  # fmt: skip
+
+
+def slug(name: str) -> str:
+    """Return the last part of the IRI a plain name becomes: NFC, casefolded, all but letters, digits, `._-` to `-`.
+
+    >>> slug("  The Architect ")
+    'the-architect'
+    """
+    text = unicodedata.normalize("NFC", name).casefold()
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.")
+
+
+def moment(text: str) -> str | None:
+    """Return an ISO 8601 date or moment as UTC to the microsecond, None for anything else; a naive one is UTC.
+
+    >>> moment("2026-11-21")
+    '2026-11-21T00:00:00.000000Z'
+    """
+    try:
+        parsed = datetime.fromisoformat(text)
+        parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return parsed.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if parsed.year >= 1000 else None
+
+
+def other_date(text: str) -> str | None:
+    """Return the moment that a date in a common other form can only mean, or None.
+
+    >>> other_date("21.11.2026")
+    '2026-11-21T00:00:00.000000Z'
+    """
+    for form in _OTHER_DATES:
+        try:
+            return moment(datetime.strptime(" ".join(text.split()), form).date().isoformat())
+        except ValueError:
+            continue
+    return None
+
+
+def squash(value: str) -> str:
+    """Return the letters and digits of a name in lower case, without prefix or namespace.
+
+    >>> squash("jido:In-Progress")
+    'inprogress'
+    """
+    return re.sub(r"[^a-z0-9]", "", vocab.local_name(value).rsplit(":", 1)[-1].casefold())
+
+
+def type_key(value: str) -> str:
+    """Return the name of a memory type as it is written.
+
+    >>> type_key("ArchitecturalDecision"), type_key("architectural decision")
+    ('architectural_decision', 'architectural_decision')
+    """
+    name = vocab.local_name(value).rsplit(":", 1)[-1]
+    return re.sub(r"[\s_-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).casefold()
+
+
+def nearest(value: str, allowed: Iterable[str]) -> str | None:
+    """Return the member of *allowed* most like *value*, compared without case and separators, or None."""
+    squashed = {squash(name): name for name in allowed}
+    near = get_close_matches(squash(value), squashed, n=1, cutoff=0.6)
+    return squashed[near[0]] if near else None
+
+
+def unique(entries: Iterable[str]) -> list[str]:
+    """Return *entries* in order, each once."""
+    return list(dict.fromkeys(entries))
+
+
+def expand(text: str) -> str | None:
+    """Return the IRI of a prefixed name, None for anything else.
+
+    >>> expand("jido:Fact")
+    'https://jido.ai/ontology#Fact'
+    """
+    curie = _CURIE.fullmatch(text)
+    return PREFIXES[curie[1]] + curie[2] if curie and curie[1] in PREFIXES else None
+
+
+def is_reference(text: str, *, prose: bool = False) -> bool:
+    """Return whether *text* is meant as an IRI; where *prose* may stand as well, an IRI is a single word."""
+    if expand(text.strip()) is not None:
+        return True
+    if prose and len(text.split()) != 1:
+        return False
+    return bool(_LOOKS_ABSOLUTE.match(text)) or bool(re.fullmatch(r"\s*<[^<>]*>\s*", text))
+
+
+def is_absolute(text: str) -> bool:
+    """Return whether *text* is an absolute http, https or urn IRI in its one written form."""
+    return text == written(text) and _ABSOLUTE.fullmatch(text) is not None
+
+
+def written(text: str) -> str:
+    """Return the one form *text* can only mean: no brackets or spaces, lower-case scheme, host and folders.
+
+    >>> written("<HTTPS://Jido.ai/Agents/ Architect>")
+    'https://jido.ai/agents/architect'
+    """
+    bare = "".join(text.split()).strip("<>")
+    match = re.fullmatch(r"(?i)(https?)://?([^/?#]*)(.*)", bare)
+    if not match:
+        return "urn:" + bare[4:] if bare[:4].lower() == "urn:" else bare
+    scheme, host, rest = match[1].lower(), match[2].lower(), match[3]
+    if host == "jido.ai":
+        scheme = "https"
+        folder, slash, name = rest[1:].partition("/")
+        if slash and folder.lower() in _FOLDERS:
+            rest = f"/{folder.lower()}/{_written_name(folder.lower(), name)}"
+    return f"{scheme}://{host}{rest}"
+
+
+def _written_name(folder: str, name: str) -> str:
+    """Return the last part of an IRI of ours: agents and sessions as slugs, memories in lower case."""
+    if folder in ("agents", "sessions"):
+        return slug(name) or name
+    return name.lower() if folder == "memory" else name
+
+
+def put(field: str, value: Any) -> Repair:
+    """Return the repair that sets *field* to *value*."""
+    return partial(_put, field=field, value=value)
+
+
+def swap(field: str, old: Any, new: Any) -> Repair:
+    """Return the repair that replaces *old* by *new* wherever it stands in *field*, be it a list or one value."""
+    return partial(_swap, field=field, old=old, new=new)
+
+
+def _put(values: Mapping[str, Any], *, field: str, value: Any) -> dict[str, Any]:
+    return {**values, field: value}
+
+
+def _swap(values: Mapping[str, Any], *, field: str, old: Any, new: Any) -> dict[str, Any]:
+    def mended(entry: Any) -> Any:
+        if isinstance(entry, (list, tuple)):
+            return [mended(part) for part in entry]
+        if isinstance(entry, Mapping):
+            return {key: mended(part) for key, part in entry.items()}
+        return new if isinstance(entry, str) and entry.strip() == old else entry
+
+    return {**values, field: mended(values.get(field))}

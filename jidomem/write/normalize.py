@@ -1,0 +1,142 @@
+"""Stage 1: bring an intent into its one written form.  Pure: the clock, the ids and the ontology are arguments."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jidomem import vocab
+from jidomem.errors import IntentRefused
+from jidomem.intent import FIELDS, MemoryUpdateIntent
+from jidomem.schema import Schema
+from jidomem.write import extra, names
+from jidomem.write.kinds import choices_of, defaults_of
+from jidomem.write.tidy import MOMENTS, Tidy
+
+ITEM_LISTS = ("supersedes", "invalidates", "coexists_with")
+_FOLDERS = {
+    "applies_to_project": "projects",
+    "asserted_by": "agents",
+    "assigned_to": "agents",
+    "asserted_in": "sessions",
+}
+_SHORT_ID = re.compile(r"[0-9A-Fa-f-]{4,36}")  # looked up, and refused with the full IRI, in stage 2
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """An intent in its one written form, and what was filled in on the way (field -> value)."""
+
+    intent: MemoryUpdateIntent
+    filled: Mapping[str, Any]
+
+
+def normalize(intent: MemoryUpdateIntent, *, now: datetime, new_id: Callable[[], str], schema: Schema) -> Normal:
+    """Return *intent* in its one written form: trimmed, references as IRIs, moments in UTC, defaults by type.
+
+    Normalising a normal intent changes nothing. Raises IntentRefused listing every value that has no written form,
+    and TooLarge for a text over 256 KiB.
+    """
+    tidy = Tidy(schema)
+    values = {name: tidy.field(name, getattr(intent, name)) for name in FIELDS}
+    values["type"] = _kind(tidy, values["type"])
+    values["confidence"] = _confidence(tidy, values["confidence"])
+    _choices(tidy, values)
+    _references(tidy, values)
+    _moments(tidy, values)
+    given = dict(values)
+    values["iri"] = values["iri"] or f"{vocab.BASE}memory/{new_id()}"
+    values["timestamp"] = values["timestamp"] or names.moment(now.isoformat())
+    values["extra_triples"] = extra.written(tidy, values["extra_triples"], values["iri"])
+    said = {predicate for subject, predicate, _ in values["extra_triples"] if subject == values["iri"]}
+    for field, (prop, default) in defaults_of(values["type"], values).items():
+        if values[field] is None and vocab.JIDO + prop not in said:
+            values[field] = default
+    if tidy.violations:
+        raise IntentRefused(tidy.violations)
+    filled = {name: value for name, value in values.items() if given[name] is None and value is not None}
+    return Normal(MemoryUpdateIntent(**values), filled)
+
+
+def _kind(tidy: Tidy, given: str | None) -> str | None:
+    """Return the type *given* names, None when it names none."""
+    if given is None:
+        return None
+    key = names.type_key(given)
+    key = vocab.TYPE_ALIASES.get(key, key)
+    if key in vocab.CLASS_OF_TYPE:
+        return key
+    allowed = (*vocab.CLASS_OF_TYPE, *vocab.TYPE_ALIASES)
+    near = names.nearest(key, allowed)
+    message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
+    repair = names.put("type", near) if near else None
+    tidy.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)
+    return None
+
+
+def _confidence(tidy: Tidy, given: Any) -> str | float | None:
+    """Return a level, or the exact float from 0 to 1 that was given."""
+    if given is None:
+        return None
+    number = given
+    if isinstance(given, str):
+        level = names.squash(given)
+        if level in vocab.CONFIDENCE:
+            return level
+        try:
+            number = float(given)
+        except ValueError:
+            number = math.nan
+    if not isinstance(number, bool) and math.isfinite(number) and 0 <= number <= 1:
+        return float(number)
+    allowed = tuple(vocab.CONFIDENCE)
+    near = names.nearest(given, allowed) if isinstance(given, str) else None
+    message = f"confidence is low, medium, high or a number from 0 to 1, not {given!r}"
+    repair = names.put("confidence", near) if near else None
+    tidy.refuse("invalid_confidence", "confidence", given, message, allowed=allowed, nearest=near, repair=repair)
+    return None
+
+
+def _choices(tidy: Tidy, values: dict[str, Any]) -> None:
+    """Settle the fields that take one of a few names; `project` will do for ProjectScope, `user` for UserSource."""
+    for field, allowed in choices_of(values["type"]).items():
+        if values[field] is not None:
+            short = {names.squash(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
+            values[field] = tidy.choice(field, values[field], allowed, short)
+
+
+def _references(tidy: Tidy, values: dict[str, Any]) -> None:
+    """Turn names into IRIs: the project, agents and sessions; evidence and about where they are one."""
+    for field, folder in _FOLDERS.items():
+        if values[field] is not None:
+            values[field] = tidy.reference(field, values[field], folder)
+    if values["iri"] is not None:
+        values["iri"] = tidy.iri("iri", values["iri"])
+    for field in ITEM_LISTS:
+        values[field] = names.unique(
+            entry if _SHORT_ID.fullmatch(entry) else tidy.iri(field, entry) for entry in values[field]
+        )
+    for field in ("evidence", "about"):
+        values[field] = names.unique(
+            tidy.iri(field, entry) if names.is_reference(entry, prose=True) else entry for entry in values[field]
+        )
+    if values["tracked_by"] is not None and not values["tracked_by"].startswith(("http://", "https://")):
+        tidy.refuse("invalid_iri", "tracked_by", values["tracked_by"], "tracked_by is a URL: start it with https://")
+
+
+def _moments(tidy: Tidy, values: dict[str, Any]) -> None:
+    """Settle the moments in UTC."""
+    for field in MOMENTS:
+        given = values[field]
+        if given is None:
+            continue
+        values[field] = names.moment(given)
+        if values[field] is None:
+            other = names.other_date(given)
+            message = f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {given!r}"
+            repair = names.put(field, other) if other else None
+            tidy.refuse("shape_violation", field, given, message, nearest=other, repair=repair)

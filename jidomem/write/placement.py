@@ -1,0 +1,131 @@
+"""Stage 2, the ontology's part: is every term declared, does it stand where the ontology allows it.  Pure over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from jidomem import vocab
+from jidomem.errors import IntentRefused, Violation
+from jidomem.intent import MemoryUpdateIntent
+from jidomem.policy import Policy
+from jidomem.schema import Schema
+from jidomem.terms import XSD, Term, Triple, bare, iri, is_iri, parts
+from jidomem.vocab import TYPE, jido
+from jidomem.write.names import swap
+from jidomem.write.validate import broken_triple, field_of, is_ours
+from jidomem.write.view import View
+
+
+def declare_objects(intent: MemoryUpdateIntent, view: View, schema: Schema) -> list[Triple]:
+    """Return type declarations for the new entities extra triples point at, by the range of the property."""
+    described = {triple[0] for triple in intent.extra_triples if iri(triple[1]) == TYPE}
+    triples = []
+    for _, predicate, value in intent.extra_triples:
+        target = value.get("@id")
+        declared = schema.properties.get(iri(predicate))
+        classes = declared.range if declared else frozenset()
+        if not target or target in described or is_ours(target) or len(classes) != 1 or view.types(iri(target)):
+            continue
+        (cls,) = classes
+        closed = any(cls in of for of in schema.individuals.values())
+        if cls in schema.classes and not closed and not schema.is_a(cls, jido("MemoryItem")):
+            triples.append((iri(target), TYPE, cls))
+    return triples
+
+
+def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Policy) -> list[str]:
+    """Return warnings; raise IntentRefused unless every term is declared and stands where the ontology allows it."""
+    types: dict[Term, frozenset[Term]] = {}
+    for subject, predicate, value in triples:
+        if predicate == TYPE:
+            types[subject] = types.get(subject, frozenset()) | {value}
+    warnings: dict[str, None] = {}
+    violations = []
+    for subject, predicate, value in triples:
+        problem = _term_problem(predicate, value, schema, policy, warnings)
+        if problem is None and predicate != TYPE:
+            problem = _place_problem((subject, predicate, value), types, view, schema)
+        if problem is not None:
+            violations.append(problem)
+    if violations:
+        raise IntentRefused(violations)
+    return list(warnings)
+
+
+def _term_problem(
+    predicate: Term, value: Term, schema: Schema, policy: Policy, warnings: dict[str, None]
+) -> Violation | None:
+    """Return what is wrong with the property, or the class, that a triple uses."""
+    term = predicate
+    if predicate == TYPE:
+        if not is_iri(value):
+            return broken_triple(bare(value), "a class is an IRI")
+        term = value
+    known = term in (schema.classes if predicate == TYPE else schema.properties)
+    word = "class" if predicate == TYPE else "property"
+    if known:
+        if term in schema.deprecated:
+            warnings[f"{bare(term)} is deprecated"] = None
+        return None
+    if not bare(term).startswith(vocab.JIDO) and not policy.strict:
+        if not bare(term).startswith((vocab.RDF, vocab.RDFS)):
+            warnings[f"{bare(term)} is a {word} of a foreign vocabulary: kept, not judged"] = None
+        return None
+    near = schema.nearest(term)
+    return Violation(
+        "unknown_term",
+        f"{bare(term)} is not a declared {word}" + (f"; did you mean {bare(near)}?" if near else ""),
+        field="extra_triples",
+        value=bare(term),
+        nearest=bare(near) if near else None,
+        repair=_respelt(bare(term), bare(near)) if near else None,
+    )
+
+
+def _respelt(old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
+    """Return the repair that respells a term in the extra triples, written in full or as a `jido:` name."""
+    full = swap("extra_triples", old, new)
+    short = swap("extra_triples", old.replace(vocab.JIDO, "jido:"), new)
+    return lambda values: short(full(values))
+
+
+def _place_problem(
+    triple: Triple, types: Mapping[Term, frozenset[Term]], view: View, schema: Schema
+) -> Violation | None:
+    """Return what is wrong with the place a declared property stands in: its subject's or its object's class."""
+    subject, predicate, value = triple
+    name = bare(predicate)
+    declared = schema.properties.get(predicate)
+    if declared is None:
+        return None
+    domain, range_ = declared.domain, declared.range
+    have = types.get(subject, frozenset()) | view.types(subject)
+    if domain and have and not any(schema.is_a(cls, wanted) for cls in have for wanted in domain):
+        return _misplaced(triple, f"{name} is said of {_listed(domain)}, and {bare(subject)} is none")
+    if not range_:
+        return None
+    if not is_iri(value):
+        given = parts(value)
+        if iri(given.datatype) not in range_:
+            return _misplaced(triple, f"{name} takes {_listed(range_)}, not {given.text[:80]!r}")
+        return None
+    if any(cls.startswith(f"<{XSD}") for cls in range_):
+        return _misplaced(triple, f"{name} takes {_listed(range_)}, not the IRI {bare(value)}")
+    have = types.get(value, frozenset()) | view.types(value) | schema.individuals.get(value, frozenset())
+    if have and any(schema.is_a(cls, wanted) for cls in have for wanted in range_):
+        return None
+    if jido("Evidence") in range_ and any(schema.is_a(cls, jido("MemoryItem")) for cls in have):
+        return None
+    if have or any(range_ & of for of in schema.individuals.values()) or value.startswith(f"<{vocab.JIDO}"):
+        allowed = sorted(vocab.local_name(i) for i, of in schema.individuals.items() if range_ & of)
+        return _misplaced(triple, f"{name} points at {_listed(range_)}, and {bare(value)} is none", tuple(allowed))
+    return None
+
+
+def _misplaced(triple: Triple, message: str, allowed: tuple[str, ...] = ()) -> Violation:
+    field = field_of(bare(triple[1]))
+    return Violation("shape_violation", message, field=field, value=bare(triple[2]), allowed=allowed)
+
+
+def _listed(classes: Iterable[Term]) -> str:
+    return " or ".join(sorted(vocab.local_name(cls) for cls in classes))

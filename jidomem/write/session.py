@@ -1,0 +1,100 @@
+"""Work sessions: opened once, moved by events, never rewritten.  Pure over rows."""
+
+from __future__ import annotations
+
+from jidomem import vocab
+from jidomem.errors import IntentRefused, NotFound, Violation
+from jidomem.terms import Term, Triple, date_time, integer, iri, parts
+from jidomem.vocab import TYPE, jido
+from jidomem.write.names import nearest, put
+from jidomem.write.triples import session_stub
+from jidomem.write.view import View
+
+ENDED = ("Closed", "Abandoned")
+
+
+def state(session: Term, view: View) -> str | None:
+    """Return the status a session is in: its newest event's, else its first; None for a session nobody opened."""
+    newest = (0, view.first(session, jido("hasStatus")))
+    for event in view.subjects(jido("ofSession"), session):
+        status = view.first(event, jido("toStatus"))
+        if status is not None:
+            newest = max(newest, (_number(event, view), status))
+    return vocab.local_name(newest[1]) if newest[1] else None
+
+
+def opened(session: Term, project: Term, agent: Term, at: str, *, continues: Term | None, view: View) -> list[Triple]:
+    """Return the triples that open *session* at *at*; raises IntentRefused when it exists, NotFound for *continues*."""
+    if view.about(session):
+        raise IntentRefused(
+            [Violation("iri_exists", f"{session[1:-1]} was opened already", field="session", value=session[1:-1])],
+            hint="choose another name, or move this one with: jidomem session phase|pause|resume|close",
+        )
+    triples = session_stub(session, project, agent, at)
+    if continues is not None:
+        if not view.about(continues):
+            raise NotFound(f"no session {continues[1:-1]}", hint="list them with: jidomem session list")
+        triples += [
+            (session, jido("continuesSession"), continues),
+            (session, jido("hasPreviousSession"), continues),
+        ]
+    return triples
+
+
+def moved(
+    session: Term, agent: Term, at: str, *, status: str | None = None, phase: str | None = None, view: View
+) -> list[Triple]:
+    """Return the event that gives *session* a status or a phase, and its end where the status ends it.
+
+    Raises NotFound for a session nobody opened, IntentRefused for one that has ended and for an unknown phase.
+    """
+    now = state(session, view)
+    if now is None:
+        raise NotFound(f"no session {session[1:-1]}", hint="open it with: jidomem session start NAME")
+    if now in ENDED:
+        raise IntentRefused(
+            [Violation("shape_violation", f"{session[1:-1]} has ended ({now})", field="session", value=session[1:-1])],
+            hint="open a new one with: jidomem session start NAME --continues " + vocab.local_name(session),
+        )
+    number = 1 + max((_number(e, view) for e in view.subjects(jido("ofSession"), session)), default=0)
+    event = iri(f"{session[1:-1]}/events/{number}")
+    triples = [
+        (event, TYPE, jido("SessionEvent")),
+        (event, jido("ofSession"), session),
+        (event, jido("eventNumber"), integer(number)),
+        (event, jido("causedBy"), agent),
+    ]
+    if status is not None:
+        triples.append((event, jido("toStatus"), jido(status)))
+        if status in ENDED:
+            triples.append((session, jido("endedAt"), date_time(at)))
+    if phase is not None:
+        triples.append((event, jido("toPhase"), jido(phase)))
+    return triples
+
+
+def phase_of(name: str) -> str:
+    """Return the phase *name* stands for (`review`, `ReviewPhase`); raises IntentRefused naming the nearest one."""
+    short = {phase.removesuffix("Phase").casefold(): phase for phase in vocab.SESSION_PHASE}
+    found = short.get(vocab.local_name(name).removesuffix("Phase").casefold())
+    if found is None:
+        near = nearest(name, vocab.SESSION_PHASE)
+        raise IntentRefused(
+            [
+                Violation(
+                    "shape_violation",
+                    f"phase is one of {', '.join(vocab.SESSION_PHASE)}, not {name!r}",
+                    field="phase",
+                    value=name,
+                    allowed=vocab.SESSION_PHASE,
+                    nearest=near,
+                    repair=put("phase", near) if near else None,
+                )
+            ]
+        )
+    return found
+
+
+def _number(event: Term, view: View) -> int:
+    found = view.first(event, jido("eventNumber"))
+    return int(parts(found).text) if found else 0

@@ -1,0 +1,210 @@
+"""The stages in their order, for one intent: what comes out is what would be kept, or the reason it is not.  Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jidomem import vocab
+from jidomem.errors import Conflict, ConflictItem, IdempotencyMismatch, IntentRefused
+from jidomem.intent import MemoryUpdateIntent, Receipt
+from jidomem.policy import AgentPolicy, Policy
+from jidomem.schema import Schema
+from jidomem.terms import Term, Triple, bare, iri, literal, parts
+from jidomem.version import Head, Version
+from jidomem.vocab import TYPE, jido
+from jidomem.write import conflict, placement, repair, triples, validate
+from jidomem.write.kinds import family
+from jidomem.write.normalize import normalize
+from jidomem.write.view import View
+
+WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
+_WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
+
+Proposal = MemoryUpdateIntent | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What passed the stages: the triples to keep (none for what is known already), and the receipt.
+
+    `nodes` are the subjects the commit records its time on. A receipt without a commit gets the block's.
+    """
+
+    receipt: Receipt
+    triples: tuple[Triple, ...] = ()
+    nodes: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What judging needs besides the rows: the ontology and shapes, the policy, and where ids come from."""
+
+    schema: Schema
+    policy: Policy
+    new_id: Callable[[], str]
+
+    def judge(
+        self, project: str, proposal: Proposal, view: View, now: datetime, known: Callable[[], list[str]]
+    ) -> Judged:
+        """Return what is to be kept of *proposal*; a refusal carries the mended intent where one passes every stage.
+
+        *known* gives the IRIs of all memories of the project, and is called only to word a refusal.
+        """
+        try:
+            return self.run(project, proposal, view, now, known)
+        except IntentRefused as refusal:
+            values = proposal.to_dict() if isinstance(proposal, MemoryUpdateIntent) else proposal
+            mended = repair.mend(values, refusal, lambda mended: self.run(project, mended, view, now, known))
+            if mended is None:
+                raise
+            raise IntentRefused(refusal.violations, fixed_intent=mended) from None
+
+    def run(
+        self, project: str, proposal: Proposal, view: View, now: datetime, known: Callable[[], list[str]]
+    ) -> Judged:
+        """Return what is to be kept of *proposal*; the first stage that refuses it ends the way."""
+        if not isinstance(proposal, MemoryUpdateIntent):
+            proposal = MemoryUpdateIntent.from_dict(proposal)
+        normal = normalize(proposal, now=now, new_id=self.new_id, schema=self.schema)
+        intent = normal.intent
+        request = _request(proposal)
+        if (first := _first_receipt(intent, request, view)) is not None:
+            return Judged(first)
+        described, declared, warnings = self._validate(intent, project, view, known)
+        if (same := conflict.identical(intent, view)) is not None:
+            return self._deduplicated(intent, same, request, view)
+        conflicts, close = conflict.detect(intent, view, self._is_functional)
+        status = self._settle(intent, conflicts)
+        receipt = Receipt(
+            iri=intent.iri or "",
+            commit=None,
+            version=Version(),
+            status=vocab.local_name(status).lower(),
+            filled=normal.filled,
+            conflicts=tuple(conflicts),
+            warnings=(*warnings, *close),
+        )
+        kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
+        kept += self._keys(intent)
+        kept += _idempotency(iri(receipt.iri), intent, request, receipt)
+        return self.judged(receipt, kept, _recorded(intent, declared), view)
+
+    def judged(self, receipt: Receipt, kept: Sequence[Triple], nodes: Sequence[Term], view: View) -> Judged:
+        """Return *kept* read back strictly, with the writer's own declaration where this memory has none yet."""
+        writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)
+        everything = tuple(dict.fromkeys([*kept, *writer]))
+        triples.read_back(everything)
+        return Judged(receipt, everything, tuple(nodes))
+
+    def judge_shapes(self, kept: list[Triple], view: View) -> list[str]:
+        """Return the warnings of the shapes on every node of *kept*; raises IntentRefused `shape_violation`."""
+        focus = dict.fromkeys(subject for subject, _, _ in kept)
+        return validate.judge_shapes(kept, focus, view, self.schema.judge)
+
+    def _validate(
+        self, intent: MemoryUpdateIntent, project: str, view: View, known: Callable[[], list[str]]
+    ) -> tuple[list[Triple], list[Triple], list[str]]:
+        """Return what the intent says, the stubs it declares and the warnings; raises IntentRefused."""
+        validate.require_fields(intent, project)
+        validate.check_references(intent, view, self.policy, known)
+        validate.check_extra_triples(intent, view)
+        described = [*triples.describe(intent), *placement.declare_objects(intent, view, self.schema)]
+        declared = triples.stubs(intent, view, self.policy)
+        warnings = placement.check_terms(described, view, self.schema, self.policy)
+        links = [t for t in triples.relate(intent, triples.ASSERTED) if t[0] == iri(intent.iri or "")]
+        warnings += self.judge_shapes([*described, *declared, *links], view)
+        return described, declared, warnings
+
+    def _settle(self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem]) -> Term:
+        """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
+        if not conflicts:
+            return triples.ASSERTED
+        policy = self.policy.on_conflict.get(family(intent.type or ""), "refuse")
+        if policy == "refuse" or any(found.kind == "stale_supersession" for found in conflicts):
+            raise Conflict(conflicts)
+        return triples.PROPOSED if policy == "propose" else triples.ASSERTED
+
+    def _is_functional(self, prop: Term) -> bool:
+        declared = self.schema.properties.get(prop)
+        return declared is not None and declared.functional
+
+    def _keys(self, intent: MemoryUpdateIntent) -> list[Triple]:
+        """Return the keys by which a later disagreement with *intent* is found."""
+        found = [*conflict.keys(intent)]
+        for slot in conflict.value_keys(intent, self._is_functional).items():
+            found += slot
+        return [(iri(intent.iri or ""), jido("conflictKey"), literal(key)) for key in found]
+
+    def _deduplicated(self, intent: MemoryUpdateIntent, same: str, request: str, view: View) -> Judged:
+        """Return the receipt of the memory that says the same; a key is kept, so that a retry is told the same."""
+        commit, version = _commit_of(iri(same), view)
+        receipt = Receipt(same, commit, version, "deduplicated")
+        if not intent.idempotency_key:
+            return Judged(receipt)
+        node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
+        kept = [
+            (node, TYPE, jido("Submission")),
+            (node, jido("submittedBy"), iri(intent.asserted_by or "")),
+            (node, jido("answeredWith"), iri(same)),
+            *_idempotency(node, intent, request, receipt),
+        ]
+        return self.judged(receipt, kept, [node], view)
+
+
+def _request(proposal: MemoryUpdateIntent) -> str:
+    """Return the digest of the request as it was made."""
+    values = {name: value for name, value in proposal.to_dict().items() if name != "idempotency_key"}
+    return triples.digest(json.loads(json.dumps(values, default=str)))
+
+
+def _idempotency(node: Term, intent: MemoryUpdateIntent, request: str, receipt: Receipt) -> list[Triple]:
+    """Return the triples that let a retry with the same key be told the same."""
+    if not intent.idempotency_key:
+        return []
+    told = {name: value for name, value in receipt.to_dict().items() if name not in ("commit", "version")}
+    return [
+        (node, jido("idempotencyKey"), literal(intent.idempotency_key)),
+        (node, jido("requestDigest"), literal(request)),
+        (node, jido("receipt"), literal(json.dumps(told, ensure_ascii=False, sort_keys=True))),
+    ]
+
+
+def _first_receipt(intent: MemoryUpdateIntent, request: str, view: View) -> Receipt | None:
+    """Return the receipt this key was first answered with; raise IdempotencyMismatch when it was for something else."""
+    if not intent.idempotency_key or not intent.asserted_by:
+        return None
+    agent = iri(intent.asserted_by)
+    for node in view.subjects(jido("idempotencyKey"), literal(intent.idempotency_key)):
+        if agent not in (*view.objects(node, jido("assertedBy")), *view.objects(node, jido("submittedBy"))):
+            continue
+        if view.first(node, jido("requestDigest")) != literal(request):
+            raise IdempotencyMismatch(
+                f"idempotency_key {intent.idempotency_key!r} was used for another intent ({bare(node)})",
+                hint="use a new key for a new intent, or resubmit the first intent unchanged",
+            )
+        told = json.loads(parts(view.first(node, jido("receipt")) or literal("{}")).text)
+        commit, version = _commit_of(node, view)
+        conflicts = tuple(ConflictItem(**found) for found in told["conflicts"])
+        return Receipt(told["iri"], commit, version, told["status"], told["filled"], conflicts, tuple(told["warnings"]))
+    return None
+
+
+def _commit_of(node: Term, view: View) -> tuple[str | None, Version]:
+    """Return the commit *node* was recorded in; None for what the block being built adds."""
+    commit = view.first(node, jido("recordedIn"))
+    position = view.first(commit, jido("position")) if commit else None
+    recorded_at = view.first(commit, jido("recordedAt")) if commit else None
+    if not (commit and position and recorded_at):
+        return None, Version()
+    head = Head(bare(recorded_at), vocab.local_name(commit).rsplit(":", 1)[-1], int(parts(position).text))
+    return head.id, Version((head,))
+
+
+def _recorded(intent: MemoryUpdateIntent, declared: Sequence[Triple]) -> list[Term]:
+    """Return what the commit's time is written on: the memory, its alternatives, and a session it opened."""
+    sessions = [node for node, predicate, value in declared if (predicate, value) == (TYPE, jido("WorkSession"))]
+    return [iri(intent.iri or ""), *triples.alternative_nodes(intent), *sessions]

@@ -1,0 +1,123 @@
+"""Tidy single values, and gather what cannot be tidied.  Pure; the tools stage 1 works with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from jidomem import vocab
+from jidomem.errors import TooLarge, Violation
+from jidomem.intent import LIST_FIELDS
+from jidomem.policy import LITERAL_LIMIT
+from jidomem.schema import Schema
+from jidomem.write import names
+
+MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class Tidy:
+    """What is being tidied is refused here, value by value, so that one refusal lists them all."""
+
+    schema: Schema
+    violations: list[Violation] = field(default_factory=list)
+
+    def refuse(self, code: str, name: str, value: Any, message: str, **more: Any) -> None:
+        """Note that *value* of the field *name* breaks a rule."""
+        shown = value if isinstance(value, (str, int)) else repr(value)
+        shown = ascii(shown[:200]) if isinstance(shown, str) and _FORBIDDEN.search(shown) else shown
+        self.violations.append(Violation(code, message, field=name, value=shown, **more))
+
+    def field(self, name: str, value: Any) -> Any:
+        """Return the value of one field trimmed, blanks as None, lists element by element."""
+        if name in LIST_FIELDS:
+            return self._list(name, value)
+        if value is None or (name == "confidence" and isinstance(value, (int, float))):
+            return value
+        if name in MOMENTS and isinstance(value, datetime):
+            return value.isoformat()
+        if not isinstance(value, str):
+            self.refuse("invalid_argument", name, value, f"{name} is text, not {type(value).__name__}")
+            return None
+        return self.text(name, value) or None
+
+    def _list(self, name: str, value: Any) -> list[Any]:
+        if value is None:
+            return []
+        if isinstance(value, str) and name != "extra_triples":
+            message = f"{name} is a list of texts, not one text"
+            self.refuse("invalid_argument", name, value, message, repair=names.put(name, [value]))
+            return []
+        if not isinstance(value, (list, tuple)):
+            self.refuse("invalid_argument", name, value, f"{name} is a list, not {type(value).__name__}")
+            return []
+        if name == "extra_triples":
+            return list(value)
+        found = []
+        for entry in value:
+            if isinstance(entry, str):
+                found.append(self.text(name, entry))
+            else:
+                self.refuse("invalid_argument", name, entry, f"{name} holds texts, not {type(entry).__name__}")
+        return names.unique(filter(None, found))
+
+    def text(self, name: str, value: str) -> str:
+        """Return *value* trimmed; refuses control characters and lone surrogates, raises TooLarge over 256 KiB."""
+        if len(value) * 4 > LITERAL_LIMIT and (size := len(value.encode("utf-8", "replace"))) > LITERAL_LIMIT:
+            raise TooLarge(
+                f"{name} has {size} bytes; a text holds at most {LITERAL_LIMIT}",
+                hint="summarise it, and name the full text in evidence",
+            )
+        if bad := _FORBIDDEN.search(value):
+            what = "a lone surrogate" if bad[0] >= "\ud800" else "a control character"
+            message = f"{name} holds {what}, U+{ord(bad[0]):04X}, at character {bad.start()}: leave it out"
+            self.refuse("invalid_argument", name, value, message)
+            return ""
+        return value.strip()
+
+    def reference(self, name: str, text: str, folder: str) -> str:
+        """Return the IRI *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
+        if names.is_reference(text):
+            return self.iri(name, text)
+        plain = names.slug(text)
+        if not plain or len(plain) > 200:
+            self.refuse("invalid_iri", name, text, f"{name} needs a name of 1 to 200 letters and digits")
+        return f"{vocab.BASE}{folder}/{plain}"
+
+    def iri(self, name: str, text: str) -> str:
+        """Return *text* as an absolute IRI in its one written form, or refuse it with the form it should have."""
+        if (expanded := names.expand(text)) is not None:
+            return expanded
+        if names.is_absolute(text):
+            return text
+        form = names.written(text)
+        near = form if names.is_absolute(form) else None
+        self.refuse(
+            "invalid_iri",
+            name,
+            text,
+            f"{name} takes an absolute http, https or urn IRI in lower case and without spaces, not {text[:80]!r}",
+            nearest=near,
+            repair=names.swap(name, text, near) if near else None,
+        )
+        return text
+
+    def choice(self, name: str, given: str, allowed: tuple[str, ...], written: dict[str, str]) -> str:
+        """Return the one of *allowed* that *given* names; *written* gives further squashed forms of them."""
+        forms = {names.squash(one): one for one in allowed} | written
+        found = forms.get(names.squash(given))
+        if found is None:
+            near = names.nearest(given, allowed)
+            self.refuse(
+                "shape_violation",
+                name,
+                given,
+                f"{name} is one of {', '.join(allowed)}, not {given!r}",
+                allowed=allowed,
+                nearest=near,
+                repair=names.put(name, near) if near else None,
+            )
+        return found or given

@@ -1,0 +1,264 @@
+"""Stage 2: is the intent well formed, does what it names exist, does it hold to ontology and shapes.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from jidomem import vocab
+from jidomem.errors import IntentRefused, Violation
+from jidomem.intent import MemoryUpdateIntent
+from jidomem.policy import Policy
+from jidomem.schema import Finding
+from jidomem.terms import Term, Triple, bare, iri, is_iri
+from jidomem.vocab import TYPE
+from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS
+from jidomem.write.names import put, swap
+from jidomem.write.normalize import ITEM_LISTS
+from jidomem.write.view import View
+
+REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
+#: Fields only some kinds can honour.
+ONLY_FOR: Mapping[str, Collection[str]] = {
+    "status": {"task", *ERRORS, *DECISIONS},
+    "severity": ERRORS,
+    "assigned_to": {"task"},
+    "convention_name": CONVENTIONS,
+    "convention_scope": CONVENTIONS,
+    "enforcement_level": CONVENTIONS,
+    "alternatives": DECISIONS,
+}
+#: What an extra triple may not say of a memory, and the field that says it.
+OWN_FIELD: Mapping[str, str] = {
+    "summary": "summary",
+    "appliesToProject": "applies_to_project",
+    "assertedBy": "asserted_by",
+    "assertedIn": "asserted_in",
+    "hasConfidence": "confidence",
+    "confidenceValue": "confidence",
+    "hasTimestamp": "timestamp",
+    "supersedes": "supersedes",
+    "supersededBy": "supersedes",
+    "invalidates": "invalidates",
+    "invalidatedBy": "invalidates",
+    "coexistsWith": "coexists_with",
+    "idempotencyKey": "idempotency_key",
+}
+#: What only the writer says.
+WRITER_ONLY = frozenset(
+    ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
+) | {"revives"}
+#: What only jidomem mints, and what nobody mints at run time.
+_MINTED = (
+    *(f"{vocab.BASE}{folder}/" for folder in ("memory", "agents", "sessions", "projects", "evidence", "submissions")),
+    "urn:jido:",
+)
+_RESERVED = (*_MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
+
+Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
+
+
+def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
+    """Raise IntentRefused unless every required field is there, the project is *project*, and a decision says why."""
+    missing = [name for name in REQUIRED if getattr(intent, name) is None]
+    violations = [Violation("missing_required_fields", f"{name} is missing", field=name) for name in missing]
+    if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
+        violations.append(
+            Violation(
+                "project_mismatch",
+                f"the intent applies to {intent.applies_to_project}, but was submitted to project {project!r}",
+                field="applies_to_project",
+                value=intent.applies_to_project,
+                allowed=(f"{vocab.BASE}projects/{project}", project),
+            )
+        )
+    if intent.type in DECISIONS and intent.rationale is None:
+        violations.append(Violation("missing_rationale", "a decision says why: give it a rationale", field="rationale"))
+    for name, kinds in ONLY_FOR.items():
+        if intent.type and getattr(intent, name) not in (None, []) and intent.type not in kinds:
+            violations.append(
+                Violation(
+                    "shape_violation",
+                    f"{name} cannot be honoured for a {intent.type}: leave it out, or say it in the summary",
+                    field=name,
+                    value=getattr(intent, name),
+                    allowed=tuple(sorted(kinds)),
+                )
+            )
+    if violations:
+        raise IntentRefused(violations)
+
+
+def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, known: Callable[[], list[str]]) -> None:
+    """Raise IntentRefused unless the IRI is fresh and everything named in the memory's own namespace exists.
+
+    *known* gives the IRIs of all memories; it is called only to name the nearest one in a refusal.
+    """
+    violations = [*_own_iri(intent, view)]
+    for field in ITEM_LISTS:
+        for other in getattr(intent, field):
+            if other == intent.iri:
+                violations.append(
+                    Violation("unknown_reference", f"a memory cannot name itself in {field}", field=field, value=other)
+                )
+            elif not view.is_item(iri(other)):
+                violations.append(_unknown_item(field, other, known()))
+    for other in set(intent.supersedes) & set(intent.invalidates):
+        violations.append(
+            Violation(
+                "shape_violation",
+                f"{other} is named in supersedes and in invalidates: say which",
+                field="invalidates",
+                value=other,
+            )
+        )
+    for field in ("evidence", "about"):
+        for other in getattr(intent, field):
+            if is_ours(other) and not view.about(iri(other)):
+                violations.append(_unknown_item(field, other, known()))
+    if policy.strict:
+        violations += _undeclared(intent, view)
+    if violations:
+        raise IntentRefused(violations)
+
+
+def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
+    """Raise IntentRefused unless the extra triples keep to the new memory and to entities no one else describes."""
+    violations = []
+    own = vocab.type_uri(intent.type or "")
+    for subject, predicate, value in intent.extra_triples:
+        name = vocab.local_name(predicate) if predicate.startswith(vocab.JIDO) else ""
+        if subject != intent.iri:
+            if is_ours(subject) or view.is_item(iri(subject)):
+                violations.append(
+                    broken_triple(subject, f"{subject} is not this memory: an extra triple cannot describe another one")
+                )
+            elif name and (name in OWN_FIELD or name in WRITER_ONLY):
+                violations.append(broken_triple(subject, f"jido:{name} is said of memories only"))
+        elif name in OWN_FIELD:
+            violations.append(broken_triple(predicate, f"jido:{name} has a field of its own: use {OWN_FIELD[name]}"))
+        elif name in WRITER_ONLY:
+            violations.append(broken_triple(predicate, f"jido:{name} is written by the writer alone: leave it out"))
+        elif iri(predicate) == TYPE and value.get("@id", "").startswith(vocab.JIDO) and value["@id"] != own:
+            violations.append(broken_triple(value["@id"], "a memory has the class of its type: set type instead"))
+        if is_ours(value.get("@id", "")) and not view.about(iri(value["@id"])) and value["@id"] != intent.iri:
+            violations.append(_unknown_item("extra_triples", value["@id"], []))
+    if violations:
+        raise IntentRefused(violations)
+
+
+def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge: Judge) -> list[str]:
+    """Return the judge's warnings; raise IntentRefused when a shape is violated.
+
+    The judge sees the triples of the intent and the types of what they point at, and nothing else of the memory.
+    """
+    described = {triple[0] for triple in triples}
+    pointed = {triple[2] for triple in triples if is_iri(triple[2])} - described
+    pointed |= {triple[0] for triple in triples}
+    neighbourhood = [(node, TYPE, cls) for node in sorted(pointed) for cls in sorted(view.types(node))]
+    violations, warnings = [], []
+    for finding in judge([*triples, *neighbourhood], focus):
+        if finding.severity != "violation":
+            warnings.append(finding.message)
+            continue
+        violations.append(
+            Violation(
+                "shape_violation",
+                finding.message,
+                field=field_of(finding.path),
+                shape=bare(finding.shape),
+                value=bare(finding.value) if finding.value else None,
+            )
+        )
+    if violations:
+        raise IntentRefused(violations)
+    return warnings
+
+
+def field_of(path: str | None) -> str | None:
+    """Return the field of an intent that a property is written from, or the property's name."""
+    if not path:
+        return None
+    return FIELD_OF.get(vocab.local_name(path), "extra_triples")
+
+
+FIELD_OF: Mapping[str, str] = {
+    **OWN_FIELD,
+    "rationale": "rationale",
+    "detailedExplanation": "detailed_explanation",
+    "derivedFrom": "evidence",
+    "hasTaskStatus": "status",
+    "hasErrorStatus": "status",
+    "decisionStatus": "status",
+    "severityLevel": "severity",
+    "assignedTo": "assigned_to",
+    "conventionName": "convention_name",
+    "hasConventionScope": "convention_scope",
+    "hasEnforcementLevel": "enforcement_level",
+    "expiresOn": "expires_on",
+    "validFrom": "valid_from",
+    "validUntil": "valid_until",
+    "hasSourceType": "source_type",
+    "trackedBy": "tracked_by",
+    "topic": "topic",
+    "about": "about",
+}
+
+
+def _own_iri(intent: MemoryUpdateIntent, view: View) -> Iterable[Violation]:
+    own = intent.iri or ""
+    memory = vocab.BASE + "memory/"
+    if own.startswith(_RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
+        yield Violation(
+            "invalid_iri",
+            f"{own} lies in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace",
+            field="iri",
+            value=own,
+            repair=put("iri", None),
+        )
+    elif view.mentions(iri(own)):
+        yield Violation(
+            "iri_exists",
+            f"{own} is in this memory already: a memory is never rewritten; leave iri out and name it in supersedes",
+            field="iri",
+            value=own,
+        )
+
+
+def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
+    """Return the violation for a memory nobody knows, with the one it is short, or misspelt in case, for."""
+    tail = other.lower().removeprefix(vocab.BASE + "memory/")
+    near = [iri for iri in known if iri.lower().removeprefix(vocab.BASE + "memory/") == tail]
+    if not near and len(tail) >= 6:
+        near = [iri for iri in known if (name := vocab.local_name(iri)).startswith(tail) or name.endswith(tail)]
+    only = near[0] if len(near) == 1 else None
+    message = f"{other} is no memory of this project" + (f"; did you mean {only}?" if only else "")
+    if len(near) > 1:
+        message += f"; it could be {', '.join(near[:5])}"
+    return Violation(
+        "unknown_reference",
+        message,
+        field=field,
+        value=other,
+        allowed=tuple(near[:5]),
+        nearest=only,
+        repair=swap(field, other, only) if only else None,
+    )
+
+
+def _undeclared(intent: MemoryUpdateIntent, view: View) -> Iterable[Violation]:
+    for field in ("asserted_by", "assigned_to", "asserted_in"):
+        value = getattr(intent, field)
+        if value is not None and not view.types(iri(value)):
+            yield Violation(
+                "unknown_reference", f"{value} is not declared, and this project is strict", field=field, value=value
+            )
+
+
+def is_ours(text: str) -> bool:
+    """Return whether *text* is an IRI only jidomem mints."""
+    return text.startswith(_MINTED)
+
+
+def broken_triple(value: str, message: str) -> Violation:
+    """Return the violation for an extra triple that may not be said."""
+    return Violation("shape_violation", message, field="extra_triples", value=value)

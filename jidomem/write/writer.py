@@ -1,0 +1,225 @@
+"""The MemoryWriter: the only way into a project's memory.  The one shell around the pure stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from jidomem import vocab
+from jidomem.clock import Sources, stamp
+from jidomem.errors import JidomemError, NotFound
+from jidomem.index.tail import Tail
+from jidomem.intent import Receipt
+from jidomem.journal.files import Stream
+from jidomem.policy import AgentPolicy, Policy
+from jidomem.schema import Schema
+from jidomem.terms import Term, Triple, bare, iri
+from jidomem.version import Version
+from jidomem.vocab import jido
+from jidomem.write import restate, session, triples
+from jidomem.write.line import CommitLine, JudgeFn, Outcome
+from jidomem.write.names import slug
+from jidomem.write.stages import Judged, Proposal, Stages
+from jidomem.write.view import View
+
+
+class MemoryWriter:
+    """Takes each intent through its stages: normalise, validate, detect conflicts, build triples, append."""
+
+    def __init__(
+        self, tail: Tail, schema: Schema, policy: Policy, sources: Sources, *, agent: str, session: str | None
+    ) -> None:
+        """Write to *tail*; *agent* and *session* are who asserts, and where, when a verb names nobody."""
+        self.agent = agent
+        self._session_name = session
+        self._tail = tail
+        self._policy = policy
+        self._sources = sources
+        self._stages = Stages(schema, policy, sources.new_id)
+        self._ontology_version = schema.version
+        self._lines: dict[Stream, CommitLine] = {}
+        self._lock = Lock()
+
+    def submit_intent(self, project_id: str, intent: Proposal, *, dry_run: bool = False) -> Receipt:
+        """Return the receipt of *intent*, durable when this returns; with *dry_run* judge it and keep nothing.
+
+        Raises IntentRefused (with `violations` and, where mechanical, `fixed_intent`), Conflict, IdempotencyMismatch,
+        NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or JournalDamaged; then nothing
+        was written.
+        """
+        line = self._line(project_id)
+        if not dry_run:
+            return _answer(line.submit([self._judge(project_id, intent)])[0])
+        version = self.refresh(project_id)
+        judged = self._judge(project_id, intent)(line.view(), self._sources.now())
+        return replace(judged.receipt, version=version) if judged.triples else judged.receipt
+
+    def submit_many(self, project_id: str, intents: Iterable[Proposal], *, atomic: bool = False) -> list[Outcome]:
+        """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
+
+        With *atomic* the first refusal is raised, its `position` saying which it was, and nothing at all is written.
+        """
+        line = self._line(project_id)
+        judges = [self._judge(project_id, intent) for intent in intents]
+        if atomic:
+            return [*line.submit_atomic(judges)]
+        outcomes = line.submit(judges)
+        for position, outcome in enumerate(outcomes):
+            if isinstance(outcome, JidomemError):
+                outcome.position = position
+        return outcomes
+
+    @property
+    def session(self) -> str:
+        """Return the session of what is asserted without naming one: the one given, else one a day for the agent."""
+        return self._session_name or f"{self.agent}-{self._sources.now().date().isoformat()}"
+
+    def remember(self, project_id: str, text: str, **fields: Any) -> Receipt:
+        """Return the receipt of *text* kept as a fact of medium confidence, unless *fields* say otherwise.
+
+        What is missing is filled, and `filled` says with what: the project, the agent, the session of the day.
+        """
+        given = {
+            "type": "fact",
+            "applies_to_project": project_id,
+            "asserted_by": self.agent,
+            "asserted_in": self.session,
+            "confidence": "medium",
+        }
+        filled = {name: value for name, value in given.items() if name not in fields}
+        receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields})
+        return replace(receipt, filled={**filled, **receipt.filled})
+
+    def refresh(self, project_id: str) -> Version:
+        """Bring the view of *project_id* up to what others have committed; return the version reached."""
+        return self._tail.catch_up(Stream(project_id))
+
+    def restated(self, project_id: str, item: str) -> dict[str, Any]:
+        """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
+        self.refresh(project_id)
+        view = self._line(project_id).view()
+        if not view.is_item(iri(item)):
+            raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask")
+        rows = view.about(iri(item))
+        pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
+        labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}
+        return restate.restate(iri(item), rows, labels)
+
+    def revise(self, project_id: str, item: str, *, changes: Mapping[str, Any], reason: str | None) -> Receipt:
+        """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
+
+        *changes* are fields of an intent; one that is None is left out. Raises what `submit_intent` raises.
+        """
+        values = self.restated(project_id, item)
+        for name in ("iri", "timestamp", "supersedes", "invalidates", "coexists_with"):
+            values.pop(name, None)
+        who = {"asserted_by": self.agent, "asserted_in": self.session}
+        return self.submit_intent(project_id, values | who | {"supersedes": [item], "reason": reason} | dict(changes))
+
+    def invalidate(self, project_id: str, item: str, *, reason: str, **fields: Any) -> Receipt:
+        """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
+        old = self.restated(project_id, item)
+        values = {
+            "type": "deleted_marker",
+            "summary": f"Withdrawn: {old.get('summary', item)}",
+            "rationale": reason,
+            "applies_to_project": project_id,
+            "asserted_by": self.agent,
+            "asserted_in": self.session,
+            "confidence": "high",
+            "invalidates": [item],
+        }
+        return self.submit_intent(project_id, values | fields)
+
+    def start_session(
+        self, project_id: str, name: str, *, agent: str | None = None, continues: str | None = None
+    ) -> Receipt:
+        """Return the receipt of a new work session.
+
+        Raises IntentRefused `iri_exists` when the name is taken, NotFound when there is no session *continues*.
+        """
+        node, who = _node(name, "sessions"), _node(agent or self.agent, "agents")
+        before = _node(continues, "sessions") if continues else None
+        project = iri(f"{vocab.BASE}projects/{project_id}")
+
+        def judge(view: View, now: datetime) -> Judged:
+            opening = session.opened(node, project, who, stamp(now), continues=before, view=view)
+            return self._session(node, [*opening, *self._declared(who, project, view)], [node], view)
+
+        return _answer(self._line(project_id).submit([judge])[0])
+
+    def move_session(
+        self,
+        project_id: str,
+        name: str,
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        phase: str | None = None,
+    ) -> Receipt:
+        """Return the receipt of an event that gives a session a status (a local name such as Paused) or a phase.
+
+        Raises NotFound for a session nobody opened, IntentRefused for one that has ended or an unknown phase.
+        """
+        node, who = _node(name, "sessions"), _node(agent or self.agent, "agents")
+        phase = session.phase_of(phase) if phase else None
+        project = iri(f"{vocab.BASE}projects/{project_id}")
+
+        def judge(view: View, now: datetime) -> Judged:
+            moved = session.moved(node, who, stamp(now), status=status, phase=phase, view=view)
+            return self._session(node, [*moved, *self._declared(who, project, view)], [moved[0][0]], view)
+
+        return _answer(self._line(project_id).submit([judge])[0])
+
+    def _judge(self, project_id: str, intent: Proposal) -> JudgeFn:
+        def known() -> list[str]:
+            graph = Stream(project_id).graph
+            return [bare(t[0]) for t in self._tail.index.triples(graph, None, jido("hasAssertionStatus"), None)]
+
+        return lambda view, now: self._stages.judge(project_id, intent, view, now, known)
+
+    def _session(self, node: Term, kept: list[Triple], nodes: list[Term], view: View) -> Judged:
+        warnings = self._stages.judge_shapes(kept, view)
+        receipt = Receipt(bare(node), None, Version(), "asserted", {}, (), tuple(warnings))
+        return self._stages.judged(receipt, kept, nodes, view)
+
+    def _declared(self, agent: Term, project: Term, view: View) -> list[Triple]:
+        """Return the stubs of an agent and a project a session is the first to name."""
+        policy = self._policy.agents.get(triples.name_of(agent), AgentPolicy())
+        agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
+        return agents if view.about(project) else [*agents, *triples.project_stub(project)]
+
+    def _line(self, project_id: str) -> CommitLine:
+        """Return where this project's submissions wait; raises NotFound for a project that may not be created."""
+        stream = Stream(project_id)
+        if not self._policy.create_projects and not self._tail.journal.exists(stream):
+            raise NotFound(
+                f"no project {project_id!r}, and create_projects is off",
+                hint="set create_projects = true in config.toml",
+                code="unknown_project",
+            )
+        with self._lock:
+            if stream not in self._lines:
+                self._lines[stream] = CommitLine(stream, self._tail, self._sources, self._ontology_version)
+            return self._lines[stream]
+
+
+def _node(name: str, folder: str) -> Term:
+    """Return the IRI of an agent or session, from its IRI or its plain name."""
+    return iri(name if "://" in name or name.startswith("urn:") else f"{vocab.BASE}{folder}/{slug(name)}")
+
+
+def _text_of(node: Term, view: View) -> str | None:
+    """Return the text a piece of evidence or an alternative was given as; None for what has an IRI of its own."""
+    if "/alternatives/" in node:
+        return view.first(node, jido("summary"))
+    return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
+
+
+def _answer(outcome: Outcome) -> Receipt:
+    if isinstance(outcome, JidomemError):
+        raise outcome
+    return outcome

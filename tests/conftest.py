@@ -1,0 +1,74 @@
+"""What tests share: a memory root in a temporary folder, with a clock, ids and nonces that repeat."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import jidomem
+from jidomem.clock import Sources
+
+START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def fixed_sources(start: datetime = START) -> Sources:
+    """A clock that moves a second a look, ids and nonces that count: the same calls give the same bytes."""
+    ticks, ids, nonces = count(), count(1), count(1)
+    return Sources(
+        now=lambda: start + timedelta(seconds=next(ticks)),
+        new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}",
+        nonce=lambda: next(nonces).to_bytes(32, "big"),
+    )
+
+
+def intent(**fields):
+    """A fact that is accepted as it stands; *fields* change it."""
+    return {
+        "type": "fact",
+        "summary": "the build needs Rust 1.80",
+        "applies_to_project": "p",
+        "asserted_by": "architect",
+        "asserted_in": "s-1",
+        "confidence": "high",
+        **fields,
+    }
+
+
+def decision(**fields):
+    """An architectural decision that is accepted as it stands; *fields* change it."""
+    return intent(**{"type": "architectural_decision", "summary": "Use Oxigraph", "rationale": "it embeds", **fields})
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Every file below *root* that is not a lock, with its bytes."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.name.endswith(".lock")
+    }
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch, tmp_path):
+    """No test sees the root, project or agent of whoever runs it."""
+    for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture()
+def memory(tmp_path):
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as opened:
+        yield opened
+
+
+@pytest.fixture()
+def writer(memory):
+    return memory.writer
+
+
+@pytest.fixture()
+def reader(memory):
+    return memory.reader
