@@ -1,0 +1,183 @@
+"""How decision records word things: their headings, statuses, dates, numbers, and how they name each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import zip_longest
+
+from jidomem.exchange.adr_page import MARK, Line, parse_line
+
+#: What the headings of a record are called, by the part they play.
+_HEADINGS: Mapping[str, tuple[str, ...]] = {
+    "status": ("status",),
+    "date": ("date",),
+    "reason": ("rationale", "decision rationale", "justification", "reason", "reasons", "reasoning", "why"),
+    "context": (
+        "context", "context and problem statement", "context and problem", "problem statement", "problem",
+        "background", "motivation", "issue",
+    ),
+    "decision": ("decision", "decision outcome", "outcome", "the decision", "resolution"),
+    "drivers": ("decision drivers", "drivers", "forces"),
+    "consequences": ("consequences", "implications", "results"),
+    "options": (
+        "considered options", "options considered", "considered alternatives", "alternatives considered", "options",
+        "alternatives",
+    ),
+    "pros": ("pros and cons of the options", "pros and cons of the alternatives", "pros and cons"),
+    "links": ("links", "more information", "related decisions", "related adrs", "related", "references", "see also"),
+}  # fmt: skip
+PART = {name: part for part, names in _HEADINGS.items() for name in names}
+
+_STATUS: Mapping[str, tuple[str, ...]] = {
+    "accepted": ("accepted", "approved", "adopted", "agreed", "decided", "implemented", "active", "done", "final"),
+    "proposed": (
+        "proposed", "draft", "on hold", "in progress", "in review", "under review", "in discussion",
+        "under discussion", "pending", "open", "wip", "rfc", "deferred", "postponed",
+    ),
+    "deprecated": ("deprecated", "obsolete", "outdated", "retired"),
+    "rejected": ("rejected", "declined", "withdrawn", "abandoned", "cancelled"),
+}  # fmt: skip
+WORDS = {word: status for status, words in _STATUS.items() for word in words}
+_STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
+#: Front matter that only places the page on a website.
+PLACEMENT = frozenset(
+    ("parent", "grand_parent", "nav_order", "nav_exclude", "has_children", "has_toc", "layout", "permalink")
+)
+
+#: `superseded by` with its historic spellings, and the other words that tie one record to another.
+RELATION = re.compile(
+    r"\b(?:(?P<ended>super[cs]+e+ded(?:[ -]+(?:by|in|with))?|(?:replaced|obsoleted)[ -]+by)"
+    r"|(?P<ends>super[cs]+e+d(?:es|s|ing)|replaces|obsoletes)"
+    r"|(?P<amended>(?:amended|clarified|refined|extended)[ -]+by)|(?P<amends>amends|clarifies|refines|extends))\b\s*:?",
+    re.IGNORECASE,
+)
+_MENTION = re.compile(
+    r"[\w./%-]+\.md\b|\bADR[\s_#-]*\d{1,8}\b|#\d{1,8}\b|(?:^|,|&|\band\b)\s*(\d{1,8})\b(?!\.\d)", re.IGNORECASE
+)
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+KEY = re.compile(r"\W*([A-Za-z][A-Za-z _-]{0,40}?)\s*:\s*(.*)", re.DOTALL)
+_NUMBERED = re.compile(
+    r"\W*(?:(?:ADR|decision)[\s#_-]*(\d+)\W*?(?:[.:)\]]\s+|\s*[-–—]\s+|\s+)|(\d+)(?:[.:)]\s+|\s*[-–—]\s+)|(0\d+)\s+)(?=\S)",
+    re.IGNORECASE,
+)
+_CHOSEN = re.compile(
+    r"\W*chosen\s+(?:option|alternative)\W*?:[\s*_]*"
+    r"(?:[\"“](?P<double>.+?)[\"”]|['‘](?P<single>.+?)['’]|(?P<plain>.+?))"
+    r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
+    re.IGNORECASE | re.DOTALL,
+)
+URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One record naming another: `relation` is ends, ended, amends or amended; `href` is the address of a link."""
+
+    relation: str
+    text: str
+    href: str
+    line: int
+
+
+def slug(text: str) -> str:
+    """Return *text* as one lower-case word with dashes, to compare and to name by.
+
+    >>> slug("Use `adr-log`, not a Wiki")
+    'use-adr-log-not-a-wiki'
+    """
+    return re.sub(r"[^\w+#]+", "-", text.casefold()).strip("-")
+
+
+def stem(path: str) -> str:
+    """Return the name of a file without folders and extension.
+
+    >>> stem("docs/adr/0007-use-oxigraph.md")
+    '0007-use-oxigraph'
+    """
+    return re.sub(r"\.(md|markdown)$", "", path.rsplit("/", 1)[-1], flags=re.IGNORECASE)
+
+
+def heading_name(title: str) -> str:
+    """Return a heading as it is looked up: lower case, without numbering and colon."""
+    return " ".join(re.sub(r"^[\W\d_]+|[\W_]+$", "", title.casefold()).split())
+
+
+def key_name(text: str) -> str:
+    """Return the key of a field as it is looked up: lower case, words apart."""
+    return re.sub(r"[\s_-]+", " ", text.strip().casefold())
+
+
+def status_word(line: Line) -> str:
+    """Return the known status word a line opens with, `superseded` when it only names a successor, or nothing."""
+    plain = re.sub(r"~~.*?~~", "", ISO_DATE.sub("", line.plain))
+    relation = RELATION.search(plain)
+    head = re.sub(r"^[\W_]+", "", plain[: relation.start()] if relation else plain).casefold()
+    found = _STATUS_WORD.match(head)
+    if found:
+        return found[1]
+    return "superseded" if relation and relation["ended"] and not head else ""
+
+
+def references(line: Line, text: str) -> Iterator[Reference]:
+    """Yield the records that *text* (of *line*) names after each word that ties it to them."""
+    verbs = list(RELATION.finditer(text))
+    for verb, following in zip_longest(verbs, verbs[1:]):
+        segment = ISO_DATE.sub("", text[verb.end() : following.start() if following else len(text)])
+        words = MARK.sub(" ", segment)
+        named = [line.links[int(mark[1])] for mark in MARK.finditer(segment)]
+        named += [(mention[1] or mention[0], "") for mention in _MENTION.finditer(words.strip())]
+        rest = words.strip(" \t.:;,()[]`*_-")
+        if not named and rest.casefold() not in ("", "none", "null", "~", "n/a", "tbd"):
+            named = [(rest, "")]
+        relation = str(verb.lastgroup)
+        yield from (Reference(relation, name, href, line.number) for name, href in named)
+
+
+def moment(text: str) -> str | None:
+    """Return an ISO 8601 date as a moment in UTC; a date alone is its midnight."""
+    try:
+        found = datetime.fromisoformat(text)
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return found.strftime("%Y-%m-%dT%H:%M:%SZ") if found.year >= 1000 else None
+
+
+def number_of(path: str, title: str) -> int | None:
+    """Return the number in a file's name, or else in the title of the record."""
+    named = re.match(r"(?:adr[-_ ]?)?(\d{1,8})(?!\d)", stem(path), re.IGNORECASE)
+    titled = _NUMBERED.match(title)
+    digits = named[1] if named else next(filter(None, titled.groups()), "") if titled else ""
+    return int(digits) if digits else None
+
+
+def unnumbered(title: str) -> str:
+    """Return a title without its number.
+
+    >>> unnumbered("ADR-0007: Use Oxigraph")
+    'Use Oxigraph'
+    """
+    return _NUMBERED.sub("", title, count=1) if _NUMBERED.match(title) else title
+
+
+def chosen(outcome: str) -> tuple[str, str]:
+    """Return the option a MADR outcome chose and the justification after it, both empty in any other text.
+
+    >>> chosen('Chosen option: "Neutral, because …", because it fits best.')
+    ('Neutral, because …', 'it fits best.')
+    """
+    found = _CHOSEN.match(outcome)
+    if not found:
+        return "", ""
+    option = found["double"] or found["single"] or found["plain"] or ""
+    why = found["why"] if found["why"] is not None else outcome[found.end() :]
+    return parse_line(0, option).plain.replace("`", "").strip(), why.strip()
+
+
+def number_in(text: str) -> int | None:
+    """Return the number *text* opens with, as in `ADR-0009`, `#9` and `9. Help scripts`."""
+    found = re.match(r"\W*(?:ADR|decision|record)?[\s#_-]*(\d{1,8})(?!\d)", text, re.IGNORECASE)
+    return int(found[1]) if found else None

@@ -1,0 +1,177 @@
+"""Decision records come in as intents: every record, its status and its supersessions, and nothing lost unsaid."""
+
+import json
+import re
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.exchange.adr import read_records, record_iri
+
+CASES = Path(__file__).parent / "cases" / "adr"
+LARGE = 256 * 1024
+#: The headings and keys that are names of fields in an intent.
+LABELS = {"status", "date", "title", "context", "and", "problem", "statement", "rationale", "consequences", "adr"}
+
+
+def read(files, known=()):
+    there = {record_iri("shop", name) for name in known}
+    return read_records(files, project="shop", agent="importer", session="s1", known=there.__contains__)
+
+
+def load(case):
+    files = [(path.relative_to(case).as_posix(), path.read_bytes()) for path in sorted(case.rglob("*.md"))]
+    return files, json.loads((case / "expected.json").read_text("utf-8"))
+
+
+def shown(read_in, files, known):
+    """The intents and notes as the cases write them: files for IRIs, a note on one line."""
+    names = {record_iri("shop", path): path for path, _ in files}
+    names |= {record_iri("shop", name): name for name in known}
+    names |= {record_iri("shop", path.rsplit("/", 1)[-1].removesuffix(".md")): path for path, _ in reversed(files)}
+    intents = []
+    for intent in read_in.intents:
+        links = {"supersedes": intent.supersedes, "about": intent.about}
+        named = {key: [names.get(value, value) for value in values] for key, values in links.items()}
+        intents.append({**intent.to_dict(), **named, "iri": names[intent.iri]})
+    notes = [f"{n.severity} {n.path}{f':{n.line}' if n.line else ''}: {n.message}" for n in read_in.notes]
+    for iri, name in names.items():
+        notes = [note.replace(iri, f"<{name}>") for note in notes]
+    return intents, notes
+
+
+def words(text):
+    return set(re.findall(r"[^\W\d_]{2,}", text.casefold().replace("\\n", " ")))
+
+
+def nygard(title="Use a queue", status="Accepted", context="Orders come in bursts."):
+    text = f"# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\n{context}\n\n## Decision\n\nWe use one.\n"
+    return text.encode()
+
+
+@pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
+def test_a_folder_of_records_gives_the_intents_and_notes_written_beside_it(case):
+    files, expected = load(case)
+
+    intents, notes = shown(read(files, expected["known"]), files, expected["known"])
+
+    wanted = expected["intents"]
+    assert [{key: got.get(key) for key in want} for got, want in zip(intents, wanted, strict=True)] == wanted
+    assert notes == expected["notes"]
+
+
+@pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
+def test_line_ends_and_a_byte_order_mark_make_no_difference(case):
+    files, expected = load(case)
+    windows = [(path, b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")) for path, content in files]
+
+    assert read(windows, expected["known"]) == read(files, expected["known"])
+
+
+@pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
+def test_an_intent_comes_after_all_it_supersedes_and_each_memory_has_one_successor(case):
+    files, expected = load(case)
+
+    intents = read(files, expected["known"]).intents
+
+    place = {intent.iri: number for number, intent in enumerate(intents)}
+    ended = [(intent, old) for intent in intents for old in intent.supersedes]
+    assert all(place.get(old, -1) < place[intent.iri] for intent, old in ended)
+    assert len({old for _, old in ended}) == len(ended)
+
+
+@pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
+def test_importing_twice_gives_nothing_the_second_time_and_says_so_for_each_record(case):
+    files, _ = load(case)
+    first = {intent.iri for intent in read(files).intents}
+
+    again = read_records(files, project="shop", agent="importer", session="s1", known=first.__contains__)
+
+    assert again.intents == ()
+    assert sum("already imported" in note.message for note in again.notes) == len(first)
+
+
+@pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
+def test_every_word_of_a_record_is_in_its_intent_or_in_a_note(case):
+    files, expected = load(case)
+    read_in = read(files, expected["known"])
+    said = words(" ".join(note.message for note in read_in.notes))
+
+    for intent in read_in.intents:
+        kept = said.union(*(words(str(value)) for value in intent.to_dict().values()))
+        assert words(dict(files)[intent.about[0]].decode()) - kept <= LABELS
+
+
+def test_no_two_records_of_an_import_share_a_topic():
+    for case in CASES.iterdir():
+        topics = [intent.topic for intent in read(load(case)[0]).intents]
+        assert len(set(topics)) == len(topics)
+
+
+def test_the_iri_is_a_uuid_of_version_8_that_depends_on_project_and_file_name_alone():
+    here, there = read([("docs/adr/0001-a.md", nygard())]), read([("0001-a.md", nygard("Another title"))])
+
+    identifier = UUID(here.intents[0].iri.removeprefix("https://jido.ai/memory/"))
+
+    assert here.intents[0].iri == there.intents[0].iri == record_iri("shop", "0001-a")
+    assert (identifier.version, identifier.variant) == (8, "specified in RFC 4122")
+    assert record_iri("shop", "0001-a") != record_iri("stall", "0001-a")
+
+
+def test_bytes_that_are_no_text_are_an_error_that_names_the_place():
+    read_in = read([("0001-a.md", nygard()), ("0002-b.md", b"# Caf\xe9\n")])
+
+    assert [intent.about for intent in read_in.intents] == [["0001-a.md"]]
+    assert [(n.path, n.severity, n.message) for n in read_in.notes] == [
+        ("0002-b.md", "error", "not UTF-8 at byte 5; skipped")
+    ]
+
+
+def test_a_text_larger_than_a_memory_takes_is_an_error_and_only_that_record_is_left_out():
+    fits, larger = nygard(context="ü" * (LARGE // 2)), nygard(context="ü" * (LARGE // 2 + 1))
+
+    read_in = read([("0001-a.md", fits), ("0002-b.md", larger)])
+
+    assert [intent.about for intent in read_in.intents] == [["0001-a.md"]]
+    assert [(n.path, n.severity) for n in read_in.notes] == [("0002-b.md", "error")]
+
+
+def test_a_number_in_front_matter_keeps_its_leading_zeros_and_aliases_are_not_expanded():
+    bomb = "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    newer = f"---\nsupersedes: 0012\nx0: &x0 [y]\n{bomb}---\n".encode() + nygard()
+
+    intents = read([("0010-a.md", nygard("Ten")), ("0012-b.md", nygard("Twelve")), ("0013-c.md", newer)]).intents
+
+    assert intents[-1].supersedes == [record_iri("shop", "0012-b")]
+
+
+def test_a_thousand_records_in_a_row_are_kept_in_order():
+    files = [(f"{n:04}-r.md", nygard(f"Release {n}", f"Accepted\n\nSupersedes ADR-{n + 1}")) for n in range(1000)]
+    files.append(("1000-r.md", nygard("Release 1000")))
+
+    intents = read(files).intents
+
+    assert [intent.about[0] for intent in intents] == [path for path, _ in reversed(files)]
+
+
+FRAGMENTS = st.sampled_from(
+    ["---\n", "# T\n", "## Status\n", "Accepted\n", "Superseded by ADR-1\n", "Supersedes [x](b.md)\n", "## Decision\n",
+     'Chosen option: "', '", because ', "```\n", "* ", "status: ", "date: 2020-01-01\n", "\n", "a b ", "[", "](", ":"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(FRAGMENTS, max_size=25).map("".join) | st.text(max_size=80), max_size=4))
+def test_whatever_the_files_hold_each_gives_an_intent_or_a_note_that_says_why_not(texts):
+    files = [(f"{'abcd'[n]}.md", text.encode("utf-8", "replace")) for n, text in enumerate(texts)]
+
+    read_in = read(files)
+
+    imported = {intent.about[0] for intent in read_in.intents}
+    skipped = {note.path for note in read_in.notes if note.message.endswith("skipped")}
+    assert imported | skipped == {path for path, _ in files}
+    assert not imported & skipped
+    assert all(intent.summary and intent.rationale and intent.status for intent in read_in.intents)
