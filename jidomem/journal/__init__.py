@@ -1,1 +1,1 @@
-"""What lasts: the journal of commits."""
+"""What lasts: the journal of commits (docs/journal-format.md)."""

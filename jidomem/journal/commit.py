@@ -1,0 +1,350 @@
+"""A commit: triples agreed on together, as one Turtle document whose id is its digest (docs/journal-format.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import zip_longest
+from typing import Protocol
+
+import pyoxigraph
+
+from jidomem import vocab
+from jidomem.terms import Term, Triple, date_time, integer, iri, literal, parts
+from jidomem.version import Head, Version
+
+FORMAT = 1
+COMMIT = "urn:jido:commit:"
+
+_PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
+_NAMESPACES = tuple(f"<{namespace}" for namespace in _PREFIXES.values())
+_TITLE = "# jidomem journal "
+_HEADER = "\n".join([f"{_TITLE}{FORMAT}", *(f"@prefix {p}: <{ns}> ." for p, ns in _PREFIXES.items())])
+_NONCE = re.compile(r"# nonce ([0-9a-f]{64})")
+_SALT_OR_LEAF = re.compile(r"# (salt|leaf) ([0-9a-f]{64})")
+_OWN = re.compile(f"<{COMMIT}([0-9a-f]{{64}})>")
+_LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>')
+_BLANK = re.compile(r"_:|[\[(]")
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
+_POSITION = re.compile(rf'"([1-9][0-9]{{0,17}})"\^\^<{vocab.XSD}integer>')
+
+_COMMITTER = vocab.jido("committer")
+_FORMAT = vocab.jido("journalFormat")
+_ONTOLOGY = vocab.jido("ontologyVersion")
+_PARENT = vocab.jido("parent")
+_POSITION_OF = vocab.jido("position")
+_RECORDED = vocab.jido("recordedAt")
+_STREAM = vocab.jido("inStream")
+_SINGLE = (_COMMITTER, _FORMAT, _ONTOLOGY, _POSITION_OF, _RECORDED, _STREAM)
+_DESCRIPTION = frozenset((*_SINGLE, _PARENT))
+_CLASSES = (vocab.jido("Commit"), iri(vocab.PROV + "Activity"))
+
+
+class FormatError(ValueError):
+    """A document is no commit of this format; `line` counts from 1, None where no single line is to blame."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        self.line = line
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit, built or read: `triples` are all of it, `data` is the document, `graph` and `committer` bare IRIs."""
+
+    id: str
+    graph: str
+    parents: tuple[str, ...]
+    position: int
+    recorded_at: str
+    committer: str
+    ontology_version: str
+    triples: frozenset[Triple]
+    data: bytes
+    redacted: bool
+
+    @property
+    def head(self) -> Head:
+        """Return the commit as the tip of a version."""
+        return Head(self.recorded_at, self.id, self.position)
+
+    @property
+    def iri(self) -> str:
+        """Return the bare IRI of the commit."""
+        return COMMIT + self.id
+
+
+class Linked(Protocol):
+    """Anything that stands for a commit: its own head and the ids of its parents."""
+
+    @property
+    def head(self) -> Head:
+        """Return the commit as the tip of a version."""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the ids of its parents."""
+
+
+def advance(version: Version, commits: Iterable[Linked]) -> Version:
+    """Return the version after *commits*, in any order, joined what *version* stands for."""
+    added = list(commits)
+    named = {parent for commit in added for parent in commit.parents}
+    heads = {*version.heads, *(commit.head for commit in added)}
+    return Version.of(head for head in heads if head.id not in named)
+
+
+def build(
+    *,
+    graph: str,
+    parents: Version,
+    recorded_at: str,
+    committer: str,
+    ontology_version: str,
+    body: Iterable[Triple],
+    nonce: bytes,
+) -> Commit:
+    """Return the commit that adds *body* on top of *parents*; `vocab.THIS` in it stands for the commit's own IRI.
+
+    *graph* and *committer* are bare IRIs. Raise FormatError unless the document, parsed strictly, is exactly what was
+    built: an illegal IRI, a blank node or a term that is not canonical is refused here.
+    """
+    if len(nonce) != 32:
+        raise FormatError(f"a nonce is 32 bytes, not {len(nonce)}")
+    said, ids = set(body), tuple(sorted(parents.ids))
+    for subject, predicate, _ in said:
+        if predicate == vocab.THIS or (subject == vocab.THIS and predicate in _DESCRIPTION):
+            raise FormatError(f"{predicate} of a commit is written by the journal, not given")
+    name, place, moment = literal(ontology_version), integer(parents.position + 1), date_time(recorded_at)
+    single = (iri(committer), integer(FORMAT), name, place, moment, iri(graph))
+    said.update((vocab.THIS, predicate, value) for predicate, value in zip(_SINGLE, single, strict=True))
+    said.update((vocab.THIS, vocab.TYPE, name) for name in _CLASSES)
+    said.update((vocab.THIS, _PARENT, iri(COMMIT + parent)) for parent in parents.ids)
+    try:
+        identity = _identity(ids, _leaves([f"{s} {p} {o} ." for s, p, o in said], nonce))
+        own = iri(COMMIT + identity)
+        triples = frozenset([(own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in said])
+        data = _document([f"# nonce {nonce.hex()}"], own, triples)
+    except UnicodeEncodeError as error:
+        raise FormatError(f"not text: {error.object!r} holds half a character") from error
+    _, read = _turtle(data)
+    if read != triples:
+        raise FormatError(f"not canonical: {min(triples - read, default=min(read - triples, default=()))}")
+    return _described(identity, triples, data, redacted=False)
+
+
+def parse(data: bytes) -> Commit:
+    """Return the commit in the document *data*; raise FormatError unless every byte of it is what its id stands for."""
+    text = _text(data)
+    secrets = _secrets(text)
+    own, triples = _turtle(data)
+    match, start = _OWN.fullmatch(own), len(secrets) + _HEADER.count("\n") + 3
+    if match is None:
+        raise FormatError(f"the first block describes the commit, not {own}", start)
+    if vocab.THIS in text and any(vocab.THIS in triple for triple in triples):
+        raise FormatError(f"{vocab.THIS} does not belong in a file", _first(text, vocab.THIS))
+    again = _document(secrets, own, triples)
+    if again != data:
+        raise FormatError("not as this format writes it", _difference(again.decode(), text))
+    redacted = not secrets[0].startswith("# nonce")
+    commit = _described(match[1], triples, data, redacted=redacted, line=start)
+    lines = [f"{vocab.THIS if s == own else s} {p} {vocab.THIS if o == own else o} ." for s, p, o in triples]
+    leaves = _surviving(secrets, lines) if redacted else _leaves(lines, bytes.fromhex(secrets[0][8:]))
+    if _identity(commit.parents, leaves) != commit.id:
+        raise FormatError("the content is not what the id stands for: something was changed", start)
+    return commit
+
+
+def _text(data: bytes) -> str:
+    """Return the document as text of a format number this reader knows."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError("not UTF-8", data.count(b"\n", 0, error.start) + 1) from error
+    title = text.partition("\n")[0]
+    if not title.startswith(_TITLE):
+        raise FormatError(f"not a jidomem journal file: it does not begin with {_TITLE + str(FORMAT)!r}", 1)
+    if "\r" in text:
+        raise FormatError("line ends were rewritten: a carriage return", _first(text, "\r"))
+    if title != f"{_TITLE}{FORMAT}":
+        number = title.removeprefix(_TITLE)
+        raise FormatError(f"journal format {number!r} is not known here, only {FORMAT}: upgrade jidomem", 1)
+    return text
+
+
+def _secrets(text: str) -> list[str]:
+    """Return the lines between prefixes and blocks: the nonce alone, or the salts and leaves of a redacted commit."""
+    head = text.partition("\n\n")[0]
+    if not f"{head}\n".startswith(_HEADER + "\n"):
+        raise FormatError("the prefix lines are not those of the format", _difference(_HEADER, head))
+    lines = head.split("\n")[_HEADER.count("\n") + 1 :]
+    nonces = [number for number, line in enumerate(lines) if _NONCE.fullmatch(line)]
+    if nonces:
+        if len(lines) > 1:
+            raise FormatError("one nonce stands alone, and nothing else beside it", 8)
+        return lines
+    kinds = [match[1] if (match := _SALT_OR_LEAF.fullmatch(line)) else None for line in lines]
+    if None in kinds or "leaf" not in kinds:
+        number = kinds.index(None) if None in kinds else 0
+        raise FormatError("no nonce, and not the salts and leaves of a redacted commit", 7 + number)
+    return lines
+
+
+def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
+    """Return the subject of the first triple and all triples; raise FormatError unless *data* is strict Turtle."""
+    triples: list[Triple] = []
+    try:
+        for quad in pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE):
+            triples.append((str(quad.subject), str(quad.predicate), str(quad.object)))
+    except SyntaxError as error:
+        raise FormatError(error.msg, error.lineno) from error
+    for subject, _, value in triples:
+        if subject[0] == "_" or value[0] == "_":
+            raise FormatError("a blank node: every subject and object has a name", _blank_line(data.decode()))
+    if not triples:
+        raise FormatError("no description of the commit")
+    return triples[0][0], frozenset(triples)
+
+
+def _described(
+    identity: str, triples: frozenset[Triple], data: bytes, *, redacted: bool, line: int | None = None
+) -> Commit:
+    """Return the commit its own description describes; raise FormatError when one is missing or says two things."""
+    own = iri(COMMIT + identity)
+    said: dict[Term, list[Term]] = {}
+    for subject, predicate, value in triples:
+        if subject == own:
+            said.setdefault(predicate, []).append(value)
+    for predicate in _SINGLE:
+        if len(said.get(predicate, ())) != 1:
+            raise FormatError(f"{len(said.get(predicate, ()))} {_prefixed(predicate)} of the commit, not one", line)
+    committer, number, ontology, place, recorded, graph = (said[predicate][0] for predicate in _SINGLE)
+    parents = [_OWN.fullmatch(parent) for parent in said.get(_PARENT, ())]
+    position, moment = _POSITION.fullmatch(place), _moment(recorded)
+    if number != integer(FORMAT) or not all(name in said.get(vocab.TYPE, ()) for name in _CLASSES):
+        raise FormatError("not described as a commit of this format", line)
+    if committer[0] != "<" or graph[0] != "<" or not ontology.endswith('"') or None in parents:
+        raise FormatError("committer, stream, ontology version or a parent is not what it must be", line)
+    if moment is None or position is None or (position[1] == "1") == bool(parents):
+        raise FormatError(f"the commit's position {place} or moment {recorded} cannot be", line)
+    return Commit(
+        id=identity,
+        graph=graph[1:-1],
+        parents=tuple(sorted(parent[1] for parent in parents if parent)),
+        position=int(position[1]),
+        recorded_at=moment,
+        committer=committer[1:-1],
+        ontology_version=parts(ontology).text,
+        triples=triples,
+        data=data,
+        redacted=redacted,
+    )
+
+
+def _moment(term: Term) -> str | None:
+    """Return the moment in an xsd:dateTime of the one written form, None for anything else."""
+    text = term[1:28]
+    if term != date_time(text) or not _MOMENT.fullmatch(text):
+        return None
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return text
+
+
+def _document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
+    """Return the one serialisation of a commit."""
+    out = [_HEADER, *secrets]
+    last = ""
+    for subject, predicate, value in sorted(
+        triples, key=lambda triple: (triple[0] != own, triple[0], triple[1] != vocab.TYPE, triple[1], triple[2])
+    ):
+        if subject != last:
+            if last:
+                out[-1] = out[-1][:-1] + "."
+            out += ["", _written(subject)]
+            last = subject
+        verb = "a" if predicate == vocab.TYPE else _written(predicate)
+        out.append(f"    {verb} {_written(value)} ;")
+    out[-1] = out[-1][:-1] + "."
+    return ("\n".join(out) + "\n").encode()
+
+
+def _written(term: Term) -> str:
+    """Return a term as the format writes it; raise FormatError for one it has no form for."""
+    if term.startswith(_NAMESPACES):
+        return _prefixed(term)
+    if term.startswith("<"):
+        return term
+    if not term.startswith('"'):
+        raise FormatError(f"neither an IRI nor a literal: {term}")
+    if term.endswith(">"):
+        cut = term.rfind("^^<") + 2
+        return term[:cut] + _prefixed(term[cut:])
+    if not term.endswith('"') and "--" in term[term.rfind('"') :]:
+        raise FormatError(f"text with a base direction: {term}")
+    return term
+
+
+@lru_cache(maxsize=4096)
+def _prefixed(term: Term) -> str:
+    """Return an IRI as a prefixed name where the format has one."""
+    for prefix, namespace in _PREFIXES.items():
+        local = term[1 + len(namespace) : -1]
+        if term.startswith("<" + namespace) and _LOCAL.fullmatch(local):
+            return f"{prefix}:{local}"
+    return term
+
+
+def _leaves(lines: Iterable[str], nonce: bytes) -> list[bytes]:
+    """Return the leaf of each digest line."""
+    leaves = []
+    for line in lines:
+        data = line.encode()
+        salt = blake2b(data, digest_size=32, key=nonce).digest()
+        leaves.append(blake2b(data, digest_size=32, key=salt).digest())
+    return leaves
+
+
+def _surviving(secrets: Sequence[str], lines: Iterable[str]) -> list[bytes]:
+    """Return the leaves of a redacted commit: those of the lines still there and those of the lines taken out."""
+    salts = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# salt")]
+    bare = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# leaf")]
+    ordered = sorted(lines)
+    if len(salts) != len(ordered) or [*secrets[len(salts) :]] != [f"# leaf {leaf.hex()}" for leaf in sorted(bare)]:
+        raise FormatError(f"{len(salts)} salts for {len(ordered)} triples, or leaves out of order", 7)
+    kept = [
+        blake2b(line.encode(), digest_size=32, key=salt).digest() for line, salt in zip(ordered, salts, strict=True)
+    ]
+    return kept + bare
+
+
+def _identity(parents: Sequence[str], leaves: Sequence[bytes]) -> str:
+    """Return the id over sorted parents and leaves."""
+    digest = blake2b(b"jidomem commit 1\n", digest_size=32)
+    digest.update(len(parents).to_bytes(8, "big") + b"".join(map(bytes.fromhex, sorted(parents))))
+    digest.update(len(leaves).to_bytes(8, "big") + b"".join(sorted(leaves)))
+    return digest.hexdigest()
+
+
+def _difference(expected: str, found: str) -> int:
+    """Return the number of the first line in which two texts differ."""
+    pairs = enumerate(zip_longest(expected.split("\n"), found.split("\n")), 1)
+    return next((number for number, (left, right) in pairs if left != right), 1)
+
+
+def _first(text: str, part: str) -> int:
+    """Return the number of the line in which *part* first stands."""
+    return text.partition(part)[0].count("\n") + 1
+
+
+def _blank_line(text: str) -> int:
+    """Return the number of the line with the first blank node."""
+    lines = enumerate(text.split("\n"), 1)
+    return next((n for n, line in lines if line[:1] != "#" and _BLANK.search(_QUOTED.sub("", line))), 1)

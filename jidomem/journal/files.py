@@ -1,0 +1,318 @@
+"""The journal in folders of files: one commit a file, appended under a kernel lock, read without one."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic, sleep, time_ns
+
+from jidomem import vocab
+from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
+from jidomem.journal.commit import Commit, FormatError
+from jidomem.journal.folder import Folder, commit_files, file_name
+from jidomem.journal.sight import Sight
+from jidomem.version import Version
+
+#: The folder of a stream in its project -> the short name of its graph.
+NAMES = {"memory": "context", "history": "history", "codebase": "codebase", "system": "system"}
+#: Where a commit is written before it is renamed; a killed writer leaves one, and git ignores it.
+INCOMING = ".incoming.lock"
+
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_HINTS = {
+    errno.ENOSPC: "free some space on that disk and submit again",
+    errno.EDQUOT: "free some of your disk quota and submit again",
+    errno.EFBIG: "raise the file size limit (ulimit -f) and submit again",
+    errno.EROFS: "remount that disk writable, or use another root",
+    errno.EACCES: "make that folder writable for this user, or use another root",
+    errno.EPERM: "make that folder writable for this user, or use another root",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stream:
+    """One graph of one project; *name* is memory, history, codebase or system."""
+
+    project: str
+    name: str = "memory"
+
+    def __post_init__(self) -> None:
+        if not _PROJECT.fullmatch(self.project):
+            raise NotFound(
+                f"{self.project!r} is no project id",
+                code="invalid_project",
+                hint="use lower-case letters, digits, - and _, at most 64, for example: my-project",
+            )
+        if self.name not in NAMES:
+            raise NotFound(f"a project has no stream {self.name!r}", hint=f"use one of: {', '.join(NAMES)}")
+
+    @property
+    def graph(self) -> str:
+        """Return the bare IRI of the graph the stream's commits belong to."""
+        return vocab.graph_iri(self.project, NAMES[self.name])
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The answer to an append that expected another version than *version*, the present one; nothing was written."""
+
+    version: Version
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Who in this process holds a stream's turn, and the descriptor of the locked file."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    holder: int | None = None
+    descriptor: int = -1
+
+
+class FileJournal:
+    """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
+
+    def __init__(self, folder: Path, *, wait: float = 10.0) -> None:
+        """Open the journal of the memory root *folder*; *wait* is how many seconds a turn is waited for."""
+        self.folder = folder
+        self.wait = wait
+        self._guard = threading.Lock()
+        self._open: dict[Stream, tuple[Folder, _Turn]] = {}
+
+    def path(self, stream: Stream) -> Path:
+        """Return the folder of a stream, which need not exist."""
+        return self.folder / "projects" / stream.project / stream.name
+
+    def streams(self) -> list[Stream]:
+        """Return the streams that hold commits, sorted."""
+        try:
+            projects = os.listdir(self.folder / "projects")
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        found = [Stream(project, name) for project in projects if _PROJECT.fullmatch(project) for name in NAMES]
+        return sorted(filter(self.exists, found))
+
+    def exists(self, stream: Stream) -> bool:
+        """Return whether the stream holds a commit."""
+        return bool(commit_files(self.path(stream)))
+
+    def head(self, stream: Stream) -> Version:
+        """Return the version of a stream now: the heads of the files that are there and sound."""
+        return self._known(stream)[0].look()
+
+    def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
+        """Return the damage known of a stream now; an edit of a file read before shows only in `verify`."""
+        return self._known(stream)[0].damage()
+
+    def verify(self, stream: Stream) -> tuple[JournalDamaged, ...]:
+        """Return the damage of a stream, every byte of it read again from disk."""
+        return self._known(stream)[0].verify()
+
+    def holds(self, stream: Stream, version: Version) -> bool:
+        """Return whether the heads of *version* are here; False after a checkout of a branch without them."""
+        return self._known(stream)[0].holds(version)
+
+    def read(self, stream: Stream, after: Version | None = None) -> Iterator[Commit]:
+        """Return the commits neither in *after* nor before it, by (recorded_at, id), so parents before children.
+
+        Damaged files are left out; `damage` names them. Raise NotFound unless the journal `holds` *after*.
+        """
+        folder = self._known(stream)[0]
+        names = folder.after(after or Version())
+        return (commit for name in names if (commit := folder.commit(name)) is not None)
+
+    @contextmanager
+    def turn(self, stream: Stream) -> Iterator[Version]:
+        """Hold the stream's write lock and give the version at that moment; other writers wait.
+
+        Raise Busy when the lock is not free in time, JournalDamaged while there is damage, Failed `write_failed` where
+        the folder cannot be written. A thread that holds the turn must not ask for it again.
+        """
+        folder, turn = self._known(stream)
+        deadline = monotonic() + self.wait
+        if not turn.lock.acquire(timeout=self.wait):
+            raise _busy(folder.lock_path, self.wait)
+        try:
+            turn.descriptor = self._locked(folder, deadline)
+            try:
+                turn.holder = threading.get_ident()
+                version = _sound(folder)
+                if folder.unshared:
+                    with suppress(OSError):
+                        _store(turn.descriptor, folder.sight)
+                        folder.unshared = False
+                yield version
+            finally:
+                turn.holder = None
+                os.close(turn.descriptor)
+        finally:
+            turn.lock.release()
+
+    def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | Moved:
+        """Return the new version once *commit* is durable, or Moved unless *expected* is the present version.
+
+        Takes the turn, or uses the one this thread holds. A commit that is already there is made durable and answered
+        with the present version: so an append whose outcome is unknown is settled by appending the same commit again.
+
+        Raise FormatError unless the commit follows from *expected*, JournalDamaged while there is damage, Busy, and
+        Failed `write_failed` when this machine could not write. Nothing has then changed, with one exception that the
+        message names: the commit was in place, its folder could not be made durable, and it could not be taken back.
+        """
+        folder, turn = self._known(stream)
+        if turn.holder == threading.get_ident():
+            return self._append(stream, expected, commit, folder, turn)
+        with self.turn(stream):
+            return self._append(stream, expected, commit, folder, turn)
+
+    def _append(
+        self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: _Turn
+    ) -> Version | Moved:
+        """Do `append` with the turn in hand."""
+        version, name = _sound(folder), file_name(commit.head)
+        if os.path.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
+            with _writing(folder.path):
+                _flush(f"{folder.path}/{name}")
+                _flush(folder.path)
+            return version
+        if version != expected:
+            return Moved(version)
+        _check(stream, expected, commit)
+        since = folder.sight.since or time_ns()
+        with _writing(folder.path):
+            if not expected.heads:  # another process may have made the folders and died before they were durable
+                for above in list(self.path(stream).parents)[:3]:
+                    _flush(str(above))
+            _store(turn.descriptor, replace(folder.sight, mtime=-1))  # believed by nobody until it is true again
+            _write(folder.path, name, commit.data)
+        sight = folder.added(commit, since)
+        with suppress(OSError):
+            _store(turn.descriptor, sight)
+        return sight.version
+
+    def _known(self, stream: Stream) -> tuple[Folder, _Turn]:
+        with self._guard:
+            if stream not in self._open:
+                self._open[stream] = (Folder(self.path(stream), stream.graph), _Turn())
+            return self._open[stream]
+
+    def _locked(self, folder: Folder, deadline: float) -> int:
+        """Return the descriptor of the locked lock file; raise Busy when it is not free by *deadline*."""
+        pause = 0.0002
+        while True:
+            with _writing(folder.path):
+                _make(folder.path)
+                descriptor = os.open(folder.lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(descriptor), os.stat(folder.lock_path)):
+                        return descriptor
+                    os.close(descriptor)  # the file was deleted and made anew: lock that one
+                    continue
+                except BlockingIOError:
+                    os.close(descriptor)
+                except BaseException:
+                    os.close(descriptor)
+                    raise
+            if monotonic() > deadline:
+                raise _busy(folder.lock_path, self.wait)
+            sleep(pause)
+            pause = min(2 * pause, 0.005)
+
+
+def _sound(folder: Folder) -> Version:
+    """Return the version of a folder now; raise JournalDamaged while there is damage."""
+    version = folder.look()
+    if folder.is_damaged:
+        raise folder.damage()[0]
+    return version
+
+
+def _check(stream: Stream, expected: Version, commit: Commit) -> None:
+    """Raise FormatError unless *commit* belongs to *stream* and follows from *expected*."""
+    if commit.graph != stream.graph:
+        raise FormatError(f"a commit of {commit.graph} does not belong in {stream.graph}")
+    if commit.parents != tuple(sorted(expected.ids)) or commit.position != expected.position + 1:
+        raise FormatError(f"commit {commit.id} does not follow from {expected}")
+    if commit.recorded_at <= expected.recorded_at:
+        raise FormatError(
+            f"commit {commit.id} of {commit.recorded_at} is not after its parents: {expected.recorded_at}"
+        )
+    if commit.redacted:
+        raise FormatError(f"commit {commit.id} is redacted: only a whole one can be appended")
+
+
+def _write(path: str, name: str, data: bytes) -> None:
+    """Put a file into a folder, durable and whole or not at all."""
+    incoming, target = f"{path}/{INCOMING}", f"{path}/{name}"
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        with open(os.open(incoming, flags, 0o666), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(incoming, target)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(incoming)
+        raise
+    try:
+        _flush(path)
+    except OSError as error:
+        try:
+            os.unlink(target)
+        except OSError:
+            raise Failed(
+                f"{target}: the commit is in place, but could not be made durable: {error.strerror}",
+                hint="it may be lost in a power failure; append the same commit again to settle it",
+            ) from error
+        raise
+
+
+def _store(descriptor: int, sight: Sight) -> None:
+    """Write what was seen into the lock file, of which this process holds the lock."""
+    os.pwrite(descriptor, sight.dump(), 0)
+
+
+def _make(path: str) -> None:
+    """Make a folder and those above it, each durable."""
+    if not os.path.isdir(path):
+        above = os.path.dirname(os.path.abspath(path))
+        _make(above)
+        with suppress(FileExistsError):
+            os.mkdir(path)
+        _flush(above)
+
+
+def _flush(path: str) -> None:
+    """Make a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """Turn an error of the operating system into Failed: what, where, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or path
+        raise Failed(
+            f"{where}: the journal could not be written, nothing was kept: {error.strerror}",
+            hint=_HINTS.get(error.errno or 0, "put that right and submit again"),
+        ) from error
+
+
+def _busy(path: str, wait: float) -> Busy:
+    return Busy(
+        f"another writer has held {path} for more than {wait:g} seconds; nothing was written",
+        hint="submit again; if it stays so, stop the process that holds that file",
+    )

@@ -1,0 +1,65 @@
+"""What was seen of a stream's folder, and when: the cache that saves a listing."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from hashlib import blake2b
+from zlib import crc32
+
+from jidomem.version import Head, Version
+
+#: A folder's modification time is certain to have moved with every change more than this after it, in nanoseconds.
+SETTLE = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A version as it was seen: the folder's time, how many names with which sum, and the heads.
+
+    `since` is when it was last certain, 0 where an unchanged folder time alone makes it certain: a change in the same
+    tick of the clock leaves the time as it is. A sight depends on the names alone, so whoever finds the same names
+    may take its version over. The lock file keeps the newest one.
+    """
+
+    mtime: int
+    since: int
+    count: int
+    sum: int
+    version: Version
+
+    def holds_at(self, mtime: int | None, now: int) -> bool:
+        """Return whether this may be believed at *now* of a folder with time *mtime*."""
+        return self.mtime == mtime and (self.since == 0 or 0 <= now - self.since < SETTLE)
+
+    def dump(self) -> bytes:
+        """Return the sight as one line with a checksum; a longer one before it may leave its rest behind it."""
+        heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
+        text = json.dumps([self.mtime, self.since, self.count, self.sum, heads]).encode()
+        return _checksum(text) + b" " + text + b"\n"
+
+    @classmethod
+    def load(cls, path: str) -> Sight | None:
+        """Return the sight kept in a lock file, None where there is none or it is being written."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            checksum, _, text = os.read(descriptor, 1 << 20).partition(b"\n")[0].partition(b" ")
+        finally:
+            os.close(descriptor)
+        if checksum != _checksum(text):
+            return None
+        mtime, since, count, total, heads = json.loads(text)
+        return cls(mtime, since, count, total, Version.of(Head(*head) for head in heads))
+
+
+def _checksum(text: bytes) -> bytes:
+    return blake2b(text, digest_size=8, person=b"jidomem sight 1").hexdigest().encode()
+
+
+def number(name: str) -> int:
+    """Return what a file name adds to the sum of a sight."""
+    return crc32(name.encode())

@@ -1,0 +1,176 @@
+"""An independent reader of the journal format, written from docs/journal-format.md alone; imports nothing of jidomem.
+
+Run it over commit files: python tests/journal/verifier.py FILE...
+"""
+
+import re
+import sys
+from hashlib import blake2b
+from pathlib import Path
+
+HEADER = """\
+# jidomem journal 1
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix prov: <http://www.w3.org/ns/prov#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+SPACES = dict(re.findall(r"@prefix (\w+): <(.*)> \.", HEADER))
+JIDO, XSD, RDF_TYPE = SPACES["jido"], SPACES["xsd"], f"<{SPACES['rdf']}type>"
+ONCE = {
+    "committer": r"<[^<>]*>",
+    "inStream": r"<[^<>]*>",
+    "journalFormat": rf'"1"\^\^<{XSD}integer>',
+    "ontologyVersion": r'"([^"\\]|\\.)*"',
+    "position": rf'"[1-9][0-9]*"\^\^<{XSD}integer>',
+    "recordedAt": rf'"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{6}}Z"\^\^<{XSD}dateTime>',
+}
+ESCAPE = r'\\(?:[btnfr"\\]|u00(?:0[0-7BE-F]|1[0-9A-F]|7F)|uFFF[EF])'
+IRI = r"<[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*>"
+NAME = r"(?:jido|prov|rdf|rdfs|xsd):[A-Za-z_][A-Za-z0-9_-]*"
+TEXT = rf'"(?:[^"\\\x00-\x1f\x7f\ufffe\uffff]|{ESCAPE})*"'
+TERM = re.compile(rf"({IRI})|({NAME})|({TEXT})(@[a-z]{{1,8}}(?:-[a-z0-9]{{1,8}})*|\^\^(?:{IRI}|{NAME}))?")
+
+
+class Wrong(Exception):
+    pass
+
+
+def demand(condition, message):
+    if not condition:
+        raise Wrong(message)
+
+
+def canonical(written):
+    """The canonical N-Triples form of a term as a commit file writes it."""
+    match = TERM.fullmatch(written)
+    demand(match, f"no term: {written!r}")
+    whole, name, text, tail = match.groups()
+    if text:
+        demand(tail != "^^xsd:string", "xsd:string is never written")
+        return text + (f"^^{canonical(tail[2:])}" if tail and tail[0] == "^" else tail or "")
+    if name:
+        prefix, local = name.split(":")
+        return f"<{SPACES[prefix]}{local}>"
+    short = any(re.fullmatch(re.escape(space) + "[A-Za-z_][A-Za-z0-9_-]*", whole[1:-1]) for space in SPACES.values())
+    demand(not short, f"has a prefixed name: {whole}")
+    return whole
+
+
+def triples_of(lines):
+    """The triples of the blocks, in the order they stand in, which is demanded to be the right one."""
+    triples, subject = [], None
+    for line in lines:
+        if line == "":
+            demand(subject is None, "a block is not ended")
+        elif not line.startswith("    "):
+            demand(subject is None, f"a block inside a block: {line}")
+            subject = canonical(line)
+        else:
+            match = re.fullmatch(r"    (\S+) (.*) ([;.])", line)
+            demand(match and subject, f"not a triple: {line!r}")
+            verb, value, end = match.groups()
+            demand(verb != "rdf:type", "rdf:type is written a")
+            triples.append((subject, RDF_TYPE if verb == "a" else canonical(verb), canonical(value)))
+            if end == ".":
+                subject = None
+    own = triples[0][0]
+    order = [(s != own, s, p != RDF_TYPE, p, o) for s, p, o in triples]
+    demand(order == sorted(set(order)), "not in order")
+    blocks = sum(1 for line in lines if line == "")
+    demand(subject is None and blocks == len({s for s, _, _ in triples}) and lines[0] == "", "blocks are not one each")
+    return triples
+
+
+def digest_lines(triples, own):
+    this = "<urn:jido:this>"
+    demand(not any(this in triple for triple in triples), "the placeholder stands in the file")
+    return [f"{this if s == own else s} {p} {this if o == own else o} ." for s, p, o in triples]
+
+
+def keyed(key, line):
+    return blake2b(line.encode("utf-8"), key=key, digest_size=32).digest()
+
+
+def identity(parents, leaves):
+    whole = b"jidomem commit 1\n"
+    for group in (parents, leaves):
+        whole += len(group).to_bytes(8, "big") + b"".join(sorted(group))
+    return blake2b(whole, digest_size=32).hexdigest()
+
+
+def read(data):
+    """(id, parents, triples, secrets) of a document; Wrong unless it is one of the format and its id is right."""
+    text = data.decode("utf-8")
+    demand(text.startswith(HEADER) and text.endswith(".\n") and "\r" not in text, "header or end")
+    lines = text[len(HEADER) : -1].split("\n")
+    secrets = lines[: lines.index("")]
+    triples = triples_of(lines[lines.index("") :])
+    own = triples[0][0]
+    claimed = re.fullmatch("<urn:jido:commit:([0-9a-f]{64})>", own)
+    demand(claimed, "the first block is not the commit's")
+    parents = describe([(p, o) for s, p, o in triples if s == own])
+    plain = digest_lines(triples, own)
+    hexes = [re.fullmatch("# (nonce|salt|leaf) ([0-9a-f]{64})", line) for line in secrets]
+    demand(hexes and all(hexes), "nonce, salts or leaves")
+    kinds, values = [m[1] for m in hexes], [bytes.fromhex(m[2]) for m in hexes]
+    if kinds == ["nonce"]:
+        leaves = [keyed(keyed(values[0], line), line) for line in plain]
+    else:
+        count = len(plain)
+        demand(kinds == ["salt"] * count + ["leaf"] * (len(kinds) - count) and len(kinds) > count, "salts and leaves")
+        demand(values[count:] == sorted(values[count:]), "leaves in order")
+        leaves = [keyed(salt, line) for salt, line in zip(values, sorted(plain), strict=False)] + values[count:]
+    demand(identity(parents, leaves) == claimed[1], "the id is not that of the content")
+    return claimed[1], parents, triples, secrets
+
+
+def describe(said):
+    """The ids of the parents, from a sound description."""
+    for name, pattern in ONCE.items():
+        found = [value for predicate, value in said if predicate == f"<{JIDO}{name}>"]
+        demand(len(found) == 1 and re.fullmatch(pattern, found[0]), f"jido:{name}: {found}")
+    types = {value for predicate, value in said if predicate == RDF_TYPE}
+    demand({f"<{JIDO}Commit>", f"<{SPACES['prov']}Activity>"} <= types, "the types")
+    parents = [value for predicate, value in said if predicate == f"<{JIDO}parent>"]
+    demand(all(re.fullmatch("<urn:jido:commit:[0-9a-f]{64}>", parent) for parent in parents), "the parents")
+    return [bytes.fromhex(parent[-65:-1]) for parent in parents]
+
+
+def redact(data, gone):
+    """The redacted form of a plain document: the triples for which gone(triple) is true are taken out."""
+    _, _, triples, secrets = read(data)
+    nonce = bytes.fromhex(secrets[0].split()[-1])
+    own = triples[0][0]
+    salts, leaves = {}, []
+    for triple, line in zip(triples, digest_lines(triples, own), strict=True):
+        if gone(triple):
+            leaves.append(keyed(keyed(nonce, line), line).hex())
+        else:
+            salts[line] = keyed(nonce, line).hex()
+    comments = [f"# salt {salts[line]}" for line in sorted(salts)] + [f"# leaf {leaf}" for leaf in sorted(leaves)]
+    kept = [triple for triple in triples if not gone(triple)]
+    return (
+        HEADER + "\n".join(comments) + "\n" + "".join(block(kept, s) for s in dict.fromkeys(t[0] for t in kept))
+    ).encode()
+
+
+def block(triples, subject):
+    lines = [f"    {'a' if p == RDF_TYPE else short(p)} {short(o)}" for s, p, o in triples if s == subject]
+    return f"\n{short(subject)}\n" + " ;\n".join(lines) + " .\n"
+
+
+def short(term):
+    """A canonical term as a file writes it."""
+    text, mark, name = term.rpartition("^^") if term.startswith('"') and term.endswith(">") else ("", "", term)
+    for prefix, space in SPACES.items():
+        match = re.fullmatch(f"<{re.escape(space)}([A-Za-z_][A-Za-z0-9_-]*)>", name)
+        if match:
+            return f"{text}{mark}{prefix}:{match[1]}"
+    return term
+
+
+if __name__ == "__main__":
+    for given in sys.argv[1:]:
+        print(read(Path(given).read_bytes())[0], given)
