@@ -1,0 +1,366 @@
+"""What may be said and how: the ontology's classes and properties, and the shapes that judge what was said."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from typing import Literal as OneOf
+
+import pyoxigraph as ox
+
+from jidomem import resources
+from jidomem.errors import Failed
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
+from jidomem.vocab import BASE, JIDO, RDF, RDFS, SHAPE, TYPE, XSD, jido, local_name
+
+OWL = "http://www.w3.org/2002/07/owl#"
+SH = "http://www.w3.org/ns/shacl#"
+ITEM = jido("MemoryItem")
+EVERY_ITEM_IS_JUDGED = iri(SHAPE + "EveryItemIsJudged")
+
+Severity = OneOf["violation", "warning", "info"]
+_SUBCLASS = iri(RDFS + "subClassOf")
+_CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}
+_PROPERTIES: dict[Term, bool | None] = dict.fromkeys((iri(OWL + "AnnotationProperty"), iri(RDF + "Property")))
+_PROPERTIES |= {iri(OWL + "ObjectProperty"): True, iri(OWL + "DatatypeProperty"): False}
+_ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
+_MESSAGE = iri(SH + "message")
+_CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js")
+_CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
+_NESTED_REPETITION = re.compile(r"[+*}]\)?[^()]*\)[+*{]")
+_LONGEST_PATTERN = 200
+#: rdflib's SPARQL and pyshacl's shapes keep state that two threads must not touch at once.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A declared property; `is_object` is None where both IRIs and literals are values."""
+
+    iri: Term
+    is_object: bool | None
+    domain: frozenset[Term]
+    range: frozenset[Term]
+    functional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken rule: the node, the shape that states the rule, and what to tell the author."""
+
+    focus: Term
+    shape: Term
+    path: Term | str | None
+    value: Term | None
+    message: str
+    severity: Severity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """The ontology, shipped or with a project's overlay, as tables; and the shapes as a judge."""
+
+    version: str
+    triples: tuple[Triple, ...]
+    classes: frozenset[Term]
+    properties: Mapping[Term, Property]
+    individuals: Mapping[Term, frozenset[Term]]
+    deprecated: frozenset[Term]
+    alignment: Mapping[Term, Term]
+    _ancestors: Mapping[Term, frozenset[Term]]
+    _rules: tuple[Triple, ...]
+    _judges: list[_Judge] = field(default_factory=list)
+
+    def ancestors(self, cls: Term) -> frozenset[Term]:
+        """Return *cls* and every class above it."""
+        return self._ancestors.get(cls) or frozenset((cls,))
+
+    def is_a(self, cls: Term, ancestor: Term) -> bool:
+        """Return whether every *cls* is an *ancestor*."""
+        return ancestor in self.ancestors(cls)
+
+    def subclasses(self, cls: Term) -> frozenset[Term]:
+        """Return *cls* and every declared class below it."""
+        return frozenset(below for below in self.classes if self.is_a(below, cls)) | {cls}
+
+    def family(self, cls: Term) -> Term | None:
+        """Return the class directly below MemoryItem that *cls* belongs to, None for what is no kind of memory."""
+        above = {(child, parent) for child, link, parent in self.triples if link == _SUBCLASS}
+        return min((c for c in self.ancestors(cls) if (c, ITEM) in above), default=None)
+
+    def nearest(self, term: Term) -> Term | None:
+        """Return the declared term whose local name is most like that of *term*, None where nothing is like it."""
+        names = {local_name(known).casefold(): known for known in sorted(self.declared)}
+        found = get_close_matches(local_name(term).casefold(), names, n=1)
+        return names[found[0]] if found else None
+
+    @property
+    def declared(self) -> frozenset[Term]:
+        """Return every class, property and individual."""
+        return self.classes | self.properties.keys() | self.individuals.keys()
+
+    def judge(
+        self, triples: Iterable[Triple], focus: Iterable[Term] | None = None, *, in_check: bool = False
+    ) -> list[Finding]:
+        """Return the rules *triples* break, at the nodes of *focus* or, without it, at every node a rule speaks about.
+
+        A node that ought to be judged and that no rule speaks about is a finding too. With *in_check* the severities
+        of a whole memory count, and rules that bind only a new intent are left out.
+        """
+        data = list(triples)
+        nodes = None if focus is None else set(focus)
+        with _ONE_AT_A_TIME:
+            if not self._judges:
+                self._judges.append(_Judge(self._rules))
+            judge = self._judges[0]
+            found = judge.findings([*data, *self._entailed(data)], nodes)
+        found += [judge.unjudged(node) for node in self._unjudged(data, nodes)]
+        return sorted(judge.in_check(found) if in_check else found, key=repr)
+
+    def _entailed(self, data: list[Triple]) -> Iterator[Triple]:
+        """Yield the types that follow from the class tree, also of the individuals *data* refers to."""
+        for subject, predicate, value in data:
+            if predicate == TYPE:
+                yield from ((subject, TYPE, cls) for cls in self.ancestors(value))
+            for cls in self.individuals.get(value, ()):
+                yield from ((value, TYPE, above) for above in self.ancestors(cls))
+
+    def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
+        """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
+        of_items = {term for term, known in self.properties.items() if any(self.is_a(c, ITEM) for c in known.domain)}
+        types: dict[Term, set[Term]] = {}
+        items = set()
+        for subject, predicate, value in data:
+            of = types.setdefault(subject, set())
+            if predicate == TYPE:
+                of.add(value)
+            elif subject.startswith(f"<{BASE}memory/") or predicate in of_items:
+                items.add(subject)
+        missed = []
+        for node in types if focus is None else focus:
+            kinds = types.get(node, set())
+            unknown = any(kind.startswith(f"<{JIDO}") for kind in kinds) if focus is None else True
+            judged = any(self.is_a(kind, ITEM) for kind in kinds) if node in items else bool(kinds & self.classes)
+            if not judged and (node in items or unknown):
+                missed.append(node)
+        return missed
+
+
+class _Judge:
+    """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone."""
+
+    def __init__(self, rules: Iterable[Triple]) -> None:
+        from pyshacl.errors import ConstraintLoadError, ReportableRuntimeError, ShapeLoadError
+        from pyshacl.helper.path_helper import shacl_path_to_sparql_path
+        from pyshacl.pytypes import SHACLExecutor
+        from pyshacl.shapes_graph import ShapesGraph
+
+        # Ill-typed literals are findings here, and are not to be logged with a traceback besides.
+        logging.getLogger("rdflib.term").setLevel(logging.ERROR)
+        rules = tuple(rules)
+        self._at_write_only = {s for s, p, o in rules if p == jido("atWriteOnly") and parts(o).text == "true"}
+        self._check_severity = {s: _severity(bare(o)) for s, p, o in rules if p == jido("checkSeverity")}
+        self._unjudged = next((parts(o).text for s, p, o in rules if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE)), "")
+        self._malformed = (ShapeLoadError, ConstraintLoadError, ReportableRuntimeError)
+        self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
+        try:
+            self._rules = ShapesGraph(_graph(rules, {}))
+            self._shapes = [shape for shape in self._rules.shapes if any(shape.target())]
+        except self._malformed as error:
+            raise _unusable(error) from error
+
+    def findings(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return what SHACL finds in *data*; nodes outside *focus* are looked at but not judged."""
+        terms: dict[Any, Term] = {}
+        graph = _graph(data, terms)
+        found: dict[Finding, None] = {}
+        try:
+            # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
+            for shape in self._shapes:
+                nodes = [node for node in shape.focus_nodes(graph) if focus is None or terms.get(node) in focus]
+                reports = shape.validate(self._executor, graph, nodes)[1] if nodes else ()
+                found |= dict.fromkeys(self._finding(report, terms) for report in reports)
+        except self._malformed as error:
+            raise _unusable(error) from error
+        return list(found)
+
+    def _finding(self, report: Any, terms: Mapping[Any, Term]) -> Finding:
+        """Return what pyshacl's *report*, a text, a result node and its triples, says of that node."""
+        said = {
+            local_name(str(predicate)): value[1] if isinstance(value, tuple) else value
+            for subject, predicate, value in sorted(report[2], key=str)
+            if subject == report[1]
+        }
+        value, path = said.get("value"), said.get("resultPath")
+        if path is not None:
+            shown = self._sparql_path(self._rules, path, prefixes={"jido": JIDO})
+            path = shown if path.n3().startswith("_:") else path.n3()
+        return Finding(
+            focus=terms.get(said["focusNode"]) or said["focusNode"].n3(),
+            shape=said["sourceShape"].n3(),
+            path=path,
+            value=None if value is None else terms.get(value) or value.n3(),
+            message=str(said.get("resultMessage", "")),
+            severity=_severity(said["resultSeverity"]),
+        )
+
+    def unjudged(self, node: Term) -> Finding:
+        """Return the finding on a memory no rule speaks about."""
+        return Finding(node, EVERY_ITEM_IS_JUDGED, TYPE, None, self._unjudged, "violation")
+
+    def in_check(self, found: Iterable[Finding]) -> list[Finding]:
+        """Return *found* as it counts for a whole memory."""
+        return [
+            replace(finding, severity=self._check_severity.get(finding.shape, finding.severity))
+            for finding in found
+            if finding.shape not in self._at_write_only
+        ]
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Schema:
+    return _schema({path: _parse(path) for path in resources.ontology()}, map(_parse, resources.shapes()))
+
+
+def load(overlay: Sequence[Path] = ()) -> Schema:
+    """Return the shipped schema, extended by the terms and rules of *overlay* folders.
+
+    Raise `Failed` (invalid_config), naming file and term, where an overlay says again or changes what is shipped,
+    or holds what would run code or fetch something.
+    """
+    if not overlay:
+        return _shipped()
+    terms = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("ontology/*.ttl"))}
+    rules = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("shapes/*.ttl"))}
+    for path, triples in (terms | rules).items():
+        for subject, predicate, value in triples:
+            if objection := _objection(subject, predicate, value):
+                raise Failed(f"{path}: {subject} {objection[0]}", hint=objection[1], code="invalid_config")
+    shipped = {path: _parse(path) for path in resources.ontology()}
+    return _schema(shipped | terms, [*map(_parse, resources.shapes()), *rules.values()])
+
+
+def judge_graph(data: Iterable[Triple], shapes: Iterable[Triple]) -> list[Finding]:
+    """Return what *shapes* find in *data*, with nothing added to either: SHACL as its standard has it."""
+    with _ONE_AT_A_TIME:
+        return sorted(_Judge(shapes).findings(data, None), key=repr)
+
+
+def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -> Schema:
+    aligned = [triple for path, triples in files.items() if path.name == "alignment.ttl" for triple in triples]
+    triples = tuple(triple for path, found in files.items() if path.name != "alignment.ttl" for triple in found)
+    of: dict[Term, dict[Term, set[Term]]] = {}
+    for subject, predicate, value in triples:
+        of.setdefault(subject, {}).setdefault(predicate, set()).add(value)
+    types = {subject: fields.get(TYPE, set()) for subject, fields in of.items()}
+    classes = frozenset(subject for subject, kinds in types.items() if kinds & _CLASSES)
+    return Schema(
+        version=parts(next(iter(of[jido("JidoMemoryOntology")][iri(OWL + "versionInfo")]))).text,
+        triples=triples,
+        classes=classes,
+        properties={s: _property(s, of[s]) for s, kinds in types.items() if kinds & _PROPERTIES.keys()},
+        individuals={s: frozenset(kinds & classes) for s, kinds in types.items() if kinds & classes},
+        deprecated=frozenset(s for s, p, o in triples if p == iri(OWL + "deprecated") and parts(o).text == "true"),
+        alignment={s: o for s, p, o in aligned if p in _ALIGNS},
+        _ancestors={cls: _above(cls, of) for cls in classes},
+        _rules=tuple(triple for found in rules for triple in found),
+    )
+
+
+def _property(term: Term, fields: Mapping[Term, set[Term]]) -> Property:
+    return Property(
+        iri=term,
+        is_object=next(_PROPERTIES[kind] for kind in sorted(fields[TYPE]) if kind in _PROPERTIES),
+        domain=frozenset(fields.get(iri(RDFS + "domain"), ())),
+        range=frozenset(fields.get(iri(RDFS + "range"), ())),
+        functional=iri(OWL + "FunctionalProperty") in fields[TYPE],
+    )
+
+
+def _above(cls: Term, of: Mapping[Term, Mapping[Term, set[Term]]]) -> frozenset[Term]:
+    seen, todo = set(), {cls}
+    while todo:
+        seen |= todo
+        todo = {above for here in todo for above in of.get(here, {}).get(_SUBCLASS, ())} - seen
+    return frozenset(seen)
+
+
+def _parse(path: Path) -> list[Triple]:
+    try:
+        found = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
+        return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
+    except SyntaxError as error:
+        detail, hint = f"{path}:{error.lineno}: {error.msg}", "correct the Turtle in that line"
+        raise Failed(detail, hint=hint, code="invalid_config") from error
+
+
+def _objection(subject: Term, predicate: Term, value: Term) -> tuple[str, str] | None:
+    """Return what is wrong with one triple of an overlay, and what to do; None where it may stand."""
+    if subject.startswith((f"<{JIDO}", f"<{SHAPE}", f"<{BASE}ontology")):
+        hint = "declare a term in your own namespace, and relate it by rdfs:subClassOf or sh:targetClass"
+        return "belongs to the shipped ontology and cannot be described again", hint
+    if predicate == iri(OWL + "imports"):
+        return (
+            f"imports {value}, and no import is followed",
+            "copy the terms you need into ontology/ and drop the import",
+        )
+    if predicate in _CODE_IN_SHAPES:
+        hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...), or as a query in queries/gates/"
+        return f"runs code by sh:{local_name(predicate)}, which an overlay may not bring", hint
+    if predicate == iri(SH + "pattern") and not _is_bounded(parts(value).text):
+        hint = f"use a pattern of at most {_LONGEST_PATTERN} characters without a repetition inside a repeated group"
+        return f"has the pattern {value}, which is not sure to end soon", hint
+    return None
+
+
+def _is_bounded(pattern: str) -> bool:
+    """Return whether *pattern* is a regular expression and none of the known kind that takes for ever."""
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return len(pattern) <= _LONGEST_PATTERN and not _NESTED_REPETITION.search(pattern)
+
+
+def _unusable(error: Exception) -> Failed:
+    return Failed(f"the shapes cannot be used: {error}", hint="correct the shape it names", code="invalid_config")
+
+
+def _severity(node: Any) -> Severity:
+    severities: dict[str, Severity] = {"Warning": "warning", "Info": "info"}
+    return severities.get(local_name(str(node)), "violation")
+
+
+def _graph(triples: Iterable[Triple], terms: dict[Any, Term]) -> Any:
+    """Return an rdflib graph of *triples*; *terms* learns which node stands for which term."""
+    from rdflib import Graph
+
+    nodes: dict[Term, Any] = {}
+    graph = Graph(bind_namespaces="none")
+    for triple in triples:
+        for term in triple:
+            if term not in nodes:
+                nodes[term] = _node(term)
+                terms[nodes[term]] = term
+        graph.add((nodes[triple[0]], nodes[triple[1]], nodes[triple[2]]))
+    return graph
+
+
+def _node(term: Term) -> Any:
+    from rdflib import BNode, Literal, URIRef
+
+    if is_iri(term):
+        return URIRef(term[1:-1])
+    if term.startswith("_:"):
+        return BNode(term[2:])
+    text, datatype, language = parts(term)
+    if language:
+        return Literal(text, lang=language)
+    return Literal(text) if datatype == XSD + "string" else Literal(text, datatype=URIRef(datatype), normalize=False)

@@ -1,0 +1,253 @@
+"""The shipped ontology: every term of the vocabulary is there, says what it means, and all of it holds together."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from turtle_style import PREFIXES, parse, serialise
+
+from jidomem import resources, schema
+from jidomem.schema import OWL
+from jidomem.terms import iri, parts
+from jidomem.vocab import JIDO, RDFS, XSD, jido, local_name
+
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+ONTOLOGY = schema.load()
+FILES = [*resources.ontology(), *resources.shapes()]
+MODULES = ["core", "knowledge", "decision", "convention", "error", "task", "session", "agent", "project", "code"]
+
+
+def values(term, predicate):
+    return [o for s, p, o in ONTOLOGY.triples if s == term and p == iri(predicate)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_file_parses_strictly_and_is_written_the_one_way(path):  # E073
+    assert path.read_text("utf-8") == serialise([quad.triple for quad in parse(path)])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_file_declares_every_prefix_it_uses_and_no_other(path):  # E073
+    text = path.read_text("utf-8")
+    header = dict(re.findall(r"^@prefix (\w+): +<(.*)> \.$", text, re.MULTILINE))
+    body = re.sub(r'"(?:[^"\\]|\\.)*"|<[^>]*>|^@prefix.*$', "", text, flags=re.MULTILINE)
+    assert set(header) == set(re.findall(r"\b(\w+):", body))
+    assert header.items() <= PREFIXES.items()
+
+
+def test_the_hub_imports_the_ten_modules_and_each_names_its_version():
+    hub = jido("JidoMemoryOntology")
+    modules = [iri(f"https://jido.ai/ontology/{name}") for name in MODULES]
+
+    assert sorted(values(hub, OWL + "imports")) == sorted(modules)
+    assert {tuple(values(module, OWL + "versionInfo")) for module in [hub, *modules]} == {('"0.1.0"',)}
+    assert values(modules[0], OWL + "versionIRI") == ["<https://jido.ai/ontology/core/0.1.0>"]
+    assert ONTOLOGY.version == "0.1.0"
+
+
+@pytest.mark.parametrize("term", sorted(ONTOLOGY.declared), ids=local_name)
+def test_a_term_has_a_label_a_definition_and_an_example_in_our_namespace(term):
+    texts = {name: values(term, base + name) for base, name in
+             [(RDFS, "label"), (SKOS, "definition"), (SKOS, "example"), (SKOS, "scopeNote")]}  # fmt: skip
+
+    assert term.startswith(f"<{JIDO}")
+    assert {name: len(texts[name]) for name in ("label", "definition", "example")} == {
+        "label": 1,
+        "definition": 1,
+        "example": 1,
+    }
+    assert all(parts(text).language == "en" for found in texts.values() for text in found)
+    assert re.fullmatch(r"[A-Z].{15,}\.", parts(texts["definition"][0]).text)
+
+
+def test_no_two_terms_share_a_definition_and_notes_name_declared_terms():
+    definitions = [o for _, p, o in ONTOLOGY.triples if p == iri(SKOS + "definition")]
+    texts = [parts(o).text for _, p, o in ONTOLOGY.triples if p.startswith(f"<{SKOS}")]
+    named = {jido(name) for text in texts for name in re.findall(r"(?<!:)jido:(\w+)", text)}
+
+    assert len(set(definitions)) == len(definitions)
+    assert named - ONTOLOGY.declared == set()
+
+
+def test_the_ontology_holds_no_blank_nodes():
+    assert [triple for triple in ONTOLOGY.triples if "_:" in (triple[0][:2], triple[2][:2])] == []
+
+
+CLASSES = """
+Entity; Agent Project WorkSession MemoryItem Evidence Justification < Entity; ConfidenceLevel; SourceType
+Fact Assumption Hypothesis Discovery Risk Unknown < MemoryItem; EvidenceStrength
+Decision Alternative TradeOff < MemoryItem; ArchitecturalDecision ImplementationDecision < Decision
+Convention < MemoryItem; CodingStandard ArchitecturalConvention AgentRule ProcessConvention < Convention
+ConventionScope; EnforcementLevel; Error RootCause LessonLearned < MemoryItem; Bug Failure Incident < Error; ErrorStatus
+Task Milestone Plan < MemoryItem; TaskStatus; SessionStatus; SessionPhase; PrimaryAgent SubAgent < Agent; AgentRole
+Capability; Repository Module Domain < Entity; CodeConcept SourceFile < Entity
+ElixirModule AshResource DSL Command Event Projection < CodeConcept
+"""
+
+
+def test_the_classes_other_programs_write_are_declared_below_their_parents():  # E069, E070
+    for group in re.split(r"[;\n]", CLASSES.strip()):
+        names, _, parent = group.partition(" < ")
+        for name in names.split():
+            above = values(jido(name), RDFS + "subClassOf")
+            assert jido(name) in ONTOLOGY.classes, name
+            assert above == ([jido(parent)] if parent else []), name
+
+
+def test_twenty_five_classes_and_the_marker_of_what_was_forgotten_are_kinds_of_memory():  # E069, E070
+    kinds = ONTOLOGY.subclasses(jido("MemoryItem")) - {jido("MemoryItem")}
+    assert len(kinds - {jido("DeletedMarker")}) == 25
+    assert {jido(name) for name in ("Fact", "Decision", "Task", "Convention", "Error", "LessonLearned")} <= kinds
+    assert {jido(name) for name in ("Assumption", "Hypothesis", "Discovery", "Risk", "Unknown")} <= kinds
+
+
+OBJECT_PROPERTIES = """
+MemoryItem: assertedBy>Agent assertedIn>WorkSession appliesToProject>Project derivedFrom>Evidence
+MemoryItem: supersededBy>MemoryItem invalidatedBy>MemoryItem hasConfidence>ConfidenceLevel hasSourceType>SourceType
+MemoryItem: supersedes>MemoryItem invalidates>MemoryItem revives>MemoryItem coexistsWith>MemoryItem
+MemoryItem: conflictsWith>MemoryItem hasAssertionStatus>AssertionStatus
+Hypothesis: refines>Hypothesis
+Evidence: confirms>Fact contradicts>MemoryItem hasEvidenceStrength>EvidenceStrength
+Decision: hasAlternative>Alternative selectedAlternative>Alternative hasTradeOff>TradeOff justifiedBy>Justification
+Convention: appliesToModule>Module appliesToDomain>Domain hasEnforcementLevel>EnforcementLevel
+Convention: hasConventionScope>ConventionScope
+AgentRule: governsAgent>Agent
+Error: hasErrorStatus>ErrorStatus hasRootCause>RootCause producedLesson>LessonLearned relatedError>Error
+Task: hasTaskStatus>TaskStatus dependsOn>Task blockedBy>Task partOfMilestone>Milestone partOfPlan>Plan
+Task: assignedTo>Agent createdBy>Agent
+WorkSession: hasStatus>SessionStatus hasPhase>SessionPhase continuesSession>WorkSession hasPreviousSession>WorkSession
+WorkSession: hasParticipatingAgent>Agent hasPrimaryAgent>Agent
+SessionEvent: ofSession>WorkSession toStatus>SessionStatus toPhase>SessionPhase causedBy>Agent
+Agent: hasRole>AgentRole hasCapability>Capability spawnedSubAgent>SubAgent
+SubAgent: reportsTo>Agent
+Project: hasRepository>Repository hasModule>Module hasDomain>Domain
+Entity: partOfProject>Project
+CodeConcept: definedInFile>SourceFile partOfModule>ElixirModule
+ElixirModule: implementsDSL>DSL
+Command: emitsEvent>Event
+Event: handledByProjection>Projection
+Commit: parent>Commit committer>Agent
+Submission: submittedBy>Agent answeredWith>MemoryItem
+"""
+DATA_PROPERTIES = """
+MemoryItem: summary>string detailedExplanation>string rationale>string hasTimestamp>dateTime
+MemoryItem: topic>string key>string context>string affectedModule>string localId>string verified>boolean
+MemoryItem: confidenceValue>decimal trackedBy>anyURI validFrom>dateTime validUntil>dateTime expiresOn>dateTime
+MemoryItem: conflictKey>string revisionReason>string accessCount>integer lastAccessed>dateTime
+Decision: decisionStatus>string impactLevel>string
+Convention: conventionName>string conventionDescription>string violationConsequence>string
+Error: severityLevel>string errorCode>string
+Task: taskCreatedAt>dateTime taskStartedAt>dateTime taskCompletedAt>dateTime
+WorkSession: startedAt>dateTime endedAt>dateTime
+SessionEvent: eventNumber>integer
+Agent: agentName>string agentVersion>string agentDescription>string
+Project: projectName>string projectVersion>string projectDescription>string
+Repository: repoUrl>anyURI repoBranch>string
+ElixirModule: moduleName>string
+SourceFile: filePath>string
+CodeConcept: codeSummary>string
+Commit: journalFormat>integer position>integer ontologyVersion>string
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "is_object", "base"), [(OBJECT_PROPERTIES, True, JIDO), (DATA_PROPERTIES, False, XSD)]
+)
+def test_every_property_leads_from_its_kind_of_subject_to_its_kind_of_value(table, is_object, base):  # E071, E072
+    for line in table.strip().splitlines():
+        domain, _, pairs = line.partition(": ")
+        for name, _, range_ in (pair.partition(">") for pair in pairs.split()):
+            found = ONTOLOGY.properties[jido(name)]
+            assert (found.is_object, found.domain, found.range) == (is_object, {jido(domain)}, {iri(base + range_)}), (
+                name
+            )
+
+
+def test_properties_of_any_subject_or_of_any_value_say_so():
+    about, recorded = ONTOLOGY.properties[jido("about")], ONTOLOGY.properties[jido("recordedAt")]
+    assert (about.is_object, about.range) == (None, frozenset())
+    assert (recorded.domain, recorded.range) == (frozenset(), {iri(XSD + "dateTime")})
+
+
+def test_a_property_is_functional_only_where_a_merge_of_two_branches_cannot_bring_a_second_value():
+    functional = {local_name(name) for name, found in ONTOLOGY.properties.items() if found.functional}
+    assert {"summary", "appliesToProject", "hasTimestamp", "hasConfidence", "filePath"} <= functional
+    assert functional.isdisjoint({"assertedBy", "assertedIn", "supersededBy", "startedAt", "endedAt", "repoBranch"})
+
+
+SAME_NAMES = "Fact Decision Task Convention Error LessonLearned key context affectedModule verified"
+
+
+def test_names_of_an_earlier_day_are_mapped_to_ours():  # E065, E069, E071
+    for base in ("http://jidoka.ai/ontology#", "http://jidoka.ai/ontology/"):
+        ours = dict.fromkeys(SAME_NAMES.split()) | {
+            "Memory": "MemoryItem",
+            "content": "summary",
+            "timestamp": "hasTimestamp",
+        }
+        ours |= {"confidence": "confidenceValue", "source": "hasSourceType", "id": "localId"}
+        for theirs, name in ours.items():
+            assert ONTOLOGY.alignment[iri(base + theirs)] == jido(name or theirs)
+    assert ONTOLOGY.alignment[jido("belongsTo")] == jido("partOfProject")
+    assert set(ONTOLOGY.alignment.values()) <= ONTOLOGY.declared
+
+
+def test_an_aligned_class_stands_for_a_class_and_an_aligned_property_for_a_property():
+    for foreign, ours in ONTOLOGY.alignment.items():
+        assert (ours in ONTOLOGY.classes) == local_name(foreign)[0].isupper(), foreign
+
+
+def test_the_ontology_and_what_it_is_aligned_with_are_consistent():  # E073
+    closed = closure(resources.ontology())
+    errors = [
+        str(o) for _, _, o in closed.triples((None, rdf("http://www.daml.org/2002/03/agents/agent-ont#error"), None))
+    ]
+    empty = [
+        s for s in closed.subjects(rdf(OWL + "equivalentClass"), rdf(OWL + "Nothing")) if s != rdf(OWL + "Nothing")
+    ]
+    empty += [s for s in closed.subjects(rdf(RDFS + "subClassOf"), rdf(OWL + "Nothing")) if s != rdf(OWL + "Nothing")]
+    assert (errors, empty) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["<urn:a> a jido:Agent , jido:Project .", "<urn:m> jido:hasConfidence jido:High , jido:Low ."],
+)
+def test_the_closure_finds_a_contradiction_where_there_is_one(statement, tmp_path):
+    (tmp_path / "data.ttl").write_text(f"@prefix jido: <{JIDO}> .\n{statement}\n")
+    closed = closure([*resources.ontology(), tmp_path / "data.ttl"])
+    assert contradictions(closed)
+
+
+def test_the_ontology_loads_into_the_graph_of_a_store():  # E073
+    store, graph = ox.Store(), ox.NamedNode("https://jido.ai/graphs/ontology")
+    for path in resources.ontology():
+        store.load(path=str(path), to_graph=graph)
+    ask = f"ASK {{ GRAPH <{graph.value}> {{ <{JIDO}Bug> <{RDFS}subClassOf>+ <{JIDO}MemoryItem> }} }}"
+    assert bool(store.query(ask))
+
+
+def closure(paths: list[Path]):
+    from owlrl import DeductiveClosure, OWLRL_Semantics
+    from rdflib import Graph
+
+    graph = Graph()
+    for path in paths:
+        graph.parse(path, format="turtle")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        DeductiveClosure(OWLRL_Semantics).expand(graph)
+    return graph
+
+
+def contradictions(closed):
+    """What the closure reports as an error of the ontology."""
+    return [str(text) for text in closed.objects(None, rdf("http://www.daml.org/2002/03/agents/agent-ont#error"))]
+
+
+def rdf(value):
+    from rdflib import URIRef
+
+    return URIRef(value)

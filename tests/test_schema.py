@@ -1,0 +1,342 @@
+"""The schema: what it knows of the ontology, how it judges, and what an overlay may and may not add."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem import resources, schema
+from jidomem.errors import Failed
+from jidomem.schema import EVERY_ITEM_IS_JUDGED, ITEM, Finding
+from jidomem.terms import line
+from jidomem.vocab import SHAPE, TYPE, jido, local_name
+
+CASES = Path(__file__).parent / "shapes" / "cases"
+DATE_TIME = "^^<http://www.w3.org/2001/XMLSchema#dateTime>"
+A, B = "<https://jido.ai/memory/a>", "<https://jido.ai/memory/b>"
+FACT = (
+    (A, TYPE, jido("Fact")),
+    (A, jido("summary"), '"The build needs Rust 1.80"'),
+    (A, jido("appliesToProject"), "<https://jido.ai/projects/demo>"),
+    (A, jido("assertedBy"), "<https://jido.ai/agents/architect>"),
+    (A, jido("assertedIn"), "<https://jido.ai/sessions/s-42>"),
+    (A, jido("hasConfidence"), jido("High")),
+    (A, jido("hasTimestamp"), f'"2026-11-21T08:00:00.000000Z"{DATE_TIME}'),
+)
+
+
+@pytest.fixture
+def shipped():
+    return schema.load()
+
+
+@pytest.fixture
+def overlay(tmp_path):
+    """Write one file of an overlay and return its folder."""
+
+    def write(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        prefixes = {"jido": "https://jido.ai/ontology#", "shape": SHAPE, "sh": "http://www.w3.org/ns/shacl#",
+                    "owl": schema.OWL, "rdfs": "http://www.w3.org/2000/01/rdf-schema#", "my": "urn:my:"}  # fmt: skip
+        path.write_text("".join(f"@prefix {p}: <{iri}> .\n" for p, iri in prefixes.items()) + text)
+        return tmp_path
+
+    return write
+
+
+def triples(path):
+    return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in ox.parse(path=str(path))]
+
+
+def changed(predicate, value):
+    """The conforming fact with one value put in the place of another; None takes it away."""
+    kept = [row for row in FACT if row[1] != predicate]
+    return kept if value is None else [*kept, (A, predicate, value)]
+
+
+def shapes_of(found):
+    return [local_name(finding.shape) for finding in found]
+
+
+def test_a_class_is_all_that_lies_above_it(shipped):
+    assert shipped.is_a(jido("Bug"), jido("Bug"))
+    assert shipped.is_a(jido("Bug"), ITEM)
+    assert not shipped.is_a(jido("Error"), jido("Bug"))
+    assert shipped.ancestors(jido("Bug")) == {jido("Bug"), jido("Error"), ITEM, jido("Entity")}
+    assert shipped.subclasses(jido("Error")) == {jido(name) for name in ("Error", "Bug", "Failure", "Incident")}
+    assert shipped.ancestors("<urn:nobody>") == {"<urn:nobody>"}
+
+
+@pytest.mark.parametrize(
+    ("cls", "family"),
+    [("ArchitecturalDecision", "Decision"), ("Bug", "Error"), ("Fact", "Fact"), ("DeletedMarker", "DeletedMarker")],
+)
+def test_the_family_of_a_kind_is_the_class_directly_below_memory_item(shipped, cls, family):
+    assert shipped.family(jido(cls)) == jido(family)
+
+
+def test_what_is_no_kind_of_memory_has_no_family(shipped):
+    assert [shipped.family(jido(name)) for name in ("MemoryItem", "Agent", "Nonsense")] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("summery", "summary"), ("Descision", "Decision"), ("asignedTo", "assignedTo")]
+)
+def test_the_nearest_declared_term_is_found_for_a_misspelt_one(shipped, written, meant):
+    assert shipped.nearest(jido(written)) == jido(meant)
+
+
+def test_nothing_is_near_to_what_is_like_nothing(shipped):
+    assert shipped.nearest(jido("xqzzk")) is None
+
+
+def test_individuals_know_their_classes_also_where_there_are_two(shipped):
+    assert shipped.individuals[jido("Abandoned")] == {jido("TaskStatus"), jido("SessionStatus")}
+    assert shipped.deprecated == frozenset()
+
+
+def test_loading_the_schema_imports_neither_rdflib_nor_pyshacl():
+    code = "import sys; from jidomem.schema import load; load(); print({'rdflib', 'pyshacl'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "set()"
+
+
+def test_the_shipped_schema_is_read_once():
+    assert schema.load() is schema.load()
+
+
+def test_a_finding_names_node_rule_path_value_and_what_to_do(shipped):
+    found = shipped.judge(changed(jido("hasConfidence"), jido("Planned")))
+    assert found == [
+        Finding(
+            focus=A,
+            shape=f"<{SHAPE}ItemHasOneConfidence>",
+            path=jido("hasConfidence"),
+            value=jido("Planned"),
+            message="A memory says how sure its author is: give it one jido:hasConfidence,"
+            " jido:High, jido:Medium or jido:Low.",
+            severity="violation",
+        )
+    ]
+
+
+def test_a_path_of_several_steps_is_shown_as_sparql_writes_it(shipped):
+    found = shipped.judge([*FACT, (A, jido("invalidatedBy"), B)])
+    assert [finding.path for finding in found] == ["jido:invalidatedBy / jido:appliesToProject"]
+
+
+def test_an_item_is_judged_by_its_class_tree_and_values_by_theirs(shipped):
+    assert shipped.judge(FACT) == []
+    assert shapes_of(shipped.judge(changed(TYPE, jido("ArchitecturalDecision")))) == ["DecisionHasRationale"]
+
+
+@pytest.mark.parametrize("text", ['"abc"', '"2026-11-21"', '"2026-02-30T00:00:00Z"', '""'])
+def test_an_ill_typed_literal_is_a_finding_that_shows_it_as_written(shipped, text, caplog, capsys):
+    found = shipped.judge(changed(jido("hasTimestamp"), text + DATE_TIME))
+
+    assert [(local_name(f.shape), f.value) for f in found] == [("ItemHasOneTimestamp", text + DATE_TIME)]
+    assert (caplog.text, capsys.readouterr()) == ("", ("", ""))
+
+
+def test_a_session_whose_dates_are_ill_typed_is_judged_and_not_a_crash(shipped):
+    session = triples(CASES / "SessionEndsAfterItsStart" / "violates.ttl")
+    broken = [(s, p, f'"soon"{DATE_TIME}' if p == jido("endedAt") else o) for s, p, o in session]
+    assert shapes_of(shipped.judge(broken)) == ["SessionEndIsATime"]
+
+
+def test_lexical_forms_are_left_alone(shipped):
+    nought = '"007"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    assert [f.value for f in shipped.judge(changed(jido("summary"), nought)) if f.value] == [nought]
+
+
+def test_only_the_nodes_of_the_focus_are_judged_and_none_for_an_empty_one(shipped):
+    both = [row for node in (A, B) for row in ((node, TYPE, jido("Fact")), (node, jido("summary"), '"x"'))]
+
+    assert {finding.focus for finding in shipped.judge(both)} == {A, B}
+    assert {finding.focus for finding in shipped.judge(both, [B])} == {B}
+    assert shipped.judge(both, []) == []
+
+
+def test_the_focus_does_not_keep_a_rule_from_looking_at_the_nodes_around_it(shipped):
+    case = triples(CASES / "PromotedHypothesisHasEvidence" / "violates.ttl")
+    replacing_a_fact = [(s, p, jido("Fact") if o == jido("Hypothesis") else o) for s, p, o in case]
+    fact = "<https://jido.ai/memory/f>"
+
+    assert shapes_of(shipped.judge(case, [fact])) == ["PromotedHypothesisHasEvidence"]
+    assert shipped.judge(replacing_a_fact, [fact]) == []
+
+
+def test_a_node_of_the_focus_that_no_rule_speaks_about_is_a_finding(shipped):
+    stub = ("<https://jido.ai/projects/demo>", TYPE, jido("Project"))
+    found = shipped.judge([*FACT, stub], [A, stub[0], "<urn:nowhere>"])
+    assert [(f.focus, f.shape, f.severity) for f in found] == [("<urn:nowhere>", EVERY_ITEM_IS_JUDGED, "violation")]
+
+
+def test_findings_come_in_one_order(shipped):
+    bare = [(node, TYPE, jido("Decision")) for node in (B, A)]
+    found = shipped.judge(bare)
+    assert found == shipped.judge(reversed(bare))
+    assert [finding.focus for finding in found] == [A] * 7 + [B] * 7
+
+
+def test_threads_may_judge_at_once(shipped):
+    bad = changed(jido("summary"), None)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: shapes_of(shipped.judge(bad)), range(24)))
+    assert results == [["ItemHasOneSummary"]] * 24
+
+
+# The same input, judged by pyshacl's own front door over data and ontology: the oracle.
+
+
+@cache
+def rules_and_classes():
+    """The shapes as a graph, and of the ontology what SHACL needs: the class tree and the members of classes."""
+    rules = [row for path in resources.shapes() for row in triples(path)]
+    return rules, [row for row in schema.load().triples if row[1] == TYPE or row[1].endswith("subClassOf>")]
+
+
+def read(rows):
+    """An rdflib graph, by rdflib's own parser, with the lexical forms as they are written."""
+    import rdflib
+
+    rdflib.NORMALIZE_LITERALS = False
+    try:
+        return rdflib.Graph().parse(data="\n".join(map(line, rows)), format="nt")
+    finally:
+        rdflib.NORMALIZE_LITERALS = True
+
+
+def oracle(data):
+    from pyshacl import validate
+    from rdflib import Literal, URIRef
+    from rdflib.namespace import SH
+
+    rules, classes = rules_and_classes()
+    _, report, _ = validate(read([*data, *classes]), shacl_graph=read(rules))
+
+    def n3(node):
+        return None if node is None else node.n3().replace("^^<http://www.w3.org/2001/XMLSchema#string>", "")
+
+    return {
+        (
+            n3(report.value(result, SH.focusNode)),
+            n3(report.value(result, SH.sourceShape)),
+            n3(report.value(result, SH.value)),
+            local_name(str(report.value(result, SH.resultSeverity))).lower(),
+            str(report.value(result, SH.resultMessage)),
+        )
+        for result in report.subjects(URIRef("http://www.w3.org/1999/02/22-rdf-syntax-ns#type"), SH.ValidationResult)
+        if not isinstance(report.value(result, SH.focusNode), Literal)
+    }
+
+
+def judged(data):
+    found = schema.load().judge(data)
+    return {(f.focus, f.shape, f.value, f.severity, f.message) for f in found if f.shape != EVERY_ITEM_IS_JUDGED}
+
+
+def test_every_example_is_judged_as_pyshacl_judges_it():
+    files = [*CASES.glob("*/*.ttl"), CASES.parent / "known-bad.ttl"]
+    # The examples use the same names for different things, so each file's nodes are renamed apart.
+    data = [
+        tuple(
+            term.replace("ai/memory/", f"ai/memory/{n}-").replace("ai/sessions/", f"ai/sessions/{n}-")
+            .replace("ai/agents/", f"ai/agents/{n}-") for term in row
+        )
+        for n, path in enumerate(files)
+        for row in triples(path)
+    ]  # fmt: skip
+    assert judged(data) == oracle(data)
+    assert len({shape for _, shape, *_ in judged(data)}) == 30
+
+
+VALUES = [A, B, jido("High"), jido("Planned"), '"x"', '""', '"x"@en', '"medium"', f'"soon"{DATE_TIME}',
+          f'"2026-11-21T08:00:00Z"{DATE_TIME}', '"1"^^<http://www.w3.org/2001/XMLSchema#integer>']  # fmt: skip
+PREDICATES = """summary hasTimestamp hasConfidence supersededBy supersedes rationale invalidatedBy appliesToProject
+                severityLevel hasTaskStatus derivedFrom endedAt"""
+KINDS = [jido(name) for name in ("Fact", "Hypothesis", "ArchitecturalDecision", "Bug", "Task", "WorkSession", "Agent")]
+ROWS = st.one_of(
+    st.tuples(st.sampled_from([A, B]), st.just(TYPE), st.sampled_from(KINDS)),
+    st.tuples(st.sampled_from([A, B]), st.sampled_from(PREDICATES.split()).map(jido), st.sampled_from(VALUES)),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(ROWS, max_size=12, unique=True))
+def test_anything_at_all_is_judged_as_pyshacl_judges_it(rows):
+    assert judged([*FACT, *rows]) == oracle([*FACT, *rows])
+
+
+def test_plain_shapes_judge_plain_data(shipped):
+    rules = triples(resources.shapes()[0])
+    agent = ("<urn:a>", TYPE, jido("Agent"))
+    assert shapes_of(schema.judge_graph([agent], rules)) == ["AgentHasACapability", "AgentHasARole"]
+
+
+def test_plain_shapes_that_are_none_are_refused():
+    malformed = [("<urn:s>", TYPE, "<http://www.w3.org/ns/shacl#PropertyShape>")]
+    with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
+        schema.judge_graph(FACT, malformed)
+    assert refusal.value.code == "invalid_config"
+
+
+# Overlays.
+
+
+def test_an_overlay_adds_kinds_of_memory_and_rules_for_them(overlay, shipped):
+    overlay("ontology/mine.ttl", "my:Recipe a owl:Class ; rdfs:subClassOf jido:Fact .")
+    folder = overlay(
+        "shapes/mine.ttl",
+        "my:R sh:targetClass my:Recipe ; sh:property my:P ."
+        " my:P sh:path my:serves ; sh:minCount 1 ; sh:message 'Say for how many.' .",
+    )
+    extended = schema.load([folder])
+    recipe = changed(TYPE, "<urn:my:Recipe>")
+
+    assert extended.family("<urn:my:Recipe>") == jido("Fact")
+    assert [f.message for f in extended.judge(recipe)] == ["Say for how many."]
+    assert shapes_of(shipped.judge(recipe)) == ["EveryItemIsJudged"]
+    assert (
+        extended.judge([row for row in recipe if row[1] != jido("summary")])[0].shape == f"<{SHAPE}ItemHasOneSummary>"
+    )
+
+
+def test_an_overlay_term_may_be_marked_as_no_longer_to_be_used(overlay):
+    extended = schema.load([overlay("ontology/old.ttl", "my:Old a owl:Class ; owl:deprecated true .")])
+    assert extended.deprecated == {"<urn:my:Old>"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint", "hint"),
+    [
+        ("ontology/o.ttl", "jido:Fact rdfs:subClassOf my:T .", "o.ttl: <https://jido.ai", "own namespace"),
+        ("ontology/o.ttl", "jido:Mine a owl:Class .", "o.ttl: <https://jido.ai/ontology#Mine>", "own namespace"),
+        ("shapes/s.ttl", "shape:DecisionHasRationale sh:deactivated true .", "DecisionHasRationale", "own namespace"),
+        ("ontology/o.ttl", "my:o a owl:Ontology ; owl:imports <urn:x> .", "imports <urn:x>", "copy the terms"),
+        ("shapes/s.ttl", "my:S sh:sparql [ sh:select 'SELECT $this {}' ] .", "runs code", "SHACL Core"),
+        ("shapes/s.ttl", "my:S sh:path my:p ; sh:pattern '(a+)+b' .", "not sure to end", "repetition"),
+        ("shapes/s.ttl", "my:S sh:path my:p ; sh:pattern '(' .", "not sure to end", "repetition"),
+        ("ontology/o.ttl", "my:S a", "o.ttl:7", "correct the Turtle"),
+    ],
+)  # fmt: skip
+def test_an_overlay_that_reaches_beyond_its_own_is_refused_with_file_and_term(overlay, name, text, complaint, hint):
+    with pytest.raises(Failed, match=complaint) as refusal:
+        schema.load([overlay(name, text)])
+    assert refusal.value.code == "invalid_config"
+    assert hint in refusal.value.hint
+
+
+def test_severities_in_check_are_those_the_shape_states_for_a_whole_memory(shipped):
+    cause = [(s, p, jido("RootCause") if p == TYPE else o) for s, p, o in FACT]
+    found = shipped.judge(cause)
+    assert [replace(finding, severity="violation") for finding in found] == shipped.judge(cause, in_check=True)
+    assert [finding.severity for finding in found] == ["warning"]
