@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key of the front matter with its scalar values (none when it is nested) and the lines it takes."""
+    """One key of the front matter, its values (one, or those of a list; what is nested, as written) and its lines."""
 
     key: str
     values: tuple[str, ...]
@@ -113,8 +113,9 @@ def _front_matter_end(lines: Sequence[str]) -> int:
 
 def _fields(lines: Sequence[str]) -> tuple[tuple[Field, ...], str]:
     """Return the fields of the front matter and, when it is no YAML mapping, what is wrong with it."""
+    text = "\n".join(lines)
     try:
-        node = yaml.compose("\n".join(lines), Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         return (), " ".join(str(error).split()) or "nested too deeply"
     if node is None:
@@ -123,12 +124,15 @@ def _fields(lines: Sequence[str]) -> tuple[tuple[Field, ...], str]:
         return (), "it is not a list of `key: value` lines"
     starts = [key.start_mark.line + 1 for key, _ in node.value] + [len(lines) + 1]
     pairs = zip(node.value, starts, starts[1:], strict=False)
-    return tuple(Field(str(key.value), _scalars(value), range(a, b)) for (key, value), a, b in pairs), ""
+    return tuple(Field(str(key.value), _values(value, text), range(a, b)) for (key, value), a, b in pairs), ""
 
 
-def _scalars(node: yaml.Node) -> tuple[str, ...]:
+def _values(node: yaml.Node, text: str) -> tuple[str, ...]:
+    """Return the scalars of *node*, or where it is nested deeper, what is written."""
     nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
-    return tuple(n.value for n in nodes) if all(isinstance(n, yaml.ScalarNode) for n in nodes) else ()
+    if all(isinstance(scalar, yaml.ScalarNode) for scalar in nodes):
+        return tuple(scalar.value for scalar in nodes)
+    return (text[node.start_mark.index : node.end_mark.index],)
 
 
 def _sections(tokens: Sequence[Token], length: int) -> Iterator[Section]:

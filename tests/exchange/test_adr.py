@@ -14,7 +14,19 @@ from jidomem.exchange.adr import read_records, record_iri
 CASES = Path(__file__).parent / "cases" / "adr"
 LARGE = 256 * 1024
 #: The headings and keys that are names of fields in an intent.
-LABELS = {"status", "date", "title", "context", "and", "problem", "statement", "rationale", "consequences", "adr"}
+LABELS = {
+    "status",
+    "date",
+    "title",
+    "context",
+    "and",
+    "problem",
+    "statement",
+    "rationale",
+    "consequences",
+    "adr",
+    "background",
+}
 
 
 def read(files, known=()):
