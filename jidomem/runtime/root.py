@@ -103,15 +103,18 @@ def open_root(
     root: str | os.PathLike[str] | None = None,
     *,
     project: str | None = None,
+    agent: str | None = None,
+    session: str | None = None,
     sources: Sources | None = None,
     wait: float = 10.0,
 ) -> Jidomem:
     """Return the memory root *root*, found as the command line finds it when not given; a first write creates it.
 
-    *wait* is how many seconds a write waits for another process. *sources* replaces the clock, ids and nonces.
+    *agent* and *session* are who asserts, and where, when a verb names nobody. *wait* is how many seconds a write
+    waits for another process. *sources* replaces the clock, ids and nonces.
     Raises Failed `invalid_config`.
     """
-    return Jidomem(settings.load(root, project), sources or Sources(), wait)
+    return Jidomem(settings.load(root, project, agent=agent, session=session), sources or Sources(), wait)
 
 
 def init(folder: Path, project: str | None = None) -> Path:

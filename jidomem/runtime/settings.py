@@ -42,8 +42,14 @@ class Settings:
     configured: bool = False
 
 
-def load(root: str | os.PathLike[str] | None = None, project: str | None = None) -> Settings:
-    """Return the settings: *root* and *project* as given, else from the environment, the tree above, the config.
+def load(
+    root: str | os.PathLike[str] | None = None,
+    project: str | None = None,
+    *,
+    agent: str | None = None,
+    session: str | None = None,
+) -> Settings:
+    """Return the settings: what is given, else what the environment, the tree above or the config says.
 
     Raises Failed `invalid_config` naming file, key and the nearest known key.
     """
@@ -54,8 +60,8 @@ def load(root: str | os.PathLike[str] | None = None, project: str | None = None)
         root=folder,
         project=named,
         found=found,
-        agent=os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or "user",
-        session=os.environ.get("JIDOMEM_SESSION"),
+        agent=agent or os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or "user",
+        session=session or os.environ.get("JIDOMEM_SESSION"),
         policy=_policy(config, folder / CONFIG),
         configured="project" in config,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from threading import Lock
@@ -77,7 +77,7 @@ class MemoryWriter:
         """Return the session of what is asserted without naming one: the one given, else one a day for the agent."""
         return self._session_name or f"{self.agent}-{self._sources.now().date().isoformat()}"
 
-    def remember(self, project_id: str, text: str, **fields: Any) -> Receipt:
+    def remember(self, project_id: str, text: str, *, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of *text* kept as a fact of medium confidence, unless *fields* say otherwise.
 
         What is missing is filled, and `filled` says with what: the project, the agent, the session of the day.
@@ -90,7 +90,7 @@ class MemoryWriter:
             "confidence": "medium",
         }
         filled = {name: value for name, value in given.items() if name not in fields}
-        receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields})
+        receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields}, dry_run=dry_run)
         return replace(receipt, filled={**filled, **receipt.filled})
 
     def refresh(self, project_id: str) -> Version:
@@ -108,7 +108,9 @@ class MemoryWriter:
         labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}
         return restate.restate(iri(item), rows, labels)
 
-    def revise(self, project_id: str, item: str, *, changes: Mapping[str, Any], reason: str | None) -> Receipt:
+    def revise(
+        self, project_id: str, item: str, *, changes: Mapping[str, Any], reason: str | None, dry_run: bool = False
+    ) -> Receipt:
         """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
 
         *changes* are fields of an intent; one that is None is left out. Raises what `submit_intent` raises.
@@ -117,9 +119,10 @@ class MemoryWriter:
         for name in ("iri", "timestamp", "supersedes", "invalidates", "coexists_with"):
             values.pop(name, None)
         who = {"asserted_by": self.agent, "asserted_in": self.session}
-        return self.submit_intent(project_id, values | who | {"supersedes": [item], "reason": reason} | dict(changes))
+        revised = values | who | {"supersedes": [item], "reason": reason} | dict(changes)
+        return self.submit_intent(project_id, revised, dry_run=dry_run)
 
-    def invalidate(self, project_id: str, item: str, *, reason: str, **fields: Any) -> Receipt:
+    def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
         old = self.restated(project_id, item)
         values = {
@@ -132,7 +135,22 @@ class MemoryWriter:
             "confidence": "high",
             "invalidates": [item],
         }
-        return self.submit_intent(project_id, values | fields)
+        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+
+    def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:
+        """Keep descriptions of agents, sessions, modules, files and other things that are no memories.
+
+        Returns the IRIs that were described here already and are left as they are. Raises IntentRefused.
+        """
+        left: list[Term] = []
+
+        def judge(view: View, now: datetime) -> Judged:
+            judged, known = self._stages.declare(rows, view)
+            left[:] = known
+            return judged or Judged(Receipt("", None, Version(), "deduplicated"))
+
+        _answer(self._line(project_id).submit([judge])[0])
+        return [bare(node) for node in left]
 
     def start_session(
         self, project_id: str, name: str, *, agent: str | None = None, continues: str | None = None
