@@ -1,0 +1,27 @@
+"""A process that appends: python appender.py ROOT NAME COUNT prints the id of each commit once it is acknowledged."""
+
+import sys
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from journal_world import START, STREAM, commit_on
+
+from jidomem.journal.files import FileJournal, Moved
+
+
+def after(moment: str) -> int:
+    """The second, counted from the start of the world, that is after *moment*."""
+    return 1 if not moment else (datetime.fromisoformat(moment) - START).seconds + 1
+
+
+if __name__ == "__main__":
+    root, name, wanted = sys.argv[1:]
+    journal = FileJournal(Path(root))
+    for number in range(int(wanted)) if int(wanted) else count():
+        while True:  # compare-and-append without a turn: a lost race is tried again
+            version = journal.head(STREAM)
+            commit = commit_on(version, f"{name}-{number}", second=after(version.recorded_at))
+            if not isinstance(journal.append(STREAM, version, commit), Moved):
+                break
+        print(commit.id, flush=True)

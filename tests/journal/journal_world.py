@@ -1,0 +1,52 @@
+"""What the journal's tests share: small commits with fixed clocks and nonces."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from jidomem import terms, vocab
+from jidomem.clock import stamp
+from jidomem.journal.commit import Commit, build
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.version import Version
+
+STREAM = Stream("demo")
+START = datetime(2026, 11, 21, 8, 0, 0, 123456, tzinfo=UTC)
+WRITER = "https://jido.ai/agents/memory-writer"
+
+
+def fact(name: str, *summaries: str) -> list[terms.Triple]:
+    """A small memory called *name*."""
+    item = terms.iri(f"https://jido.ai/memory/{name}")
+    said = [(item, vocab.jido("summary"), terms.literal(text)) for text in summaries or (name,)]
+    return [(item, vocab.TYPE, vocab.jido("Fact")), (item, vocab.jido("recordedIn"), vocab.THIS), *said]
+
+
+def commit_on(version: Version, name: str = "a", body=None, *, second: int | None = None, graph=STREAM.graph) -> Commit:
+    """A commit on top of *version*, recorded that many seconds after the start (default: its position)."""
+    second = version.position + 1 if second is None else second
+    return build(
+        graph=graph,
+        parents=version,
+        recorded_at=stamp(START + timedelta(seconds=second)),
+        committer=WRITER,
+        ontology_version="0.1.0",
+        body=fact(name) if body is None else body,
+        nonce=f"nonce of {name}".encode().ljust(32, b".")[:32],
+    )
+
+
+def add(journal: FileJournal, name: str, *, stream: Stream = STREAM, second: int | None = None) -> Commit:
+    """Append one more commit and return it."""
+    with journal.turn(stream) as version:
+        commit = commit_on(version, name, second=second, graph=stream.graph)
+        assert journal.append(stream, version, commit).ids == (commit.id,)
+    return commit
+
+
+def snapshot(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file below *root* with its bytes and its time."""
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in root.rglob("*") if path.is_file()}
+
+
+def ids(commits) -> list[str]:
+    return [commit.id for commit in commits]

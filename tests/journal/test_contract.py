@@ -1,0 +1,186 @@
+"""What every journal promises, whatever keeps it: one suite, run over each backend."""
+
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from journal_world import STREAM, add, commit_on, fact, ids
+
+from jidomem.errors import Busy, NotFound
+from jidomem.journal.commit import FormatError
+from jidomem.journal.files import FileJournal, Moved, Stream
+from jidomem.version import Version
+
+BACKENDS = {"files": FileJournal}
+APPENDER = Path(__file__).parent / "appender.py"
+
+
+@pytest.fixture(params=BACKENDS)
+def opened(request, tmp_path):
+    """Open the same journal once more, as another process would."""
+    return lambda **options: BACKENDS[request.param](tmp_path, **options)
+
+
+def appender(root, name, count):
+    return subprocess.Popen([sys.executable, str(APPENDER), str(root), name, str(count)], stdout=subprocess.PIPE)
+
+
+def test_a_stream_nobody_wrote_to_is_empty(opened):
+    # C027
+    journal = opened()
+    assert (journal.head(STREAM), list(journal.read(STREAM)), journal.streams()) == (Version(), [], [])
+    assert not journal.exists(STREAM)
+    with journal.turn(STREAM) as version:
+        assert version == Version()
+    assert not journal.exists(STREAM)
+
+
+def test_an_appended_commit_is_there_at_once_for_everyone(opened):
+    # C020
+    journal, other = opened(), opened()
+    written = [add(journal, name) for name in ("one", "two", "three")]
+
+    assert other.head(STREAM) == Version.of([written[-1].head])
+    assert list(other.read(STREAM)) == list(journal.read(STREAM)) == written
+    assert (other.streams(), other.exists(STREAM), other.damage(STREAM)) == ([STREAM], True, ())
+
+
+def test_two_writers_taking_turns_always_see_each_other(opened):
+    writers = [opened(), opened()]
+    reader = opened()
+    for number in range(120):
+        commit = add(writers[number % 3 % 2], f"n{number}")
+        assert commit.position == number + 1
+        assert reader.head(STREAM).ids == (commit.id,)
+    assert [commit.position for commit in reader.read(STREAM)] == list(range(1, 121))
+
+
+def test_an_append_on_a_stale_version_writes_nothing_and_tells_the_present_one(opened):
+    journal = opened()
+    first = add(journal, "first")
+
+    stale = journal.append(STREAM, Version(), commit_on(Version(), "late"))
+
+    assert stale == Moved(Version.of([first.head]))
+    assert list(opened().read(STREAM)) == [first]
+
+
+def test_an_append_works_within_a_turn_and_without(opened):
+    journal = opened()
+    first = commit_on(Version(), "first")
+    version = journal.append(STREAM, Version(), first)
+    with journal.turn(STREAM) as seen:
+        assert seen == version
+        second = commit_on(seen, "second")
+        third = commit_on(journal.append(STREAM, seen, second), "third")
+        journal.append(STREAM, Version.of([second.head]), third)
+    assert ids(opened().read(STREAM)) == ids([first, second, third])
+
+
+def test_an_append_whose_outcome_was_unknown_is_settled_by_appending_the_same_commit_again(opened):
+    journal = opened()
+    first = commit_on(Version(), "first")
+    journal.append(STREAM, Version(), first)
+    second = add(journal, "second")
+
+    assert opened().append(STREAM, Version(), first) == Version.of([second.head])
+    assert ids(journal.read(STREAM)) == ids([first, second])
+
+
+def test_reading_after_a_version_gives_what_came_since(opened):
+    journal = opened()
+    versions, written = [Version()], []
+    for name in "abcde":
+        written.append(add(journal, name))
+        versions.append(journal.head(STREAM))
+    for number, version in enumerate(versions):
+        assert ids(opened().read(STREAM, version)) == ids(written[number:])
+        assert ids(journal.read(STREAM, after=version)) == ids(written[number:])
+
+
+def test_reading_after_a_version_that_is_not_here_is_refused(opened):
+    journal = opened()
+    add(journal, "here")
+    elsewhere = Version.of([commit_on(Version(), "elsewhere").head])
+    assert not journal.holds(STREAM, elsewhere)
+    assert journal.holds(STREAM, journal.head(STREAM))
+    with pytest.raises(NotFound, match="no longer has the version 1-"):
+        journal.read(STREAM, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v, c: commit_on(v, "x", second=v.position), "is not after its parents"),
+        (lambda v, c: commit_on(Version.of([replace(v.heads[0], position=7)]), "x", second=9), "does not follow from"),
+        (lambda v, c: commit_on(Version(), "x", second=9), "does not follow from"),
+        (lambda v, c: commit_on(v, "x", graph="https://jido.ai/projects/q/graphs/y"), "does not belong in"),
+    ],
+)
+def test_a_commit_that_does_not_follow_from_the_version_is_refused(opened, change, message):
+    journal = opened()
+    first = add(journal, "first")
+    version = journal.head(STREAM)
+    with pytest.raises(FormatError, match=message):
+        journal.append(STREAM, version, change(version, first))
+    assert list(journal.read(STREAM)) == [first]
+
+
+def test_the_streams_of_a_root_do_not_touch_each_other(opened):
+    journal = opened()
+    streams = [STREAM, Stream("demo", "history"), Stream("other", "codebase"), Stream("other", "system")]
+    written = {stream: add(journal, stream.name, stream=stream) for stream in streams}
+    assert opened().streams() == sorted(streams)
+    assert all(list(opened().read(stream)) == [commit] for stream, commit in written.items())
+
+
+def test_a_turn_is_one_writers_and_the_others_wait_no_longer_than_asked(opened):
+    # C023
+    journal = opened()
+    impatient = opened(wait=0.05)
+    with journal.turn(STREAM), pytest.raises(Busy, match=r"more than 0\.05 seconds") as refused, impatient.turn(STREAM):
+        pass
+    assert refused.value.hint.startswith("submit again")
+    with impatient.turn(STREAM) as version:
+        assert version == Version()
+
+
+def test_an_error_within_a_turn_gives_the_turn_back(opened):
+    journal = opened(wait=0.05)
+    with pytest.raises(KeyError), journal.turn(STREAM):
+        raise KeyError
+    assert add(journal, "next").position == 1
+
+
+def test_threads_that_append_at_once_lose_nothing(opened):
+    # C023
+    journal, acknowledged = opened(), []
+
+    def work(name):
+        for number in range(15):
+            with journal.turn(STREAM) as version:
+                commit = commit_on(version, f"{name}-{number}", fact(f"{name}-{number}"))
+                assert not isinstance(journal.append(STREAM, version, commit), Moved)
+                acknowledged.append(commit.id)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert ids(opened().read(STREAM)) == acknowledged
+    assert (len(acknowledged), opened().verify(STREAM)) == (60, ())
+
+
+def test_processes_that_append_at_once_lose_nothing(opened, tmp_path):
+    # C023
+    running = [appender(tmp_path, name, 60) for name in ("a", "b", "c")]
+    acknowledged = [line for process in running for line in process.communicate()[0].decode().split()]
+
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert sorted(acknowledged) == sorted(ids(opened().read(STREAM)))
+    assert (len(acknowledged), opened().head(STREAM).position, opened().verify(STREAM)) == (180, 180, ())

@@ -1,0 +1,474 @@
+"""The journal in files: what lies in the folder, what git and people do to it, and machines that fail."""
+
+import errno
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import verifier
+from journal_world import STREAM, add, commit_on, ids, snapshot
+from test_contract import appender
+
+from jidomem.errors import Failed, JournalDamaged, NotFound
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.version import Version
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return FileJournal(tmp_path)
+
+
+@pytest.fixture
+def folder(journal):
+    return journal.path(STREAM)
+
+
+def commits_in(folder):
+    return sorted(folder.glob("*.ttl"))
+
+
+def settle():
+    """Wait until a change of a folder is certain to show in its time."""
+    time.sleep(0.06)
+
+
+def branches(tmp_path):
+    """Two roots that shared one commit and then each wrote on their own, and what they wrote."""
+    left, right = FileJournal(tmp_path / "left"), FileJournal(tmp_path / "right")
+    base = add(left, "base", second=1)
+    shutil.copytree(tmp_path / "left", tmp_path / "right")
+    return left, right, base, [add(left, "l1", second=10), add(left, "l2", second=30)], [add(right, "r", second=20)]
+
+
+def bring(source, target):
+    """What `git pull` does: the files of one stream come to lie beside those of another."""
+    for path in commits_in(source.path(STREAM)):
+        if not (target.path(STREAM) / path.name).exists():
+            shutil.copy(path, target.path(STREAM))
+
+
+# -- what lies in the folder
+
+
+def test_a_commit_is_one_file_named_by_time_and_id_and_anyone_can_verify_it(journal, folder):
+    # C024
+    commit = add(journal, "one")
+    path = folder / f"20261121T080001.123456Z-{commit.id[:12]}.ttl"
+    assert commits_in(folder) == [path]
+    assert path.read_bytes() == commit.data
+    assert verifier.read(path.read_bytes())[0] == commit.id
+    assert folder == journal.folder / "projects" / "demo" / "memory"
+
+
+@pytest.mark.parametrize("project", ["", ".", "..", "../x", "a/b", "A", "-a", "a\n", "a" * 65, "é", "/etc", "a\x00"])
+def test_a_project_id_cannot_lead_out_of_the_folder(project):
+    # C028
+    with pytest.raises(NotFound) as refused:
+        Stream(project)
+    assert (refused.value.code, "lower-case" in refused.value.hint) == ("invalid_project", True)
+
+
+def test_a_stream_is_one_of_the_four_graphs():
+    assert Stream("a" * 64, "codebase").graph == f"https://jido.ai/projects/{'a' * 64}/graphs/elixir-codebase"
+    with pytest.raises(NotFound, match="no stream 'context'"):
+        Stream("p", "context")
+
+
+def test_writing_adds_files_and_never_changes_one(journal, folder):
+    # C014 C015
+    seen = {}
+    for number in range(20):
+        add(journal, f"n{number}")
+        now = {path.name: path.read_bytes() for path in commits_in(folder)}
+        assert {name: now.get(name) for name in seen} == seen
+        seen = now
+    assert len(seen) == 20
+
+
+def test_reading_changes_no_file_and_makes_none(journal, tmp_path):
+    # C013
+    for name in ("one", "two"):
+        add(journal, name)
+    settle()
+    before = snapshot(tmp_path)
+    reader = FileJournal(tmp_path)
+    assert len(list(reader.read(STREAM, reader.head(STREAM)))) == 0
+    assert len(list(reader.read(STREAM))) == 2
+    assert reader.verify(STREAM) == reader.damage(STREAM) == ()
+    assert (reader.streams(), reader.head(Stream("nobody")), reader.exists(Stream("nobody"))) == (
+        [STREAM],
+        Version(),
+        False,
+    )
+    assert snapshot(tmp_path) == before
+    assert not (tmp_path / "projects" / "nobody").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage\n", b"0000000000000000 [1, 0, 0, 0, []]\n", None])
+def test_the_lock_file_is_only_a_cache(journal, tmp_path, folder, content):
+    written = [add(journal, name) for name in ("one", "two")]
+    (folder / ".lock").unlink()
+    if content is not None:
+        (folder / ".lock").write_bytes(content)
+
+    other = FileJournal(tmp_path)
+    assert other.head(STREAM) == journal.head(STREAM) == Version.of([written[-1].head])
+    assert add(other, "three").position == 3
+    assert journal.head(STREAM).position == 3
+
+
+def test_a_new_process_believes_the_lock_file_and_reads_only_what_it_needs(journal, tmp_path, folder):
+    add(journal, "one")
+    seen = journal.head(STREAM)
+    add(journal, "two")
+    settle()
+    commits_in(folder)[0].write_bytes(b"# never read again\n")
+
+    other = FileJournal(tmp_path)
+    assert other.head(STREAM) == journal.head(STREAM)
+    assert [commit.position for commit in other.read(STREAM, after=seen)] == [2]
+    assert other.damage(STREAM) == ()
+    assert [damage.path for damage in other.verify(STREAM)][:1] == [str(commits_in(folder)[0])]
+
+
+def test_submits_in_a_row_do_not_list_the_folder_each_time(journal, monkeypatch):
+    listed, listdir = [], os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or listdir(path))
+    start = time.monotonic()
+    for number in range(100):
+        add(journal, f"n{number}")
+    assert len(listed) <= 3 + (time.monotonic() - start) / 0.05
+
+
+# -- what git does
+
+
+def test_branches_that_both_wrote_merge_by_union_and_the_next_commit_names_both_heads(tmp_path):
+    left, right, base, on_left, on_right = branches(tmp_path)
+    before = left.head(STREAM)
+    bring(right, left)
+
+    both = Version.of([on_left[-1].head, on_right[-1].head])
+    assert left.head(STREAM) == FileJournal(tmp_path / "left").head(STREAM) == both
+    assert ids(left.read(STREAM)) == ids([base, on_left[0], on_right[0], on_left[1]])
+    assert ids(left.read(STREAM, before)) == ids(on_right)
+
+    merge = add(left, "merge", second=40)
+    assert merge.parents == tuple(sorted(both.ids))
+    assert (merge.position, left.head(STREAM), left.verify(STREAM)) == (4, Version.of([merge.head]), ())
+    assert ids(left.read(STREAM, before)) == ids([*on_right, merge])
+    assert ids(FileJournal(tmp_path / "left").read(STREAM, Version.of([on_right[0].head]))) == ids([*on_left, merge])
+
+
+def test_files_that_came_in_the_same_tick_of_the_clock_as_our_own_are_seen_soon(tmp_path):
+    left, right, _, on_left, on_right = branches(tmp_path)
+    believed = left.head(STREAM)
+    moment = left.path(STREAM).stat().st_mtime_ns
+    bring(right, left)
+    os.utime(left.path(STREAM), ns=(moment, moment))
+    other = FileJournal(tmp_path / "left")
+
+    assert believed == Version.of([on_left[-1].head])
+    assert len(other.head(STREAM).heads) == 2
+    settle()
+    assert left.head(STREAM) == Version.of([on_left[-1].head, on_right[-1].head])
+
+
+def test_another_branch_checked_out_shows_and_what_is_gone_is_known_to_be_gone(tmp_path):
+    left, right, base, on_left, on_right = branches(tmp_path)
+    known = left.head(STREAM)
+    for path in commits_in(left.path(STREAM)):
+        path.unlink()
+    bring(right, left)
+
+    assert left.head(STREAM) == right.head(STREAM)
+    assert not left.holds(STREAM, known)
+    assert (ids(left.read(STREAM)), left.verify(STREAM)) == (ids([base, *on_right]), ())
+    with pytest.raises(NotFound, match="another branch was checked out"):
+        left.read(STREAM, known)
+    bring(FileJournal(tmp_path / "left"), left)
+    assert add(left, "next", second=50).parents == (on_right[-1].id,)
+    assert on_left[-1].id not in ids(left.read(STREAM))
+
+
+def test_where_both_forms_of_a_commit_are_present_the_redacted_one_counts(journal, tmp_path, folder):
+    commit = add(journal, "secret")
+    add(journal, "next")
+    path = commits_in(folder)[0]
+    redacted = verifier.redact(path.read_bytes(), lambda triple: triple[2] == '"secret"')
+    path.with_name(path.name.replace(".ttl", ".redacted.ttl")).write_bytes(redacted)
+
+    for reader in (journal, FileJournal(tmp_path)):
+        first, _ = reader.read(STREAM)
+        assert (first.id, first.redacted, b'"secret"' in first.data) == (commit.id, True, False)
+    path.unlink()
+    assert (len(list(journal.read(STREAM))), journal.verify(STREAM)) == (2, ())
+
+
+# -- damage
+
+
+def spoil_torn(path):
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def spoil_edited(path):
+    path.write_bytes(path.read_bytes().replace(b'summary "', b'summary "not ', 1))
+
+
+def spoil_future(path):
+    path.write_bytes(path.read_bytes().replace(b"journal 1", b"journal 2", 1))
+
+
+def spoil_moved(path):
+    path.rename(path.with_name("20200101T000000.000000Z-" + path.name.partition("-")[2]))
+
+
+def spoil_stray(path):
+    path.with_name("notes.ttl").write_text("<urn:a> <urn:b> <urn:c> .\n")
+
+
+def spoil_parent(path):
+    commits_in(path.parent)[0].unlink()
+
+
+SPOILT = {
+    spoil_torn: ("second", "Parser error", 19),
+    spoil_edited: ("second", "not what the id stands for", 9),
+    spoil_future: ("second", "journal format '2' is not known", 1),
+    spoil_moved: ("20200101", "it was moved", None),
+    spoil_stray: ("notes.ttl", "does not begin with '# jidomem journal 1'", 1),
+    spoil_parent: ("second", "its parent [0-9a-f]{64} is not here", None),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT, ids=lambda spoil: spoil.__name__)
+def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_is(tmp_path, journal, folder, spoil):
+    # C027
+    written = [add(journal, name) for name in ("first", "second", "third")]
+    second = commits_in(folder)[1]
+    sound = snapshot(folder)
+    spoil(second)
+    (folder / ".lock").unlink()
+    spoilt = {path: path.read_bytes() for path in commits_in(folder)}
+    where, message, line = SPOILT[spoil]
+
+    other = FileJournal(tmp_path)
+    left = ids(other.read(STREAM))
+    (damage,) = [found for found in other.damage(STREAM) if where in found.path or second.name in found.path]
+    damage_again = other.verify(STREAM)
+    with pytest.raises(JournalDamaged), other.turn(STREAM):
+        raise AssertionError("a turn was given")
+    with pytest.raises(JournalDamaged):
+        other.append(STREAM, other.head(STREAM), commit_on(other.head(STREAM), "x", second=9))
+
+    assert re.search(message, damage.detail), damage.detail
+    assert damage.line == line or spoil is spoil_torn
+    assert damage.commit is None or written[1].id.startswith(damage.commit) or spoil is spoil_parent
+    assert (str(damage) in [str(found) for found in damage_again], len(left) in (2, 3)) == (True, True)
+    assert {path: path.read_bytes() for path in commits_in(folder)} == spoilt
+
+    for path in commits_in(folder):
+        path.unlink()
+    for path, (data, _) in sound.items():
+        Path(path).write_bytes(data)
+    assert (other.damage(STREAM), other.head(STREAM).position) == ((), 3)
+    assert add(other, "healed").position == 4
+
+
+def test_a_commit_whose_file_is_damaged_does_not_hide_the_commits_before_it(tmp_path, journal, folder):
+    first, _, third = (add(journal, name) for name in ("first", "second", "third"))
+    spoil_torn(commits_in(folder)[1])
+    aside = Version.of([add(FileJournal(tmp_path / "else"), "else", second=1).head])
+    bring(FileJournal(tmp_path / "else"), journal)
+    settle()
+    (folder / ".lock").unlink()
+    other = FileJournal(tmp_path)
+    assert set(ids(other.read(STREAM, aside))) == set(ids([first, third]))
+    assert [found.path for found in other.damage(STREAM)] == [str(commits_in(folder)[2])]
+
+
+def test_a_hand_edit_of_a_file_read_before_is_found_by_verify_and_then_stops_writing(journal, folder):
+    add(journal, "first")
+    spoil_edited(commits_in(folder)[0])
+    assert [(damage.line, damage.path) for damage in journal.verify(STREAM)] == [(9, str(commits_in(folder)[0]))]
+    with pytest.raises(JournalDamaged, match="not what the id stands for") as refused:
+        add(journal, "second")
+    assert "jidomem import turtle" in refused.value.hint
+
+
+def test_a_position_that_does_not_follow_from_the_parents_is_damage(journal, folder):
+    first = add(journal, "first")
+    wrong = Version.of([type(first.head)(first.recorded_at, first.id, 5)])
+    bad = commit_on(wrong, "bad", second=9)
+    (folder / f"20261121T080009.123456Z-{bad.id[:12]}.ttl").write_bytes(bad.data)
+    (damage,) = journal.damage(STREAM)
+    assert "its position 6 does not follow from its parents" in damage.detail
+
+
+# -- machines that fail
+
+
+def in_a_process(code, *arguments):
+    """Run *code* in a process of its own; it prints what it wants to tell."""
+    script = f"import sys; sys.path.insert(0, {str(HERE)!r})\n" + textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+TRY_TO_ADD = """
+    from pathlib import Path
+    from journal_world import *
+    from jidomem.errors import Failed
+    journal = FileJournal(Path(sys.argv[1]))
+    {before}
+    try:
+        add(journal, "refused")
+    except Failed as failed:
+        print(failed.code, "|", failed.detail, "|", failed.hint)
+    {after}
+"""
+
+
+def test_a_file_that_cannot_grow_fails_with_a_hint_and_nothing_changes(journal, tmp_path, folder):
+    # C075
+    add(journal, "first")
+    before = [(path, path.read_bytes()) for path in commits_in(folder)]
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (600, resource.RLIM_INFINITY))"
+    again = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({resource.RLIM_INFINITY}, {resource.RLIM_INFINITY}))"
+    told = in_a_process(
+        TRY_TO_ADD.format(before=limit, after=again + "; print(add(journal, 'second').position)"), tmp_path
+    )
+
+    assert told.startswith("write_failed | ")
+    assert "nothing was kept: File too large | raise the file size limit" in told
+    assert told.splitlines()[-1] == "2"
+    assert [(path, path.read_bytes()) for path in commits_in(folder)][:1] == before
+    assert (sorted(os.listdir(folder))[0], len(os.listdir(folder)), journal.verify(STREAM)) == (".lock", 3, ())
+
+
+def test_a_folder_that_cannot_be_written_fails_with_a_hint_and_can_still_be_read():
+    with tempfile.TemporaryDirectory() as root:
+        path = Path(root)
+        add(FileJournal(path), "first")
+        os.chmod(root, 0o755)
+        nobody = "import os; os.geteuid() == 0 and (os.setgroups([]), os.setgid(65534), os.setuid(65534))"
+        for folder in (path / "projects" / "demo" / "memory", path / "projects" / "demo", path / "projects"):
+            os.chmod(folder, 0o555)
+        before = snapshot(path)
+        told = in_a_process(TRY_TO_ADD.format(before=nobody, after="print(journal.head(STREAM).position)"), path)
+        assert told.startswith("write_failed | ")
+        assert "Permission denied | make that folder writable" in told
+        assert (told.splitlines()[-1], snapshot(path)) == ("1", before)
+        for folder in (path / "projects", path / "projects" / "demo", path / "projects" / "demo" / "memory"):
+            os.chmod(folder, 0o755)
+
+
+def test_a_full_disk_fails_with_a_hint_and_writing_goes_on_when_there_is_room(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        journal = FileJournal(disk)
+        written = [add(journal, "first")]
+        with pytest.raises(Failed) as failed:
+            written.extend(add(journal, f"n{number}") for number in range(100))
+        assert (failed.value.code, failed.value.hint[:4]) == ("write_failed", "free")
+        assert ids(FileJournal(disk).read(STREAM)) == ids(written)
+        assert (journal.verify(STREAM), len(commits_in(journal.path(STREAM)))) == ((), len(written))
+        subprocess.run(["mount", "-o", "remount,size=256k", disk], check=True)
+        assert add(journal, "room").position == len(written) + 1
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize("failing", ["fsync", "rename", "folder"])
+def test_a_write_that_fails_at_any_step_leaves_no_commit_and_the_next_one_works(
+    journal, tmp_path, folder, monkeypatch, failing
+):
+    # C075 C077
+    first = add(journal, "first")
+    fsync, rename, is_folder = os.fsync, os.rename, lambda fd: os.path.isdir(f"/proc/self/fd/{fd}")
+
+    def broken(*arguments):
+        if failing == "folder" and not is_folder(arguments[0]):
+            return fsync(*arguments)
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename" if failing == "rename" else "fsync", broken)
+        with pytest.raises(Failed, match="nothing was kept: Input/output error"):
+            add(journal, "lost")
+
+    assert os.rename is rename
+    assert list(FileJournal(tmp_path).read(STREAM)) == list(journal.read(STREAM)) == [first]
+    assert sorted(os.listdir(folder)) == [".lock", commits_in(folder)[0].name]
+    assert add(journal, "second").position == 2
+
+
+def test_a_commit_that_can_neither_be_made_durable_nor_taken_back_is_named_and_settled_by_a_retry(
+    journal, folder, monkeypatch
+):
+    commit = commit_on(Version(), "unsure")
+    with journal.turn(STREAM):
+        pass
+    fsync = os.fsync
+
+    def broken(fd):
+        if os.readlink(f"/proc/self/fd/{fd}") == str(folder):
+            raise OSError(errno.EIO, "Input/output error")
+        return fsync(fd)
+
+    def stuck(path):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", broken)
+        patched.setattr(os, "unlink", stuck)
+        with pytest.raises(Failed, match="could not be made durable") as failed:
+            journal.append(STREAM, Version(), commit)
+    assert commit.id[:12] in failed.value.detail
+    assert journal.append(STREAM, Version(), commit) == journal.head(STREAM) == Version.of([commit.head])
+
+
+def test_what_a_killed_writer_left_half_written_is_never_read_and_goes_with_the_next_commit(journal, folder):
+    # C077
+    first = add(journal, "first")
+    (folder / ".incoming.lock").write_bytes(first.data[:100])
+    assert (list(journal.read(STREAM)), journal.verify(STREAM)) == ([first], ())
+    add(journal, "second")
+    assert sorted(os.listdir(folder))[0] == ".lock"
+    assert len(os.listdir(folder)) == 3
+
+
+def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):
+    # C075
+    chance, acknowledged = random.Random(), []
+    for number in range(10):
+        process = appender(tmp_path, f"k{number}", 0)
+        told = [process.stdout.readline() for _ in range(chance.randrange(1, 12))]
+        time.sleep(chance.random() * 0.01)
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate()
+        acknowledged += b"".join([*told, rest]).decode().split("\n")[:-1]
+        there = ids(FileJournal(tmp_path).read(STREAM))
+        assert set(acknowledged) <= set(there)
+        assert len(there) <= len(acknowledged) + number + 1
+    assert FileJournal(tmp_path).verify(STREAM) == ()
+    assert add(FileJournal(tmp_path), "after", second=5000).parents == (there[-1],)
