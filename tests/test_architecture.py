@@ -44,7 +44,12 @@ PURE = [
     "write/session.py",
     "write/stages.py",
     "exchange/adr.py",
+    "exchange/adr_links.py",
     "exchange/adr_page.py",
+    "exchange/adr_record.py",
+    "exchange/adr_words.py",
+    "exchange/export.py",
+    "exchange/turtle.py",
 ]
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
 

@@ -93,6 +93,25 @@ class Stages:
         kept += _idempotency(iri(receipt.iri), intent, request, receipt)
         return self.judged(receipt, kept, _recorded(intent, declared), view)
 
+    def declare(self, rows: Sequence[Triple], view: View) -> tuple[Judged | None, list[Term]]:
+        """Return what is to be kept of *rows*, descriptions of things that are no memories.
+
+        With it come the subjects described here already, but otherwise: they are left as they are. Raises
+        IntentRefused for memories, commits and what the ontology or a shape forbids.
+        """
+        subjects = dict.fromkeys(subject for subject, _, _ in rows)
+        validate.check_declared(rows, self.schema)
+        known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
+        otherwise = [subject for subject in known if not {row for row in rows if row[0] == subject} <= known[subject]]
+        new = [row for row in rows if row[0] not in known]
+        if not new:
+            return None, otherwise
+        warnings = placement.check_terms(new, view, self.schema, self.policy)
+        warnings += self.judge_shapes(new, view)
+        timed = [s for s, p, o in new if p == TYPE and o in (jido("WorkSession"), jido("SessionEvent"))]
+        receipt = Receipt(bare(new[0][0]), None, Version(), "asserted", {}, (), tuple(warnings))
+        return self.judged(receipt, new, timed, view), otherwise
+
     def judged(self, receipt: Receipt, kept: Sequence[Triple], nodes: Sequence[Term], view: View) -> Judged:
         """Return *kept* read back strictly, with the writer's own declaration where this memory has none yet."""
         writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)

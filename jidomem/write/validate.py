@@ -8,9 +8,9 @@ from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.policy import Policy
-from jidomem.schema import Finding
+from jidomem.schema import Finding, Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri
-from jidomem.vocab import TYPE
+from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS
 from jidomem.write.names import put, swap
 from jidomem.write.normalize import ITEM_LISTS
@@ -146,15 +146,27 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
         raise IntentRefused(violations)
 
 
+def check_declared(rows: Iterable[Triple], schema: Schema) -> None:
+    """Raise IntentRefused when *rows* describe memories, commits or submissions, or end a memory."""
+    for subject, predicate, value in rows:
+        name = vocab.local_name(predicate)
+        ours = subject.startswith(("<urn:jido:", f"<{vocab.BASE}memory/", f"<{vocab.BASE}submissions/"))
+        item = predicate == TYPE and schema.is_a(value, jido("MemoryItem"))
+        if ours or item or predicate in map(jido, WRITER_ONLY) or (name in OWN_FIELD and name != "summary"):
+            message = f"{bare(subject)} jido:{name}: only the writer says this, and of memories"
+            raise IntentRefused([broken_triple(bare(subject), message)])
+
+
 def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge: Judge) -> list[str]:
     """Return the judge's warnings; raise IntentRefused when a shape is violated.
 
-    The judge sees the triples of the intent and the types of what they point at, and nothing else of the memory.
+    The judge sees the triples of the intent, what is known of their subjects already, and the types of what they
+    point at; nothing else of the memory, so that judging costs the same however much is remembered.
     """
-    described = {triple[0] for triple in triples}
-    pointed = {triple[2] for triple in triples if is_iri(triple[2])} - described
-    pointed |= {triple[0] for triple in triples}
-    neighbourhood = [(node, TYPE, cls) for node in sorted(pointed) for cls in sorted(view.types(node))]
+    described = {subject for subject, _, _ in triples}
+    pointed = {value for _, _, value in triples if is_iri(value)} - described
+    neighbourhood = [row for node in sorted(described) for row in view.about(node)]
+    neighbourhood += [(node, TYPE, cls) for node in sorted(pointed) for cls in sorted(view.types(node))]
     violations, warnings = [], []
     for finding in judge([*triples, *neighbourhood], focus):
         if finding.severity != "violation":

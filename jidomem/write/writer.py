@@ -140,13 +140,12 @@ class MemoryWriter:
     def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:
         """Keep descriptions of agents, sessions, modules, files and other things that are no memories.
 
-        Returns the IRIs that were described here already and are left as they are. Raises IntentRefused.
+        Returns the IRIs that are described here already, but otherwise, and are left as they are. Raises IntentRefused.
         """
         left: list[Term] = []
 
         def judge(view: View, now: datetime) -> Judged:
-            judged, known = self._stages.declare(rows, view)
-            left[:] = known
+            judged, left[:] = self._stages.declare(rows, view)
             return judged or Judged(Receipt("", None, Version(), "deduplicated"))
 
         _answer(self._line(project_id).submit([judge])[0])

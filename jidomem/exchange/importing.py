@@ -1,0 +1,113 @@
+"""Bring in what others have written: each memory through the writer, judged like every other intent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jidomem.errors import JidomemError, NotFound
+from jidomem.exchange import adr, turtle
+from jidomem.intent import MemoryUpdateIntent, Receipt
+from jidomem.schema import Schema
+from jidomem.write.writer import MemoryWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What became of one memory of a file: its receipt, its refusal, or neither when it was here already."""
+
+    iri: str
+    summary: str
+    place: str
+    outcome: Receipt | JidomemError | None
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of everything in the files; nothing is left out without a note."""
+
+    entries: list[Entry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def refusals(self) -> list[Entry]:
+        """Return the memories that were not accepted."""
+        return [entry for entry in self.entries if isinstance(entry.outcome, JidomemError)]
+
+    @property
+    def accepted(self) -> list[Entry]:
+        """Return the memories that were kept."""
+        return [entry for entry in self.entries if isinstance(entry.outcome, Receipt)]
+
+
+def import_turtle(writer: MemoryWriter, schema: Schema, project: str, name: str, data: bytes) -> Report:
+    """Return what became of the memories and declarations of a Turtle file.
+
+    A memory that is here already as the file has it is left alone; one that differs is refused, since a memory is
+    never rewritten. Raises InvalidRequest, with file and line, for what is no Turtle.
+    """
+    stand_in = {
+        "applies_to_project": project,
+        "asserted_by": writer.agent,
+        "asserted_in": writer.session,
+        "confidence": 0.5,
+    }
+    found = turtle.read(name, data, schema, stand_in=stand_in)
+    report = Report(notes=[f"{name}: {note}" for note in found.notes])
+    if found.declarations:
+        known = writer.declare(project, found.declarations)
+        report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
+    for statement in found.statements:
+        place = f"{name}:{statement.line}" if statement.line else name
+        report.entries.append(_bring_in(writer, project, statement.intent, place))
+    return report
+
+
+def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, bytes]]) -> Report:
+    """Return what became of each Markdown decision record of *files* (path, content)."""
+    found = adr.read_records(
+        files,
+        project=project,
+        agent=writer.agent,
+        session=writer.session,
+        known=lambda iri: _kept(writer, project, iri) is not None,
+    )
+    report = Report(notes=[_worded(note) for note in found.notes])
+    for intent in found.intents:
+        report.entries.append(_bring_in(writer, project, intent.to_dict(), intent.about[0] if intent.about else ""))
+    return report
+
+
+def _bring_in(writer: MemoryWriter, project: str, said: Mapping[str, Any], place: str) -> Entry:
+    """Return what became of one memory; a refusal says what there is to do when it is here already, but different."""
+    iri, summary = str(said.get("iri", "")), str(said.get("summary", ""))
+    kept = _kept(writer, project, iri)
+    if kept is not None and _content(kept) == _content(said):
+        return Entry(iri, summary, place, None)
+    try:
+        outcome: Receipt | JidomemError = writer.submit_intent(project, said)
+    except JidomemError as refusal:
+        outcome = refusal
+        if kept is not None:
+            outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
+    return Entry(iri, summary, place, outcome)
+
+
+def _kept(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None:
+    try:
+        return writer.restated(project, iri)
+    except NotFound:
+        return None
+
+
+def _content(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a memory says, in the one written form that lists and their order do not change."""
+    values = MemoryUpdateIntent.from_dict(dict(said)).to_dict()
+    plain = {name: value for name, value in values.items() if name != "timestamp"}
+    return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
+
+
+def _worded(note: adr.Note) -> str:
+    place = f"{note.path}:{note.line}" if note.line else note.path
+    return f"{place}: {note.severity}: {note.message}"

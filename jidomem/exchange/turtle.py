@@ -1,0 +1,180 @@
+"""A Turtle file, hand-written or exported, as intents and declarations.  Pure: bytes in, values out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import pyoxigraph as ox
+
+from jidomem import vocab
+from jidomem.errors import InvalidRequest
+from jidomem.exchange.export import BOOKKEEPING, OWL
+from jidomem.schema import Schema
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
+from jidomem.vocab import TYPE, jido
+from jidomem.write.names import slug
+from jidomem.write.restate import restate
+
+_SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission")}
+_LINKS = (("supersededBy", "supersedes"), ("invalidatedBy", "invalidates"))
+_GENID = vocab.BASE + ".well-known/genid/"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One memory of a file: the intent that says it, and the line its description begins on, where that is clear."""
+
+    intent: Mapping[str, Any]
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurtleFile:
+    """What a file says: its memories, each after all that it replaces; what else it describes; what is left out."""
+
+    statements: tuple[Statement, ...]
+    declarations: tuple[Triple, ...]
+    notes: tuple[str, ...]
+
+
+def read(name: str, data: bytes, schema: Schema, *, stand_in: Mapping[str, Any]) -> TurtleFile:
+    """Return what the Turtle in *data* says; *name* is the file's, for messages.
+
+    Foreign terms are mapped by the ontology's alignment, and *stand_in* gives the fields that memories in a foreign
+    vocabulary have no term for (agent, session, project). Raises InvalidRequest, with file and line, for what is no
+    Turtle.
+    """
+    about, foreign = _described(parse(name, data), schema.alignment)
+    kinds = {node: {value for _, p, value in rows if p == TYPE} for node, rows in about.items()}
+    items = {node for node, of in kinds.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
+    labels = _said_as_text(about, kinds)
+    intents: dict[str, dict[str, Any]] = {}
+    for node in items - labels.keys():
+        said = restate(node, _of_one_class(about[node], schema), labels)
+        intents[bare(node)] = {**stand_in, **_shortened(said)} if node in foreign else said
+    _link(intents, (triple for rows in about.values() for triple in rows))
+    skipped = sorted(bare(node) for node, of in kinds.items() if of & _SKIPPED)
+    rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
+    text = data.decode("utf-8", "replace").splitlines()
+    return TurtleFile(
+        tuple(Statement(intents[node], line_of(node, text)) for node in _in_order(intents)),
+        tuple(t for node in rest for t in about[node] if t[1] not in BOOKKEEPING and not _ends(t)),
+        tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
+    )
+
+
+def parse(name: str, data: bytes) -> list[Triple]:
+    """Return the triples of a Turtle document, blank nodes as IRIs; raises InvalidRequest with file and line."""
+    print_ = blake2b(data, digest_size=8).hexdigest()
+    blanks: dict[str, Term] = {}
+
+    def term(node: Any) -> Term:
+        if isinstance(node, ox.BlankNode):
+            return blanks.setdefault(node.value, iri(f"{_GENID}{print_}-{len(blanks) + 1}"))
+        return str(node)
+
+    try:
+        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False)
+        return [(term(quad.subject), term(quad.predicate), term(quad.object)) for quad in quads]
+    except SyntaxError as error:
+        raise InvalidRequest(f"{name}:{error.lineno}: {error.msg}", hint="correct that line and try again") from error
+
+
+def _described(rows: list[Triple], alignment: Mapping[Term, Term]) -> tuple[dict[Term, list[Triple]], set[Term]]:
+    """Return the triples by subject, foreign terms mapped, and the subjects that used one."""
+    about: dict[Term, list[Triple]] = defaultdict(list)
+    foreign = set()
+    for subject, predicate, value in rows:
+        ours = alignment.get(predicate, predicate)
+        cls = alignment.get(value, value) if predicate == TYPE else value
+        if (ours, cls) != (predicate, value):
+            foreign.add(subject)
+        about[subject].append(_sourced((subject, ours, cls)))
+    return about, foreign
+
+
+def _sourced(triple: Triple) -> Triple:
+    """Return a source given as the text `session:NAME` as the session it names (decision C7)."""
+    subject, predicate, value = triple
+    if predicate == jido("hasSourceType") and not is_iri(value):
+        kind, colon, name = parts(value).text.partition(":")
+        if kind == "session" and colon:
+            return subject, jido("assertedIn"), iri(f"{vocab.BASE}sessions/{slug(name)}")
+    return triple
+
+
+def _said_as_text(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[Term]]) -> dict[Term, str]:
+    """Return the text of the evidence and alternatives that an intent gives as text, by node."""
+    texts = {}
+    for node, rows in about.items():
+        values = {predicate: value for _, predicate, value in rows}
+        if "/alternatives/" in node and jido("Alternative") in kinds[node] and jido("summary") in values:
+            texts[node] = parts(values[jido("summary")]).text
+        elif node.startswith(f"<{vocab.BASE}evidence/") and vocab.LABEL in values:
+            texts[node] = parts(values[vocab.LABEL]).text
+    return texts
+
+
+def _of_one_class(rows: list[Triple], schema: Schema) -> list[Triple]:
+    """Return *rows* with the most specific class alone."""
+    classes = {value for _, predicate, value in rows if predicate == TYPE}
+    above = {cls for cls in classes if any(cls != other and schema.is_a(other, cls) for other in classes)}
+    return [row for row in rows if row[1] != TYPE or row[2] not in above]
+
+
+def _shortened(said: dict[str, Any]) -> dict[str, Any]:
+    """Return *said* with the first line of a long content as its summary and all of it as the explanation."""
+    summary = said.get("summary", "")
+    if "\n" in summary.strip():
+        said = {**said, "summary": summary.strip().splitlines()[0], "detailed_explanation": summary}
+    return said
+
+
+def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
+    """Name in each intent what the file says was superseded or invalidated by it."""
+    for subject, predicate, value in rows:
+        for inverse, field in _LINKS:
+            if predicate == jido(inverse) and (after := intents.get(bare(value))) is not None:
+                named = after.setdefault(field, [])
+                if bare(subject) not in named:
+                    named.append(bare(subject))
+
+
+def _ends(triple: Triple) -> bool:
+    return triple[1] in (jido("supersededBy"), jido("invalidatedBy"))
+
+
+def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the memories by time, each after what it names; those of a cycle last, for the writer to refuse."""
+    before = {
+        node: {other for field in ("supersedes", "invalidates", "coexists_with") for other in said.get(field, ())}
+        & intents.keys()
+        for node, said in intents.items()
+    }
+    ready = [(str(intents[node].get("timestamp", "")), node) for node, others in before.items() if not others]
+    heapify(ready)
+    ordered: dict[str, None] = {}
+    while ready:
+        _, node = heappop(ready)
+        ordered[node] = None
+        for other, waits in before.items():
+            if node in waits:
+                waits.discard(node)
+                if not waits:
+                    heappush(ready, (str(intents[other].get("timestamp", "")), other))
+    return [*ordered, *sorted(intents.keys() - ordered.keys())]
+
+
+def line_of(node: str, text: list[str]) -> int | None:
+    """Return the number of the line that begins the description of *node*."""
+    local = ":" + vocab.local_name(node)
+    for number, line in enumerate(text, 1):
+        first = line.split(None, 1)[:1]
+        if first and (first[0] == f"<{node}>" or first[0].endswith(local)):
+            return number
+    return None
