@@ -18,6 +18,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, parts
 from jidomem.version import Head
 from jidomem.vocab import TYPE, jido
+from jidomem.write.names import moment
 
 SEVERITIES = ("violation", "warning", "info")
 DANGLING = vocab.SHAPE + "EveryReferenceExists"
@@ -167,7 +168,8 @@ class _Places:
         said = self._head[commit]
         identity = bare(commit).rsplit(":", 1)[-1]
         position = int(parts(said[jido("position")]).text)
-        path = self._folder / file_name(Head(parts(said[jido("recordedAt")]).text, identity, position))
+        recorded_at = moment(parts(said[jido("recordedAt")]).text) or ""  # a store may have shortened it
+        path = self._folder / file_name(Head(recorded_at, identity, position))
         return str(path), line_of(item, _lines(path))
 
 

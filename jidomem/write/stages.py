@@ -16,7 +16,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.version import Head, Version
 from jidomem.vocab import TYPE, jido
-from jidomem.write import conflict, placement, repair, triples, validate
+from jidomem.write import conflict, names, placement, repair, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
 from jidomem.write.view import View
@@ -102,7 +102,12 @@ class Stages:
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
         validate.check_declared(rows, self.schema)
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
-        otherwise = [subject for subject in known if not {row for row in rows if row[0] == subject} <= known[subject]]
+        otherwise = [
+            subject
+            for subject in known
+            # typed literals are left out: a store may write them in another form
+            if not {row for row in rows if row[0] == subject and "^^<" not in row[2]} <= known[subject]
+        ]
         new = [row for row in rows if row[0] not in known]
         if not new:
             return None, otherwise
@@ -120,8 +125,9 @@ class Stages:
         return Judged(receipt, everything, tuple(nodes))
 
     def judge_shapes(self, kept: list[Triple], view: View) -> list[str]:
-        """Return the warnings of the shapes on every node of *kept*; raises IntentRefused `shape_violation`."""
-        focus = dict.fromkeys(subject for subject, _, _ in kept)
+        """Return the warnings of the shapes on what *kept* says in declared terms; raises IntentRefused."""
+        declared = (s for s, p, o in kept if p in self.schema.properties or (p == TYPE and o in self.schema.classes))
+        focus = dict.fromkeys(declared)
         return validate.judge_shapes(kept, focus, view, self.schema.judge)
 
     def _validate(
@@ -219,7 +225,8 @@ def _commit_of(node: Term, view: View) -> tuple[str | None, Version]:
     recorded_at = view.first(commit, jido("recordedAt")) if commit else None
     if not (commit and position and recorded_at):
         return None, Version()
-    head = Head(bare(recorded_at), vocab.local_name(commit).rsplit(":", 1)[-1], int(parts(position).text))
+    moment = names.moment(bare(recorded_at)) or ""  # a store may have shortened it
+    head = Head(moment, vocab.local_name(commit).rsplit(":", 1)[-1], int(parts(position).text))
     return head.id, Version((head,))
 
 
