@@ -157,7 +157,7 @@ class _Judge:
     """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone."""
 
     def __init__(self, rules: Iterable[Triple]) -> None:
-        from pyshacl.errors import ConstraintLoadError, ReportableRuntimeError, ShapeLoadError
+        from pyshacl.errors import ReportableRuntimeError
         from pyshacl.helper.path_helper import shacl_path_to_sparql_path
         from pyshacl.pytypes import SHACLExecutor
         from pyshacl.shapes_graph import ShapesGraph
@@ -168,13 +168,24 @@ class _Judge:
         self._at_write_only = {s for s, p, o in rules if p == jido("atWriteOnly") and parts(o).text == "true"}
         self._check_severity = {s: _severity(bare(o)) for s, p, o in rules if p == jido("checkSeverity")}
         self._unjudged = next((parts(o).text for s, p, o in rules if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE)), "")
-        self._malformed = (ShapeLoadError, ConstraintLoadError, ReportableRuntimeError)
+        self._malformed = ReportableRuntimeError
         self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
         try:
             self._rules = ShapesGraph(_graph(rules, {}))
-            self._shapes = [shape for shape in self._rules.shapes if any(shape.target())]
+            self._shapes = [
+                (shape, self._asked(shape)) for shape in self._rules.shapes if any(map(list, shape.target()))
+            ]
         except self._malformed as error:
             raise _unusable(error) from error
+
+    def _asked(self, shape: Any) -> list[Any]:
+        """Return what its targets are asked: *shape*, or the property shapes it merely groups, all nodes at once."""
+        from pyshacl.constraints import ALL_CONSTRAINT_PARAMETERS
+
+        constraints = {str(p) for p, _ in self._rules.predicate_objects(shape.node) if p in ALL_CONSTRAINT_PARAMETERS}
+        grouped = [shape.get_other_shape(node) for node in shape.property_shapes()]
+        only_groups = constraints == {SH + "property"} and not (shape.deactivated or shape.find_custom_constraints())
+        return grouped if only_groups and all(rule and rule.is_property_shape for rule in grouped) else [shape]
 
     def findings(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return what SHACL finds in *data*; nodes outside *focus* are looked at but not judged."""
@@ -183,10 +194,11 @@ class _Judge:
         found: dict[Finding, None] = {}
         try:
             # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
-            for shape in self._shapes:
+            for shape, asked in self._shapes:
                 nodes = [node for node in shape.focus_nodes(graph) if focus is None or terms.get(node) in focus]
-                reports = shape.validate(self._executor, graph, nodes)[1] if nodes else ()
-                found |= dict.fromkeys(self._finding(report, terms) for report in reports)
+                for rule in asked if nodes else ():
+                    reports = rule.validate(self._executor, graph, nodes)[1]
+                    found |= dict.fromkeys(self._finding(report, terms) for report in reports)
         except self._malformed as error:
             raise _unusable(error) from error
         return list(found)

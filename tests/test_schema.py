@@ -289,6 +289,22 @@ def test_plain_shapes_that_are_none_are_refused():
     assert refusal.value.code == "invalid_config"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my:R sh:targetClass jido:Fact ; sh:property my:Nowhere .",
+        "my:R sh:targetClass jido:Fact ; sh:property my:P . my:P sh:path my:p ; sh:minCount 'one' .",
+        "my:R sh:targetClass jido:Fact ; sh:property my:P . my:P sh:path my:p ; sh:minCount 1 , 2 .",
+        "my:R a sh:NodeShape ; sh:targetClass jido:Fact ; sh:path my:p .",
+    ],
+)
+def test_malformed_rules_of_an_overlay_are_an_error_of_configuration(overlay, text):
+    extended = schema.load([overlay("shapes/mine.ttl", text)])
+    with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
+        extended.judge(FACT)
+    assert refusal.value.code == "invalid_config"
+
+
 # Overlays.
 
 
