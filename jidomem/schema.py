@@ -92,8 +92,8 @@ class Schema:
 
     def family(self, cls: Term) -> Term | None:
         """Return the class directly below MemoryItem that *cls* belongs to, None for what is no kind of memory."""
-        above = {(child, parent) for child, link, parent in self.triples if link == _SUBCLASS}
-        return min((c for c in self.ancestors(cls) if (c, ITEM) in above), default=None)
+        kinds = [kind for kind in self.ancestors(cls) if kind != ITEM and self.is_a(kind, ITEM)]
+        return min(kinds, key=lambda kind: (len(self.ancestors(kind)), kind), default=None)
 
     def nearest(self, term: Term) -> Term | None:
         """Return the declared term whose local name is most like that of *term*, None where nothing is like it."""

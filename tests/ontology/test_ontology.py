@@ -17,6 +17,15 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 ONTOLOGY = schema.load()
 FILES = [*resources.ontology(), *resources.shapes()]
 MODULES = ["core", "knowledge", "decision", "convention", "error", "task", "session", "agent", "project", "code"]
+SOURCES = {name: parse(path) for name in MODULES for path in resources.ontology() if path.stem == name}
+
+
+def strings(quad):
+    return str(quad.subject), str(quad.predicate), str(quad.object)
+
+
+def subjects(file):
+    return {str(quad.subject) for quad in file}
 
 
 def values(term, predicate):
@@ -45,6 +54,19 @@ def test_the_hub_imports_the_ten_modules_and_each_names_its_version():
     assert {tuple(values(module, OWL + "versionInfo")) for module in [hub, *modules]} == {('"0.1.0"',)}
     assert values(modules[0], OWL + "versionIRI") == ["<https://jido.ai/ontology/core/0.1.0>"]
     assert ONTOLOGY.version == "0.1.0"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_imports_the_modules_whose_terms_it_uses(name):
+    home = {term: module for module, file in SOURCES.items() for term in subjects(file)}
+    used = {
+        home[o]
+        for _, _, o in map(strings, SOURCES[name])
+        if o in home and not o.startswith("<https://jido.ai/ontology/")
+    }
+
+    module = iri(f"https://jido.ai/ontology/{name}")
+    assert {local_name(imported) for imported in values(module, OWL + "imports")} == used - {name}
 
 
 @pytest.mark.parametrize("term", sorted(ONTOLOGY.declared), ids=local_name)
