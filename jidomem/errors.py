@@ -20,7 +20,7 @@ from typing import Any
 
 Repair = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-#: code -> (HTTP status, exit code); the table of docs/errors.md.
+#: code -> (HTTP status, exit code); docs/errors.md has each code in words.
 CODES: Mapping[str, tuple[int, int]] = {
     "missing_required_fields": (422, 3),
     "missing_rationale": (422, 3),

@@ -46,16 +46,16 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
         return {}
     assert intent.type
     summary, topic = normal_text(intent.summary or ""), normal_text(intent.topic or "")
-    about = sorted(map(normal_text, intent.about))
+    about = sorted(set(map(normal_text, intent.about)))
     content = {name: _comparable(value) for name, value in intent.to_dict().items() if name not in NOT_CONTENT}
-    content["extra_triples"] = _without_subject(intent)
+    content |= {"about": about, "extra_triples": _without_subject(intent)}
     found = {"identical": digest(content), "duplicate": digest(intent.type, summary, topic, about)}
     kind = family(intent.type)
     if kind == "decision" and topic:
         found["overlapping_decision"] = digest(kind, topic)
     elif kind == "decision" and about:
         found["similar_decision"] = digest(kind, about)
-    elif kind == "fact" and (topic or about):
+    elif kind == "fact" and topic:
         found["contradiction"] = digest(kind, topic, about)
     keys = {f"{name}:{value}": name for name, value in found.items()}
     if kind == "convention":
