@@ -7,10 +7,21 @@ with jidomem.open(root) as memory:
 
 from jidomem.errors import JidomemError
 from jidomem.intent import MemoryUpdateIntent, Receipt
+from jidomem.item import MemoryItem, create_memory
 from jidomem.read.reader import MemoryReader
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.root import open_root as open  # noqa: A004
 from jidomem.write.writer import MemoryWriter
 
 __version__ = "0.1.0"
-__all__ = ["Jidomem", "JidomemError", "MemoryReader", "MemoryUpdateIntent", "MemoryWriter", "Receipt", "open"]
+__all__ = [
+    "Jidomem",
+    "JidomemError",
+    "MemoryItem",
+    "MemoryReader",
+    "MemoryUpdateIntent",
+    "MemoryWriter",
+    "Receipt",
+    "create_memory",
+    "open",
+]
