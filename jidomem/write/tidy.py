@@ -15,7 +15,7 @@ from jidomem.schema import Schema
 from jidomem.write import names
 
 MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold either
 
 
 @dataclass(slots=True)
@@ -65,14 +65,14 @@ class Tidy:
         return names.unique(filter(None, found))
 
     def text(self, name: str, value: str) -> str:
-        """Return *value* trimmed; refuses control characters and lone surrogates, raises TooLarge over 256 KiB."""
+        """Return *value* trimmed; refuses control characters and half characters, raises TooLarge over 256 KiB."""
         if len(value) * 4 > LITERAL_LIMIT and (size := len(value.encode("utf-8", "replace"))) > LITERAL_LIMIT:
             raise TooLarge(
                 f"{name} has {size} bytes; a text holds at most {LITERAL_LIMIT}",
                 hint="summarise it, and name the full text in evidence",
             )
         if bad := _FORBIDDEN.search(value):
-            what = "a lone surrogate" if bad[0] >= "\ud800" else "a control character"
+            what = "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "no character"
             message = f"{name} holds {what}, U+{ord(bad[0]):04X}, at character {bad.start()}: leave it out"
             self.refuse("invalid_argument", name, value, message)
             return ""
