@@ -1,0 +1,352 @@
+"""Stage 3: what is in force and disagrees, and each way to settle it."""
+
+import pytest
+from conftest import decision, files, intent
+from writing import codes, held, open_with, refusal, said
+
+from jidomem import MemoryUpdateIntent
+from jidomem.write import conflict
+from jidomem.write.kinds import family
+
+TOPIC = {"topic": "index"}
+
+
+def fact(**fields):
+    return intent(**{"topic": "port", "about": ["server"], "summary": "The port is 80", **fields})
+
+
+def rule(**fields):
+    return intent(**{"type": "convention", "summary": "Use tabs", "convention_name": "Indent", **fields})
+
+
+def task(**fields):
+    return intent(**{"type": "task", "summary": "Write the docs", **fields})
+
+
+#: kind of conflict -> what is in force, and what disagrees with it.
+CLASHES = {
+    "duplicate": (task(), task(detailed_explanation="all of them")),
+    "overlapping_decision": (decision(**TOPIC), decision(summary="Use Lucene", **TOPIC)),
+    "convention_clash": (rule(), rule(summary="Use spaces")),
+    "contradiction": (fact(), fact(summary="The port is 443")),
+}
+kinds = pytest.mark.parametrize("kind", CLASHES)
+
+
+def both(memory, kind):
+    """The IRI of what is in force, and the intent that disagrees with it."""
+    first, second = CLASHES[kind]
+    return memory.writer.submit_intent("p", first).iri, second
+
+
+def in_force(memory, item):
+    return memory.reader.get_memory("p", item)["status"] == "active"
+
+
+@kinds
+def test_a_disagreement_is_refused_with_what_it_is_about_and_how_to_settle_it(memory, kind):  # C058 C055 C057
+    old, new = both(memory, kind)
+    before = files(memory.settings.root)
+    error = refusal(memory.writer.submit_intent, "p", new)
+    assert error.code == "conflict"
+    (found,) = error.conflicts
+    assert (found.iri, found.kind, found.summary) == (old, kind, CLASHES[kind][0]["summary"])
+    assert found.resolve_with == {"supersedes": [old]}
+    assert old in found.why
+    assert error.to_dict()["conflicts"] == [found.to_dict()]
+    assert files(memory.settings.root) == before
+
+
+@kinds
+def test_naming_the_other_in_supersedes_settles_it(memory, kind):  # C059
+    old, new = both(memory, kind)
+    receipt = memory.writer.submit_intent("p", new | {"supersedes": [old]})
+    assert (receipt.status, receipt.conflicts) == ("asserted", ())
+    assert (in_force(memory, old), in_force(memory, receipt.iri)) == (False, True)
+
+
+@kinds
+def test_naming_the_other_in_invalidates_settles_it(memory, kind):  # C059
+    old, new = both(memory, kind)
+    receipt = memory.writer.submit_intent("p", new | {"invalidates": [old]})
+    assert receipt.status == "asserted"
+    assert memory.reader.get_memory("p", old)["status"] == "invalidated"
+
+
+@kinds
+def test_the_fields_to_resubmit_are_accepted_as_they_stand(memory, kind):  # C056
+    old, new = both(memory, kind)
+    (found,) = refusal(memory.writer.submit_intent, "p", new).conflicts
+    receipt = memory.writer.submit_intent("p", {**new, **found.resolve_with})
+    assert receipt.status == "asserted"
+    assert said(memory, old, "supersededBy") == [f"<{receipt.iri}>"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "scope"),
+    [
+        ("overlapping_decision", {"about": ["reports"]}),
+        ("convention_clash", {"convention_scope": "Global"}),
+        ("convention_clash", {"about": ["docs/"]}),
+        ("contradiction", {"about": ["the other server"]}),
+    ],
+)
+def test_coexistence_with_a_distinct_scope_settles_it(memory, kind, scope):  # C060
+    old, new = both(memory, kind)
+    receipt = memory.writer.submit_intent("p", new | scope | {"coexists_with": [old]})
+    assert receipt.status == "asserted"
+    assert said(memory, receipt.iri, "coexistsWith") == [f"<{old}>"]
+    assert in_force(memory, old)
+
+
+@kinds
+def test_coexistence_without_a_distinct_scope_is_not_enough(memory, kind):  # C060
+    old, new = both(memory, kind)
+    error = refusal(memory.writer.submit_intent, "p", new | {"coexists_with": [old]})
+    assert [found.kind for found in error.conflicts] == [kind]
+    assert "distinct scope" in error.conflicts[0].why
+
+
+def test_a_distinct_scope_without_coexistence_is_not_enough_for_a_decision(memory):  # C060
+    memory.writer.submit_intent("p", decision(**TOPIC))
+    other = decision(summary="Use Lucene", about=["reports"], **TOPIC)
+    assert refusal(memory.writer.submit_intent, "p", other).code == "conflict"
+
+
+@pytest.mark.parametrize("policy", ["refuse", "propose", "warn"])
+@pytest.mark.parametrize("kind", ["overlapping_decision", "convention_clash", "contradiction", "duplicate"])
+def test_the_policy_of_a_family_decides_what_a_disagreement_does(tmp_path, kind, policy):  # C057 C058
+    families = {"overlapping_decision": "decision", "convention_clash": "convention", "contradiction": "fact"}
+    with open_with(tmp_path, f'[conflicts]\n{families.get(kind, "task")} = "{policy}"\n') as memory:
+        old, new = both(memory, kind)
+        if policy == "refuse":
+            assert refusal(memory.writer.submit_intent, "p", new).code == "conflict"
+            return
+        receipt = memory.writer.submit_intent("p", new)
+        assert receipt.status == {"propose": "proposed", "warn": "asserted"}[policy]
+        assert [(found.iri, found.kind) for found in receipt.conflicts] == [(old, kind)]
+        assert said(memory, receipt.iri, "conflictsWith") == [f"<{old}>"]
+        assert in_force(memory, old)
+
+
+def test_a_policy_binds_its_own_family_only(tmp_path):  # C057
+    with open_with(tmp_path, '[conflicts]\nconvention = "warn"\n') as memory:
+        _, new = both(memory, "overlapping_decision")
+        assert refusal(memory.writer.submit_intent, "p", new).code == "conflict"
+
+
+def test_a_proposal_ends_nothing_and_blocks_nothing(tmp_path):  # C061
+    with open_with(tmp_path, '[conflicts]\ndecision = "propose"\n') as memory:
+        kept = memory.writer.submit_intent("p", decision(**TOPIC)).iri
+        other = memory.writer.submit_intent("p", decision(summary="Shard it", topic="shards")).iri
+        proposed = memory.writer.submit_intent("p", decision(summary="Use Lucene", supersedes=[other], **TOPIC))
+        assert proposed.status == "proposed"
+        assert said(memory, proposed.iri, "supersedes") == [f"<{other}>"]
+        assert said(memory, other, "supersededBy") == []
+        assert in_force(memory, other)
+        again = memory.writer.submit_intent("p", decision(summary="Use grep", supersedes=[kept], **TOPIC))
+        assert (again.status, again.conflicts) == ("asserted", ())  # the proposal does not count
+
+
+@pytest.mark.parametrize("policy", ["propose", "warn"])
+def test_no_policy_lets_a_stale_supersession_pass(tmp_path, policy):  # C058
+    with open_with(tmp_path, f'[conflicts]\nfact = "{policy}"\n') as memory:
+        old = memory.writer.submit_intent("p", intent()).iri
+        new = memory.writer.submit_intent("p", intent(summary="new", supersedes=[old])).iri
+        error = refusal(memory.writer.submit_intent, "p", intent(summary="newer", supersedes=[old]))
+        (found,) = error.conflicts
+        assert (found.kind, found.resolve_with) == ("stale_supersession", {"supersedes": [new]})
+        assert memory.writer.submit_intent("p", intent(summary="newer", **found.resolve_with)).status == "asserted"
+
+
+def test_a_stale_supersession_names_the_end_of_the_chain(memory):  # C056
+    chain = [memory.writer.submit_intent("p", intent()).iri]
+    for n in range(3):
+        given = intent(summary=f"version {n}", supersedes=[chain[-1]])
+        chain.append(memory.writer.submit_intent("p", given).iri)
+    (found,) = refusal(memory.writer.submit_intent, "p", intent(summary="x", supersedes=chain[:1])).conflicts
+    assert found.resolve_with == {"supersedes": [chain[-1]]}
+
+
+def test_what_was_invalidated_cannot_be_superseded_but_its_withdrawal_can(memory):  # C061
+    old = memory.writer.submit_intent("p", intent()).iri
+    memory.writer.invalidate("p", old, reason="wrong")
+    (found,) = refusal(memory.writer.submit_intent, "p", intent(summary="x", supersedes=[old])).conflicts
+    assert found.kind == "stale_supersession"
+    marker = said(memory, old, "invalidatedBy")[0][1:-1]
+    assert found.resolve_with == {"supersedes": [marker]}
+
+
+@kinds
+@pytest.mark.parametrize("end", ["supersedes", "invalidates"])
+def test_what_is_not_in_force_conflicts_with_nothing(memory, kind, end):  # C061
+    old, new = both(memory, kind)
+    memory.writer.submit_intent("p", intent(type="discovery", summary="it was wrong", **{end: [old]}))
+    receipt = memory.writer.submit_intent("p", new)
+    assert (receipt.status, receipt.conflicts) == ("asserted", ())
+
+
+def test_two_decisions_on_one_topic_disagree_whatever_their_class(memory):  # C052
+    old = memory.writer.submit_intent("p", decision(type="implementation_decision", **TOPIC)).iri
+    for kind in ("decision", "architectural_decision", "implementation_decision"):
+        error = refusal(memory.writer.submit_intent, "p", decision(type=kind, summary="Use Lucene", **TOPIC))
+        assert [(found.iri, found.kind) for found in error.conflicts] == [(old, "overlapping_decision")]
+
+
+def test_decisions_on_other_topics_stand_side_by_side(writer):  # C052
+    writer.submit_intent("p", decision(**TOPIC))
+    assert writer.submit_intent("p", decision(summary="Use Lucene", topic="search")).status == "asserted"
+
+
+def test_decisions_about_the_same_files_without_a_topic_are_a_warning(memory):  # C060
+    old = memory.writer.submit_intent("p", decision(about=["src/a.py"])).iri
+    receipt = memory.writer.submit_intent("p", decision(summary="Use Lucene", about=["src/a.py"]))
+    assert (receipt.status, receipt.conflicts) == ("asserted", ())
+    assert any(old in warning and "name a topic" in warning for warning in receipt.warnings)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"convention_name": "Indent"},
+        {"convention_name": "Layout", "topic": "indentation"},
+        {"type": "coding_standard", "convention_name": " INDENT "},
+    ],
+)
+def test_conventions_of_one_name_or_topic_at_one_scope_disagree(memory, fields):  # C053
+    old = memory.writer.submit_intent("p", rule(topic="Indentation")).iri
+    error = refusal(memory.writer.submit_intent, "p", rule(summary="Use spaces") | fields)
+    assert [(found.iri, found.kind) for found in error.conflicts] == [(old, "convention_clash")]
+
+
+@pytest.mark.parametrize("fields", [{"convention_scope": "AgentScope"}, {"convention_name": "Line length"}])
+def test_conventions_of_another_scope_or_name_stand_side_by_side(writer, fields):  # C053
+    writer.submit_intent("p", rule())
+    assert writer.submit_intent("p", rule(summary="Use spaces") | fields).status == "asserted"
+
+
+@pytest.mark.parametrize("fields", [{"topic": "host"}, {"about": ["client"]}, {"topic": None, "about": []}])
+def test_facts_on_another_matter_do_not_contradict(writer, fields):  # C054
+    writer.submit_intent("p", fact())
+    assert writer.submit_intent("p", fact(summary="It is 443", **fields)).status == "asserted"
+
+
+def test_about_is_compared_as_a_set(memory):  # C060
+    memory.writer.submit_intent("p", fact(about=["a", "b"]))
+    error = refusal(memory.writer.submit_intent, "p", fact(summary="It is 443", about=["B", "a", "b"]))
+    assert error.code == "conflict"
+
+
+def test_a_functional_property_given_another_value_is_a_contradiction(memory):  # C054
+    file = "https://example.org/files/a"
+    typed = [file, "rdf:type", {"@id": "jido:SourceFile"}]
+    old = memory.writer.submit_intent("p", intent(extra_triples=[typed, [file, "jido:filePath", "src/a.py"]])).iri
+    other = intent(summary="it moved", extra_triples=[[file, "jido:filePath", "lib/a.py"]])
+    (found,) = refusal(memory.writer.submit_intent, "p", other).conflicts
+    assert (found.iri, found.kind) == (old, "contradiction")
+    same = intent(summary="it is still there", extra_triples=[[file, "jido:filePath", "src/a.py"]])
+    assert memory.writer.submit_intent("p", same).status == "asserted"
+    both = memory.writer.submit_intent("p", same | {"summary": "so said a second"}).iri
+    (first, *more) = refusal(memory.writer.submit_intent, "p", other).conflicts
+    assert (first.iri, len(more)) == (old, 2)
+    settled = other | {"invalidates": [old, more[0].iri, more[1].iri]}
+    assert both in settled["invalidates"]
+    assert memory.writer.submit_intent("p", settled).status == "asserted"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use  Oxigraph", "use oxigraph"),
+        ("Café", "CAFE\u0301"),
+        ("a\nb", " a b "),
+        ("Straße", "STRASSE"),
+    ],
+)
+def test_text_is_compared_without_case_form_and_white_space(memory, one, other):  # C060
+    old = memory.writer.submit_intent("p", task(summary=one)).iri
+    error = refusal(memory.writer.submit_intent, "p", task(summary=other, detailed_explanation="x"))
+    assert [(found.iri, found.kind) for found in error.conflicts] == [(old, "duplicate")]
+
+
+def test_subclasses_share_a_family_and_other_kinds_do_not(memory):  # C060
+    kinds = ("decision", "architectural_decision", "fact")
+    keys = {kind: set(conflict.keys(_normal(type=kind, topic="t"))) for kind in kinds}
+    assert any(key.startswith("overlapping") for key in keys["decision"] & keys["architectural_decision"])
+    assert not keys["decision"] & keys["fact"]
+    assert family("bug") == family("error") == "error"
+    assert family("coding_standard") == family("convention") == "convention"
+
+
+def test_a_memory_of_another_kind_is_no_duplicate(writer):  # C060
+    writer.submit_intent("p", task())
+    assert writer.submit_intent("p", intent(type="risk", summary="Write the docs")).status == "asserted"
+
+
+def test_what_is_known_already_is_answered_with_what_is_there(memory):  # C055
+    first = memory.writer.submit_intent("p", decision(evidence=["a", "b"], **TOPIC))
+    before = files(memory.settings.root)
+    same = decision(asserted_by="bob", asserted_in="s-9", summary="USE  oxigraph", evidence=["b", "a"], **TOPIC)
+    receipt = memory.writer.submit_intent("p", same)
+    assert (receipt.status, receipt.iri, receipt.commit) == ("deduplicated", first.iri, first.commit)
+    assert receipt.version == first.version
+    assert files(memory.settings.root) == before
+
+
+def test_extra_triples_about_the_new_memory_count_as_its_content(memory):  # C060
+    extra = [["jido:errorCode", "E1"]]
+    first = memory.writer.submit_intent("p", intent(type="error", extra_triples=extra)).iri
+    same = intent(type="error", extra_triples=[["this", "jido:errorCode", "E1"]])
+    assert memory.writer.submit_intent("p", same).iri == first
+    other = intent(type="error", extra_triples=[["jido:errorCode", "E2"]])
+    assert [found.kind for found in refusal(memory.writer.submit_intent, "p", other).conflicts] == ["duplicate"]
+
+
+def test_what_is_no_longer_in_force_is_not_deduplicated_with(memory):  # C061
+    old = memory.writer.submit_intent("p", intent()).iri
+    memory.writer.invalidate("p", old, reason="wrong")
+    receipt = memory.writer.submit_intent("p", intent())
+    assert receipt.status == "asserted"
+    assert receipt.iri != old
+
+
+def test_saying_the_same_again_in_place_of_itself_is_a_new_memory(memory):  # C059
+    old = memory.writer.submit_intent("p", intent()).iri
+    receipt = memory.writer.submit_intent("p", intent(supersedes=[old]))
+    assert receipt.status == "asserted"
+    assert said(memory, old, "supersededBy") == [f"<{receipt.iri}>"]
+
+
+def test_every_disagreement_is_listed_at_once(memory):  # C055
+    topic = memory.writer.submit_intent("p", rule(convention_name="A", topic="t", summary="one")).iri
+    name = memory.writer.submit_intent("p", rule(convention_name="B", summary="two")).iri
+    error = refusal(memory.writer.submit_intent, "p", rule(convention_name="B", topic="t", summary="three"))
+    assert {found.iri for found in error.conflicts} == {topic, name}
+    settled = rule(convention_name="B", topic="t", summary="three", supersedes=[topic, name])
+    assert memory.writer.submit_intent("p", settled).status == "asserted"
+
+
+def test_the_repair_of_several_disagreements_is_built_up_step_by_step(memory):  # C056
+    for name in ("one", "two"):
+        memory.writer.submit_intent("p", rule(convention_name=name, topic=f"t {name}", summary=name))
+    new = rule(convention_name="one", topic="t two", summary="three")
+    for _ in range(2):
+        new |= refusal(memory.writer.submit_intent, "p", new).conflicts[0].resolve_with
+    assert memory.writer.submit_intent("p", new).status == "asserted"
+
+
+def test_nothing_but_the_policy_or_the_caller_settles_a_disagreement(memory):  # C058
+    _, new = both(memory, "contradiction")
+    error = refusal(memory.writer.submit_intent, "p", new)
+    assert (codes(error), getattr(error, "fixed_intent", None)) == ([], None)
+
+
+def test_no_keys_are_kept_for_a_withdrawal(memory):  # C061
+    old = memory.writer.submit_intent("p", intent()).iri
+    marker = memory.writer.invalidate("p", old, reason="wrong").iri
+    assert said(memory, marker, "conflictKey") == []
+    assert {o for s, p, o in held(memory) if s == f"<{marker}>" and p.endswith("#invalidates>")} == {f"<{old}>"}
+
+
+def _normal(**fields):
+    return MemoryUpdateIntent(**{**intent(convention_scope=None), "iri": "urn:x", **fields})

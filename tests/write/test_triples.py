@@ -1,0 +1,221 @@
+"""Stage 4: what an intent becomes, and that every text comes back as it was given."""
+
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from conftest import START, decision, fixed_sources, intent
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from writing import GRAPH, held, journalled, said
+
+import jidomem
+from jidomem.terms import date_time, iri, literal
+from jidomem.vocab import LABEL, TYPE, WRITER_TYPES, jido
+
+SEED_CLASSES = dict(
+    zip(
+        WRITER_TYPES,
+        "Fact Assumption Hypothesis Discovery Risk Decision ArchitecturalDecision ImplementationDecision Convention Task "
+        "Error LessonLearned".split(),
+        strict=True,
+    )
+)
+
+
+def kept(memory, **fields):
+    return memory.writer.submit_intent("p", intent(**fields)).iri
+
+
+@pytest.mark.parametrize("kind", WRITER_TYPES)
+def test_each_type_has_its_class(memory, kind):  # C071 C062
+    item = iri(kept(memory, type=kind, rationale="because"))
+    assert [o for _, _, o in memory.index.triples(GRAPH, item, TYPE)] == [jido(SEED_CLASSES[kind])]
+
+
+def test_the_summary_and_the_project_are_written(memory):  # C063 C064
+    item = kept(memory, summary="the build needs Rust")
+    assert said(memory, item, "summary") == ['"the build needs Rust"']
+    assert said(memory, item, "appliesToProject") == ["<https://jido.ai/projects/p>"]
+
+
+def test_the_provenance_is_written(memory):  # C065
+    item = kept(memory)
+    assert said(memory, item, "assertedBy") == ["<https://jido.ai/agents/architect>"]
+    assert said(memory, item, "assertedIn") == ["<https://jido.ai/sessions/s-1>"]
+    assert said(memory, item, "hasConfidence") == [jido("High")]
+    assert (iri(item), jido("hasTimestamp"), date_time("2026-11-21T08:00:00.000000Z")) in journalled(memory)
+
+
+def test_explanation_and_rationale_are_written_when_given(memory):  # C066
+    item = kept(memory, detailed_explanation="at length", rationale="why")
+    assert (said(memory, item, "detailedExplanation"), said(memory, item, "rationale")) == (['"at length"'], ['"why"'])
+
+
+@pytest.mark.parametrize("kind", WRITER_TYPES)
+def test_no_literal_is_ever_empty(memory, kind):  # C066
+    blank = dict.fromkeys(["detailed_explanation", "topic", "severity", "status", "reason"], "  ")
+    kept(memory, type=kind, evidence=[" "], about=[""], **{**blank, "rationale": "r"})
+    assert not [triple for triple in held(memory) if triple[2].startswith('""')]
+
+
+def test_evidence_given_as_text_is_a_node_with_that_label(memory):  # C067
+    first = kept(memory, evidence=["saw it", "measured it"])
+    second = kept(memory, summary="two", evidence=["saw it"])
+    nodes = said(memory, first, "derivedFrom")
+    labels = [next(memory.index.triples(GRAPH, node, LABEL))[2] for node in nodes]
+    assert sorted(labels) == ['"measured it"', '"saw it"']
+    assert all((node, TYPE, jido("Evidence")) in held(memory) for node in nodes)
+    assert set(said(memory, second, "derivedFrom")) <= set(nodes)  # the same text is the same node
+
+
+def test_evidence_given_as_an_iri_is_used_as_it_is(memory):  # C067
+    other = kept(memory)
+    item = kept(memory, summary="two", evidence=["https://example.org/log#5", other])
+    assert said(memory, item, "derivedFrom") == sorted(["<https://example.org/log#5>", iri(other)])
+    assert (iri("https://example.org/log#5"), TYPE, jido("Evidence")) in held(memory)
+    assert (iri(other), TYPE, jido("Evidence")) not in held(memory)
+
+
+def test_a_supersession_is_written_in_both_directions(memory):  # C068
+    old = [kept(memory, summary=f"old {n}") for n in range(2)]
+    new = kept(memory, summary="new", supersedes=old)
+    assert said(memory, new, "supersedes") == sorted(map(iri, old))
+    assert [said(memory, one, "supersededBy") for one in old] == [[iri(new)], [iri(new)]]
+    assert said(memory, new, "supersededBy") == []
+
+
+def test_an_invalidation_is_written_in_both_directions(memory):  # C069
+    old = [kept(memory, summary=f"old {n}") for n in range(2)]
+    new = kept(memory, summary="new", invalidates=old)
+    assert said(memory, new, "invalidates") == sorted(map(iri, old))
+    assert [said(memory, one, "invalidatedBy") for one in old] == [[iri(new)], [iri(new)]]
+    assert said(memory, new, "invalidatedBy") == []
+
+
+def test_extra_triples_are_added_to_what_the_fields_say(memory):  # C070
+    plain, more = kept(memory), kept(memory, summary="two", extra_triples=[["jido:verified", True], ["jido:key", "k"]])
+    names = {p for _, p, _ in memory.index.triples(GRAPH, iri(more))} - {
+        p for _, p, _ in memory.index.triples(GRAPH, iri(plain))
+    }
+    assert names == {jido("verified"), jido("key")}
+
+
+DEFAULTS = [
+    ("task", {"hasTaskStatus": jido("Planned")}),
+    ("error", {"hasErrorStatus": jido("Reported"), "severityLevel": '"medium"'}),
+    ("bug", {"hasErrorStatus": jido("Reported"), "severityLevel": '"medium"'}),
+    ("convention", {"conventionName": '"say"', "hasEnforcementLevel": jido("Advisory"),
+                    "hasConventionScope": jido("ProjectScope")}),
+]  # fmt: skip
+OVERRIDES = [
+    ("task", "status", "hasTaskStatus", "Blocked", jido("Blocked")),
+    ("error", "status", "hasErrorStatus", "Resolved", jido("Resolved")),
+    ("error", "severity", "severityLevel", "critical", '"critical"'),
+    ("convention", "convention_name", "conventionName", "Naming", '"Naming"'),
+    ("convention", "enforcement_level", "hasEnforcementLevel", "Strict", jido("Strict")),
+    ("convention", "convention_scope", "hasConventionScope", "GlobalScope", jido("GlobalScope")),
+]
+
+
+@pytest.mark.parametrize(("kind", "expected"), DEFAULTS)
+def test_a_kind_gets_what_its_readers_look_for(memory, kind, expected):  # C072
+    item = kept(memory, type=kind, summary="say")
+    assert {name: said(memory, item, name) for name in expected} == {n: [v] for n, v in expected.items()}
+
+
+@pytest.mark.parametrize(("kind", "field", "name", "value", "term"), OVERRIDES)
+def test_a_field_overrides_the_default(memory, kind, field, name, value, term):  # C072
+    assert said(memory, kept(memory, type=kind, **{field: value}), name) == [term]
+
+
+@pytest.mark.parametrize(("kind", "field", "name", "value", "term"), OVERRIDES)
+def test_an_extra_triple_overrides_the_default(memory, kind, field, name, value, term):  # C072
+    object_ = {"@id": f"jido:{value}"} if term.startswith("<") else value
+    assert said(memory, kept(memory, type=kind, extra_triples=[[f"jido:{name}", object_]]), name) == [term]
+
+
+def test_the_reader_finds_what_was_written_with_defaults_alone(memory):  # C072
+    task, error, rule = (kept(memory, type=kind, summary=kind) for kind in ("task", "error", "convention"))
+    assert memory.reader.list_open_tasks("p") == [
+        {"task": task, "summary": "task", "status": str(jido("Planned")[1:-1])}
+    ]
+    assert memory.reader.list_open_errors("p") == [{"err": error, "summary": "error", "severity": "medium"}]
+    assert [row["conv"] for row in memory.reader.list_conventions("p")] == [rule]
+
+
+def test_alternatives_are_memories_of_their_own(memory):  # C062 C065
+    item = memory.writer.submit_intent("p", decision(alternatives=["Use Jena", "Use grep"])).iri
+    nodes = said(memory, item, "hasAlternative")
+    assert [said(memory, node[1:-1], "summary") for node in nodes] == [['"Use Jena"'], ['"Use grep"']]
+    for node in nodes:
+        assert (node, TYPE, jido("Alternative")) in held(memory)
+        assert said(memory, node[1:-1], "assertedBy") == ["<https://jido.ai/agents/architect>"]
+        assert said(memory, node[1:-1], "hasTimestamp") == said(memory, item, "hasTimestamp")
+
+
+def test_the_typed_fields_are_written(memory):  # C070
+    item = kept(
+        memory, type="task", assigned_to="bob", topic="t", about=["src/a.py", "https://example.org/x"],
+        tracked_by="https://example.org/issues/5", expires_on="2027-01-01", valid_from="2026-01-01", valid_until="2026-12-31",
+        source_type="user", confidence=0.85,
+    )  # fmt: skip
+    found = memory.reader.get_memory("p", item)["properties"]
+    assert found["assignedTo"] == ["https://jido.ai/agents/bob"]
+    assert sorted(found["about"]) == ["https://example.org/x", "src/a.py"]
+    assert (found["topic"], found["trackedBy"], found["confidenceValue"]) == (
+        ["t"],
+        ["https://example.org/issues/5"],
+        [0.85],
+    )
+    assert found["expiresOn"] == [datetime(2027, 1, 1, tzinfo=UTC)]
+    assert found["validFrom"] + found["validUntil"] == [
+        datetime(2026, 1, 1, tzinfo=UTC),
+        datetime(2026, 12, 31, tzinfo=UTC),
+    ]
+    assert found["hasSourceType"] == ["https://jido.ai/ontology#UserSource"]
+
+
+def test_only_new_triples_about_the_old_are_the_links(memory):  # C068 C069
+    old = [kept(memory, summary="a"), kept(memory, summary="b")]
+    before = {triple for triple in held(memory) if triple[0] in map(iri, old)}
+    new = kept(memory, summary="c", supersedes=old[:1], invalidates=old[1:])
+    after = {triple for triple in held(memory) if triple[0] in map(iri, old)}
+    assert after - before == {
+        (iri(old[0]), jido("supersededBy"), iri(new)),
+        (iri(old[1]), jido("invalidatedBy"), iri(new)),
+    }
+    assert before <= after
+
+
+#: What XML cannot hold, and an intent is refused for.
+UNSAYABLE = "".join(map(chr, [*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF]))
+text = st.text(st.characters(codec="utf-8", exclude_characters=UNSAYABLE))
+
+
+@given(text, text)
+@example('"""', "'''")
+@example('say "hi"\\n', 'a\n"""b"""\n\\')
+@example("\\", '\\"')
+@example("a\r\nb\tc", "\u202eright to left\u2066")
+@example("\x7f\x80\x9f\U0001fffe\U0010ffff", "e\u0301 é")
+@example("<script>&amp;", "x .\n<a> <b> <c> .")
+@example("@prefix x: <y> .", "^^xsd:integer @en #")
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_any_text_survives_the_journal_and_comes_back_as_it_was(summary, extra):  # C073 C079
+    summary, extra = f"s {summary}".strip(), f"e {extra}".strip()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        with jidomem.open(folder, sources=fixed_sources(START)) as memory:
+            item = kept(memory, summary=summary, extra_triples=[["https://example.org/p", {"@value": extra}]])
+            assert memory.reader.get_memory("p", item)["properties"]["summary"] == [summary]
+        with jidomem.open(folder) as again:
+            found = again.reader.select(
+                "p", f"SELECT ?s ?e {{ <{item}> <{jido('summary')[1:-1]}> ?s ; <https://example.org/p> ?e }}"
+            )
+            assert found == [{"s": summary, "e": extra}]
+            assert (iri(item), jido("summary"), literal(summary)) in journalled(again)
+    finally:
+        shutil.rmtree(folder)

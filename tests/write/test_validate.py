@@ -1,0 +1,278 @@
+"""Stage 2: what an intent has to say, and that what it names exists."""
+
+import pytest
+from conftest import decision, files, intent
+from writing import GRAPH, MEMORY, codes, held, open_with, refusal, said
+
+from jidomem.errors import CODES
+from jidomem.terms import iri
+from jidomem.vocab import CLASS_OF_TYPE, TYPE, jido
+
+REQUIRED = ("summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
+
+
+def kept(memory, **fields):
+    return memory.writer.submit_intent("p", intent(**fields)).iri
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_a_missing_required_field_is_refused_by_name(memory, name):  # C038 C039
+    error = refusal(memory.writer.submit_intent, "p", intent(**{name: None}))
+    assert error.code == "missing_required_fields"
+    assert [violation.field for violation in error.violations] == [name]
+    assert files(memory.settings.root) == {}
+
+
+def test_all_missing_fields_are_listed_at_once(writer):  # C038 C039
+    error = refusal(writer.submit_intent, "p", {"type": "fact"})
+    assert [violation.field for violation in error.violations] == list(REQUIRED)
+    assert set(codes(error)) == {"missing_required_fields"}
+
+
+@pytest.mark.parametrize("missing", ["asserted_by", "asserted_in", "confidence"])
+def test_provenance_is_not_invented(writer, missing):  # C045
+    error = refusal(writer.submit_intent, "p", intent(**{missing: "  "}))
+    assert error.code == "missing_required_fields"
+    assert error.fixed_intent is None
+
+
+@pytest.mark.parametrize("kind", ["decision", "architectural_decision", "implementation_decision"])
+@pytest.mark.parametrize("rationale", [None, " \n"])
+def test_a_decision_of_any_kind_says_why(writer, kind, rationale):  # C040
+    error = refusal(writer.submit_intent, "p", intent(type=kind, rationale=rationale))
+    assert error.code == "missing_rationale"
+    assert error.fixed_intent is None
+
+
+def test_nothing_but_a_decision_needs_a_rationale(writer):  # C040
+    assert writer.submit_intent("p", intent(type="risk")).status == "asserted"
+
+
+@pytest.mark.parametrize("project", ["q", "https://jido.ai/projects/q", "https://example.org/projects/p"])
+def test_an_intent_for_another_project_is_refused(memory, project):  # C046
+    error = refusal(memory.writer.submit_intent, "p", intent(applies_to_project=project))
+    assert error.code == "project_mismatch"
+    assert "https://jido.ai/projects/p" in error.violations[0].allowed
+    assert files(memory.settings.root) == {}
+
+
+def test_the_project_may_be_named_by_its_iri(writer):  # C046
+    assert writer.submit_intent("p", intent(applies_to_project="https://jido.ai/projects/p")).status == "asserted"
+
+
+@pytest.mark.parametrize("kind", sorted(CLASS_OF_TYPE))
+def test_every_type_writes_a_class_below_memory_item(memory, kind):  # C042
+    fields = {"type": kind, "rationale": "because"}
+    if kind == "deleted_marker":
+        fields["invalidates"] = [kept(memory, summary="old")]
+    item = iri(kept(memory, **fields))
+    (cls,) = (o for _, _, o in memory.index.triples(GRAPH, item, TYPE))
+    assert memory.schema.is_a(cls, jido("MemoryItem"))
+    assert cls == jido(CLASS_OF_TYPE[kind])
+
+
+@pytest.mark.parametrize("field", ["supersedes", "invalidates", "coexists_with"])
+def test_a_target_that_is_not_there_is_refused(memory, field):  # C047 C044
+    kept(memory)
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="new", **{field: [MEMORY + "nobody"]}))
+    assert error.code == "unknown_reference"
+    assert error.violations[0].field == field
+
+
+@pytest.mark.parametrize("field", ["supersedes", "invalidates"])
+def test_a_memory_of_another_project_is_no_target(memory, field):  # C047
+    other = memory.writer.submit_intent("q", intent(applies_to_project="q")).iri
+    error = refusal(memory.writer.submit_intent, "p", intent(**{field: [other]}))
+    assert error.code == "unknown_reference"
+
+
+@pytest.mark.parametrize("field", ["supersedes", "invalidates", "coexists_with"])
+def test_a_memory_cannot_name_itself(writer, field):  # C047
+    error = refusal(writer.submit_intent, "p", intent(iri=MEMORY + "me", **{field: [MEMORY + "me"]}))
+    assert error.code == "unknown_reference"
+    assert "cannot name itself" in error.detail
+
+
+def test_agents_sessions_and_projects_are_no_targets_of_a_supersession(memory):  # C047
+    kept(memory)
+    for other in ("https://jido.ai/agents/architect", "https://jido.ai/sessions/s-1", "https://jido.ai/projects/p"):
+        error = refusal(memory.writer.submit_intent, "p", intent(summary="new", supersedes=[other]))
+        assert error.code == "unknown_reference"
+
+
+def test_a_cycle_of_supersessions_cannot_be_made(memory):  # C047
+    first = kept(memory, iri="urn:x:1")
+    second = kept(memory, iri="urn:x:2", summary="two", supersedes=[first])
+    closing = intent(iri=first, summary="one again", supersedes=[second])
+    assert refusal(memory.writer.submit_intent, "p", closing).code == "iri_exists"
+    sneaking = [["this", "jido:supersededBy", {"@id": second}]]
+    third = intent(iri="urn:x:3", summary="three", supersedes=[second], extra_triples=sneaking)
+    assert refusal(memory.writer.submit_intent, "p", third).code == "shape_violation"
+
+
+def test_a_second_successor_is_refused(memory):  # C048
+    old = kept(memory)
+    new = kept(memory, summary="new", supersedes=[old])
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="newer", supersedes=[old]))
+    assert error.code == "conflict"
+    assert [(c.iri, c.kind) for c in error.conflicts] == [(old, "stale_supersession")]
+    assert said(memory, old, "supersededBy") == [f"<{new}>"]
+
+
+def test_one_memory_may_supersede_several(memory):  # C048
+    old = [kept(memory, summary=f"old {n}") for n in range(3)]
+    new = kept(memory, summary="new", supersedes=old)
+    assert all(said(memory, one, "supersededBy") == [f"<{new}>"] for one in old)
+
+
+@pytest.mark.parametrize("end", ["supersedes", "invalidates"])
+def test_what_has_ended_never_becomes_active_again(memory, end):  # C049
+    old = kept(memory)
+    new = kept(memory, summary="new", **{end: [old]})
+    kept(memory, summary="newest", invalidates=[new])  # the end itself is withdrawn: the old one stays ended
+    assert memory.reader.get_memory("p", old)["status"] != "active"
+    assert old not in [row["fact"] for row in memory.reader.list_facts_with_confidence("p")]
+    for field in ("supersedes", "invalidates"):
+        error = refusal(memory.writer.submit_intent, "p", intent(summary="again", **{field: [old]}))
+        assert [conflict.kind for conflict in error.conflicts] == ["stale_supersession"]
+
+
+def test_an_item_has_exactly_one_project(memory):  # C050
+    item = kept(memory)
+    assert said(memory, item, "appliesToProject") == ["<https://jido.ai/projects/p>"]
+    second = [["jido:appliesToProject", {"@id": "https://jido.ai/projects/q"}]]
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="two", extra_triples=second))
+    assert error.code == "shape_violation"
+
+
+def test_naming_one_memory_as_superseded_and_invalidated_is_refused(memory):  # C047
+    old = kept(memory)
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="n", supersedes=[old], invalidates=[old]))
+    assert error.code == "shape_violation"
+    assert "say which" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"summary": None}, "missing_required_fields"),
+        ({"type": "decision"}, "missing_rationale"),
+        ({"type": "musing"}, "unknown_type"),
+        ({"confidence": 2}, "invalid_confidence"),
+        ({"iri": "no iri"}, "invalid_iri"),
+        ({"iri": "https://example.org/taken"}, "iri_exists"),
+        ({"supersedes": [MEMORY + "nobody"]}, "unknown_reference"),
+        ({"applies_to_project": "q"}, "project_mismatch"),
+        ({"summary": " Taken ", "detailed_explanation": "more"}, "conflict"),
+        ({"type": "task", "status": "Begun"}, "shape_violation"),
+        ({"extra_triples": [["jido:topik", "x"]]}, "unknown_term"),
+        ({"colour": "red"}, "unknown_field"),
+    ],
+)
+def test_every_refusal_has_a_machine_code(memory, fields, code):  # C051
+    kept(memory, iri="https://example.org/taken", summary="taken")
+    before = files(memory.settings.root)
+    error = refusal(memory.writer.submit_intent, "p", intent(**fields))
+    assert error.code == code
+    assert (error.http_status, error.exit_code) == CODES[code]
+    assert error.to_dict()["code"] == code
+    assert error.hint
+    assert files(memory.settings.root) == before
+
+
+@pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
+def test_strict_refuses_agents_and_sessions_nobody_declared(tmp_path, field):  # C044
+    with open_with(tmp_path, "strict = true\n") as memory:
+        memory.writer._policy = memory.settings.policy
+        error = refusal(memory.writer.submit_intent, "p", intent(type="task", **{field: "stranger"}))
+        assert error.code == "unknown_reference"
+        assert field in {violation.field for violation in error.violations}
+        assert error.fixed_intent is None
+    assert [name for name in files(tmp_path / "root") if name != "config.toml"] == []
+
+
+def test_strict_accepts_what_was_declared_before(tmp_path):  # C044
+    with open_with(tmp_path) as memory:
+        kept(memory)
+    with open_with(tmp_path, "strict = true\n") as memory:
+        fields = intent(iri=MEMORY + "second", summary="declared by the first")
+        assert memory.writer.submit_intent("p", fields).status == "asserted"
+
+
+@pytest.mark.parametrize("field", ["evidence", "about"])
+def test_evidence_in_the_memory_namespace_exists(memory, field):  # C044
+    error = refusal(memory.writer.submit_intent, "p", intent(**{field: [MEMORY + "nobody"]}))
+    assert error.code == "unknown_reference"
+    item = kept(memory)
+    assert kept(memory, summary="rests on it", **{field: [item]})
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"type": "task", "status": "Reported"}, "status"),
+        ({"type": "error", "severity": "dire"}, "severity"),
+        ({"type": "convention", "enforcement_level": "Maybe"}, "enforcement_level"),
+        ({"type": "convention", "convention_scope": "Village"}, "convention_scope"),
+        ({"type": "decision", "rationale": "r", "status": "Planned"}, "status"),
+        ({"type": "decision", "rationale": "r", "extra_triples": [["jido:impactLevel", "huge"]]}, "extra_triples"),
+        ({"type": "fact", "status": "Planned"}, "status"),
+        ({"type": "task", "severity": "high"}, "severity"),
+        ({"source_type": "Oracle"}, "source_type"),
+        ({"type": "error", "extra_triples": [["jido:hasErrorStatus", {"@id": "jido:Planned"}]]}, None),
+        ({"type": "task", "extra_triples": [["jido:hasTaskStatus", {"@id": "jido:Planned"}],
+                                            ["jido:hasTaskStatus", {"@id": "jido:Blocked"}]]}, "status"),
+    ],
+)  # fmt: skip
+def test_closed_vocabularies_are_closed(memory, fields, rule):  # C041
+    error = refusal(memory.writer.submit_intent, "p", intent(**fields))
+    assert error.code == "shape_violation"
+    if rule:
+        assert rule in {violation.field for violation in error.violations}
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"type": "task"}, "jido:assignedTo"),
+        ({"type": "assumption"}, "jido:expiresOn"),
+        ({"type": "root_cause"}, "jido:hasRootCause"),
+        ({"type": "lesson"}, "jido:derivedFrom"),
+    ],
+)
+def test_what_should_be_there_is_a_warning_at_write(writer, fields, word):  # C041
+    receipt = writer.submit_intent("p", intent(**fields))
+    assert any(word in warning for warning in receipt.warnings)
+
+
+def test_a_hypothesis_becomes_a_fact_only_with_evidence(memory):  # C041
+    guess = kept(memory, type="hypothesis")
+    promoted = intent(summary="it is so", supersedes=[guess])
+    error = refusal(memory.writer.submit_intent, "p", promoted)
+    assert error.code == "shape_violation"
+    assert error.violations[0].shape == "https://jido.ai/shapes#PromotedHypothesisHasEvidence"
+    assert memory.writer.submit_intent("p", {**promoted, "evidence": ["measured it"]}).status == "asserted"
+
+
+def test_an_agent_named_for_the_first_time_is_declared_by_its_policy_entry(tmp_path):  # C041
+    config = '[agents.ana]\nrole = "Reviewer"\ncapabilities = ["CanReviewCode", "CanQueryMemory"]\n'
+    with open_with(tmp_path, config) as memory:
+        kept(memory, asserted_by="ana")
+        kept(memory, asserted_by="bob", summary="two")
+        agents = "https://jido.ai/agents/"
+        assert said(memory, agents + "ana", "hasRole") == [jido("Reviewer")]
+        assert said(memory, agents + "ana", "hasCapability") == [jido("CanQueryMemory"), jido("CanReviewCode")]
+        assert said(memory, agents + "bob", "hasRole") == [jido("Implementer")]
+
+
+def test_a_session_named_for_the_first_time_is_declared_once(memory):  # C045
+    kept(memory)
+    before = {triple for triple in held(memory) if triple[0] == "<https://jido.ai/sessions/s-1>"}
+    kept(memory, summary="two")
+    assert before == {triple for triple in held(memory) if triple[0] == "<https://jido.ai/sessions/s-1>"}
+    assert said(memory, "https://jido.ai/sessions/s-1", "hasStatus") == [jido("Active")]
+
+
+def test_a_decision_of_a_closed_list_is_accepted(memory):  # C041
+    impact = [["jido:impactLevel", "critical"]]
+    assert memory.writer.submit_intent("p", decision(status="Accepted", extra_triples=impact)).status == "asserted"
