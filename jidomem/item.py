@@ -29,7 +29,11 @@ class MemoryItem:
 
 
 def create_memory(
-    type: str, content: str, attrs: Mapping[str, Any] | None = None, *, now: Callable[[], datetime] = clock.now
+    type: str,  # noqa: A002
+    content: str,
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    now: Callable[[], datetime] = clock.now,
 ) -> MemoryItem:
     """Return a memory of *type* that says *content*; *attrs* replaces the defaults, time (UTC now) among them.
 

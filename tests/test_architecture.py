@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "clock"},
     {"version", "intent", "item", "query", "policy"},
-    {"schema"},
+    {"judge", "schema"},
     {"journal"},
     {"index"},
     {"read"},

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from jidomem import resources, schema
 from jidomem.errors import Failed
-from jidomem.schema import EVERY_ITEM_IS_JUDGED, ITEM, Finding
+from jidomem.judge import EVERY_ITEM_IS_JUDGED, Finding, judge_graph
+from jidomem.schema import ITEM
 from jidomem.terms import line
 from jidomem.vocab import SHAPE, TYPE, jido, local_name
 
@@ -279,13 +280,13 @@ def test_anything_at_all_is_judged_as_pyshacl_judges_it(rows):
 def test_plain_shapes_judge_plain_data(shipped):
     rules = triples(resources.shapes()[0])
     agent = ("<urn:a>", TYPE, jido("Agent"))
-    assert shapes_of(schema.judge_graph([agent], rules)) == ["AgentHasACapability", "AgentHasARole"]
+    assert shapes_of(judge_graph([agent], rules)) == ["AgentHasACapability", "AgentHasARole"]
 
 
 def test_plain_shapes_that_are_none_are_refused():
     malformed = [("<urn:s>", TYPE, "<http://www.w3.org/ns/shacl#PropertyShape>")]
     with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
-        schema.judge_graph(FACT, malformed)
+        judge_graph(FACT, malformed)
     assert refusal.value.code == "invalid_config"
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jidomem import schema as schemas
 from jidomem import vocab
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.exchange.turtle import line_of, parse
 from jidomem.index.tail import Tail
 from jidomem.journal.files import Stream
 from jidomem.journal.folder import file_name
+from jidomem.judge import judge_graph
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, parts
 from jidomem.version import Head
@@ -114,7 +114,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema) -> Report:
 def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
     """Return what SHACL *shapes* find in *data* (path, content), by the standard alone: no ontology is added."""
     rows, rules = parse(*data), parse(*shapes)
-    findings = schemas.judge_graph(rows, rules)
+    findings = judge_graph(rows, rules)
     text = data[1].decode("utf-8", "replace").splitlines()
     problems = [
         Problem(bare(f.focus), bare(f.shape), f.severity, f.message, data[0], line_of(bare(f.focus), text))

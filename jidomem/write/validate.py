@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
 from jidomem.intent import MemoryUpdateIntent
+from jidomem.judge import Finding
 from jidomem.policy import Policy
-from jidomem.schema import Finding, Schema
+from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri
 from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS

@@ -6,7 +6,7 @@ import pyoxigraph as ox
 import pytest
 
 from jidomem import resources, schema
-from jidomem.schema import EVERY_ITEM_IS_JUDGED
+from jidomem.judge import EVERY_ITEM_IS_JUDGED, judge_graph
 from jidomem.vocab import SHAPE, local_name
 
 CASES = Path(__file__).parent / "cases"
@@ -83,7 +83,7 @@ def test_the_same_file_passes_where_the_class_tree_is_not_in_view():
     """The trap itself: plain SHACL over data alone sees no instance of MemoryItem, so nothing is judged."""
     shapes = [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in RULES]
     fact = [row for row in triples(Path(__file__).parent / "known-bad.ttl") if row[0].endswith("/a>")]
-    assert schema.judge_graph(fact, shapes) == []
+    assert judge_graph(fact, shapes) == []
 
 
 def test_an_item_of_an_undeclared_class_does_not_pass_unjudged():
