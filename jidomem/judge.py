@@ -1,0 +1,159 @@
+"""The reference judge: pyshacl, its shapes held ready, on terms whose lexical forms are left alone."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from typing import Literal as OneOf
+
+from jidomem.errors import Failed
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
+from jidomem.vocab import JIDO, SHAPE, TYPE, XSD, jido, local_name
+
+SH = "http://www.w3.org/ns/shacl#"
+EVERY_ITEM_IS_JUDGED = iri(SHAPE + "EveryItemIsJudged")
+Severity = OneOf["violation", "warning", "info"]
+_MESSAGE = iri(SH + "message")
+#: rdflib's SPARQL and pyshacl's shapes keep state that two threads must not touch at once.
+ONE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken rule: the node, the shape that states the rule, and what to tell the author."""
+
+    focus: Term
+    shape: Term
+    path: Term | str | None
+    value: Term | None
+    message: str
+    severity: Severity
+
+
+class Judge:
+    """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone."""
+
+    def __init__(self, rules: Iterable[Triple]) -> None:
+        from pyshacl.errors import ReportableRuntimeError
+        from pyshacl.helper.path_helper import shacl_path_to_sparql_path
+        from pyshacl.pytypes import SHACLExecutor
+        from pyshacl.shapes_graph import ShapesGraph
+
+        # Ill-typed literals are findings here, and are not to be logged with a traceback besides.
+        logging.getLogger("rdflib.term").setLevel(logging.ERROR)
+        rules = tuple(rules)
+        self._at_write_only = {s for s, p, o in rules if p == jido("atWriteOnly") and parts(o).text == "true"}
+        self._check_severity = {s: _severity(bare(o)) for s, p, o in rules if p == jido("checkSeverity")}
+        self._unjudged = next((parts(o).text for s, p, o in rules if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE)), "")
+        self._malformed = ReportableRuntimeError
+        self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
+        try:
+            self._rules = ShapesGraph(_graph(rules, {}))
+            self._shapes = [
+                (shape, self._asked(shape)) for shape in self._rules.shapes if any(map(list, shape.target()))
+            ]
+        except self._malformed as error:
+            raise _unusable(error) from error
+
+    def _asked(self, shape: Any) -> list[Any]:
+        """Return what its targets are asked: *shape*, or the property shapes it merely groups, all nodes at once."""
+        from pyshacl.constraints import ALL_CONSTRAINT_PARAMETERS
+
+        constraints = {str(p) for p, _ in self._rules.predicate_objects(shape.node) if p in ALL_CONSTRAINT_PARAMETERS}
+        grouped = [shape.get_other_shape(node) for node in shape.property_shapes()]
+        only_groups = constraints == {SH + "property"} and not (shape.deactivated or shape.find_custom_constraints())
+        return grouped if only_groups and all(rule and rule.is_property_shape for rule in grouped) else [shape]
+
+    def findings(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return what SHACL finds in *data*; nodes outside *focus* are looked at but not judged."""
+        terms: dict[Any, Term] = {}
+        graph = _graph(data, terms)
+        found: dict[Finding, None] = {}
+        try:
+            # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
+            for shape, asked in self._shapes:
+                nodes = [node for node in shape.focus_nodes(graph) if focus is None or terms.get(node) in focus]
+                for rule in asked if nodes else ():
+                    reports = rule.validate(self._executor, graph, nodes)[1]
+                    found |= dict.fromkeys(self._finding(report, terms) for report in reports)
+        except self._malformed as error:
+            raise _unusable(error) from error
+        return list(found)
+
+    def _finding(self, report: Any, terms: Mapping[Any, Term]) -> Finding:
+        """Return what pyshacl's *report*, a text, a result node and its triples, says of that node."""
+        said = {
+            local_name(str(predicate)): value[1] if isinstance(value, tuple) else value
+            for subject, predicate, value in sorted(report[2], key=str)
+            if subject == report[1]
+        }
+        value, path = said.get("value"), said.get("resultPath")
+        if path is not None:
+            shown = self._sparql_path(self._rules, path, prefixes={"jido": JIDO})
+            path = shown if path.n3().startswith("_:") else path.n3()
+        return Finding(
+            focus=terms.get(said["focusNode"]) or said["focusNode"].n3(),
+            shape=said["sourceShape"].n3(),
+            path=path,
+            value=None if value is None else terms.get(value) or value.n3(),
+            message=str(said.get("resultMessage", "")),
+            severity=_severity(said["resultSeverity"]),
+        )
+
+    def unjudged(self, node: Term) -> Finding:
+        """Return the finding on a memory no rule speaks about."""
+        return Finding(node, EVERY_ITEM_IS_JUDGED, TYPE, None, self._unjudged, "violation")
+
+    def in_check(self, found: Iterable[Finding]) -> list[Finding]:
+        """Return *found* as it counts for a whole memory."""
+        return [
+            replace(finding, severity=self._check_severity.get(finding.shape, finding.severity))
+            for finding in found
+            if finding.shape not in self._at_write_only
+        ]
+
+
+def judge_graph(data: Iterable[Triple], shapes: Iterable[Triple]) -> list[Finding]:
+    """Return what *shapes* find in *data*, with nothing added to either: SHACL as its standard has it."""
+    with ONE_AT_A_TIME:
+        return sorted(Judge(shapes).findings(data, None), key=repr)
+
+
+def _unusable(error: Exception) -> Failed:
+    return Failed(f"the shapes cannot be used: {error}", hint="correct the shape it names", code="invalid_config")
+
+
+def _severity(node: Any) -> Severity:
+    severities: dict[str, Severity] = {"Warning": "warning", "Info": "info"}
+    return severities.get(local_name(str(node)), "violation")
+
+
+def _graph(triples: Iterable[Triple], terms: dict[Any, Term]) -> Any:
+    """Return an rdflib graph of *triples*; *terms* learns which node stands for which term."""
+    from rdflib import Graph
+
+    nodes: dict[Term, Any] = {}
+    graph = Graph(bind_namespaces="none")
+    for triple in triples:
+        for term in triple:
+            if term not in nodes:
+                nodes[term] = _node(term)
+                terms[nodes[term]] = term
+        graph.add((nodes[triple[0]], nodes[triple[1]], nodes[triple[2]]))
+    return graph
+
+
+def _node(term: Term) -> Any:
+    from rdflib import BNode, Literal, URIRef
+
+    if is_iri(term):
+        return URIRef(term[1:-1])
+    if term.startswith("_:"):
+        return BNode(term[2:])
+    text, datatype, language = parts(term)
+    if language:
+        return Literal(text, lang=language)
+    return Literal(text) if datatype == XSD + "string" else Literal(text, datatype=URIRef(datatype), normalize=False)
