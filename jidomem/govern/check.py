@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jidomem import vocab
-from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.errors import InvalidRequest, JournalDamaged, PolicyDenied
 from jidomem.exchange.turtle import line_of, parse
 from jidomem.index.tail import Tail
 from jidomem.journal.files import Stream
 from jidomem.journal.folder import file_name
-from jidomem.judge import judge_graph
+from jidomem.judge import SH, judge_graph
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, parts
+from jidomem.terms import Term, Triple, bare, is_iri, parts
 from jidomem.version import Head
 from jidomem.vocab import TYPE, jido
 from jidomem.write.names import moment
@@ -114,6 +115,13 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema) -> Report:
 def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
     """Return what SHACL *shapes* find in *data* (path, content), by the standard alone: no ontology is added."""
     rows, rules = parse(*data), parse(*shapes)
+    for _, predicate, value in rules:
+        if predicate.startswith(f"<{SH}") and re.search(r"\bSERVICE\b", value, re.IGNORECASE) and not is_iri(value):
+            raise PolicyDenied(
+                f"{shapes[0]}: a rule calls out with SERVICE",
+                hint="judge local data only: take the SERVICE out",
+                code="federation_refused",
+            )
     findings = judge_graph(rows, rules)
     text = data[1].decode("utf-8", "replace").splitlines()
     problems = [

@@ -1,0 +1,208 @@
+"""Memory in Turtle: out as one file, in through the writer, and round again."""
+
+import pytest
+from conftest import decision, files, fixed_sources, intent
+
+import jidomem
+from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.exchange import export
+from jidomem.exchange.importing import import_turtle
+from jidomem.journal.files import Stream
+
+PREFIXES = """\
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+@prefix ex: <https://example.org/> .
+"""
+HAND_WRITTEN = (
+    PREFIXES
+    + """
+<https://jido.ai/agents/ana> a jido:Agent ; jido:agentName "ana" ; jido:hasRole jido:Architect ;
+    jido:hasCapability jido:CanPlan .
+ex:first a jido:ArchitecturalDecision ;
+    jido:summary "Use a file" ; jido:rationale "it is there" ; jido:topic "store" ;
+    jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy <https://jido.ai/agents/ana> ;
+    jido:assertedIn <https://jido.ai/sessions/s-1> ; jido:hasConfidence jido:High ;
+    jido:hasTimestamp "2026-01-01T00:00:00Z"^^xsd:dateTime ; jido:supersededBy ex:second .
+ex:second a jido:ArchitecturalDecision ;
+    jido:summary "Use a store" ; jido:rationale "it is fast" ; jido:topic "store" ;
+    jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy <https://jido.ai/agents/ana> ;
+    jido:assertedIn <https://jido.ai/sessions/s-1> ; jido:hasConfidence jido:High ;
+    jido:hasTimestamp "2026-02-01T00:00:00Z"^^xsd:dateTime .
+"""
+)
+
+
+def exported(memory, project="p"):
+    return export.turtle(project, memory.journal.read(Stream(project)), memory.schema.version)
+
+
+def imported(memory, text, project="p"):
+    data = text if isinstance(text, bytes) else text.encode()
+    return import_turtle(memory.writer, memory.schema, project, "memory.ttl", data)
+
+
+def fill(memory):
+    """A memory of every shape: alternatives, evidence, a chain, a withdrawal, a session that has ended."""
+    writer = memory.writer
+    first = writer.submit_intent("p", decision(topic="store", alternatives=["Jena", "a file"], evidence=["a test"]))
+    second = writer.revise("p", first.iri, changes={"summary": 'Use "QLever"\n', "confidence": 0.85}, reason="faster")
+    writer.invalidate("p", second.iri, reason="it was not")
+    writer.submit_intent("p", intent(type="task", summary="tidy", assigned_to="bob", about=["src/a.py", "urn:x"]))
+    writer.submit_intent("p", intent(extra_triples=[["https://example.org/a", 1]], topic="t"))
+    writer.start_session("p", "sprint")
+    writer.move_session("p", "sprint", phase="review")
+    writer.move_session("p", "sprint", status="Closed")
+
+
+def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_path):
+    # C024
+    fill(memory)
+    before = exported(memory)
+
+    with jidomem.open(tmp_path / "other") as other:
+        report = imported(other, before)
+        after = exported(other)
+
+    assert [entry.outcome.to_dict() for entry in report.refusals] == []
+    assert after == before
+
+
+def test_an_export_is_the_same_however_commits_were_grouped(tmp_path):
+    intents = [intent(summary=f"fact {n}", iri=f"urn:f:{n}", timestamp="2026-01-01") for n in range(5)]
+    with jidomem.open(tmp_path / "one", sources=fixed_sources()) as one:
+        for each in intents:
+            one.writer.submit_intent("p", each)
+        single = exported(one)
+    with jidomem.open(tmp_path / "many", sources=fixed_sources()) as many:
+        many.writer.submit_many("p", intents)
+        grouped = exported(many)
+        commits = len(list(many.journal.read(Stream("p"))))
+
+    assert commits == 1
+    assert single == grouped
+    assert single.count(b"a jido:Fact") == 5
+
+
+def test_an_export_declares_itself_an_ontology_that_imports_the_memory_ontology(memory):
+    # C080
+    memory.writer.submit_intent("p", intent())
+
+    text = exported(memory).decode()
+
+    assert "<https://jido.ai/projects/p/memory> a owl:Ontology" in text
+    assert "owl:imports jido:JidoMemoryOntology" in text
+    assert 'owl:versionInfo "0.1.0"' in text
+
+
+def test_hand_written_turtle_comes_in_with_its_supersessions_and_its_agents(memory):
+    # C116
+    report = imported(memory, HAND_WRITTEN)
+
+    assert [entry.iri for entry in report.accepted] == ["https://example.org/first", "https://example.org/second"]
+    assert memory.reader.list_active_architectural_decisions("p") == [
+        {"decision": "https://example.org/second", "summary": "Use a store"}
+    ]
+    roles = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?role { <https://jido.ai/agents/ana> jido:hasRole ?role }"
+    assert memory.reader.select("p", roles) == [{"role": "https://jido.ai/ontology#Architect"}]
+
+
+def test_importing_a_file_twice_changes_nothing(memory, tmp_path):
+    imported(memory, HAND_WRITTEN)
+    before = files(memory.settings.root)
+
+    report = imported(memory, HAND_WRITTEN)
+
+    assert [entry.outcome for entry in report.entries] == [None, None]
+    assert report.notes == []
+    assert files(memory.settings.root) == before
+
+
+def test_a_hand_edit_of_a_memory_that_is_here_is_refused_with_its_line_and_the_way_to_change_it(memory):
+    imported(memory, HAND_WRITTEN)
+
+    report = imported(memory, HAND_WRITTEN.replace("it is fast", "it is fashionable"))
+
+    (refused,) = report.refusals
+    assert refused.place == "memory.ttl:12"
+    assert refused.outcome.code == "iri_exists"
+    assert "jidomem revise https://example.org/second" in refused.outcome.hint
+
+
+def test_what_breaks_a_rule_is_refused_and_the_rest_comes_in(memory):
+    report = imported(memory, HAND_WRITTEN.replace('jido:rationale "it is fast" ;', ""))
+
+    assert [entry.iri for entry in report.accepted] == ["https://example.org/first"]
+    assert report.refusals[0].outcome.code == "missing_rationale"
+    assert report.refusals[0].place == "memory.ttl:12"
+
+
+@pytest.mark.parametrize(("text", "line"), [("ex:a jido:b", 4), ("<a b> a jido:Fact .", 4), ("nonsense", 4)])
+def test_what_is_no_turtle_is_refused_with_file_and_line_and_nothing_is_kept(memory, text, line):
+    with pytest.raises(InvalidRequest, match=rf"memory\.ttl:{line}: ") as refusal:
+        imported(memory, PREFIXES + text)
+
+    assert refusal.value.code == "invalid_argument"
+    assert files(memory.settings.root) == {}
+
+
+FOREIGN = """\
+@prefix jidoka: <http://jidoka.ai/ontology#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+<http://jidoka.ai/facts/1> a jidoka:Fact ; jidoka:content "first line\\nand more" ;
+    jidoka:timestamp "2026-01-01T00:00:00Z"^^xsd:dateTime ; jidoka:confidence "0.9"^^xsd:decimal ;
+    jidoka:source "session:S 1" ; jidoka:verified true .
+"""
+
+
+def test_the_other_vocabulary_is_mapped_on_the_way_in(memory):
+    # E065
+    report = imported(memory, FOREIGN)
+
+    assert [entry.outcome.to_dict() for entry in report.refusals] == []
+    assert memory.reader.list_facts_with_confidence("p") == [
+        {
+            "fact": "http://jidoka.ai/facts/1",
+            "summary": "first line",
+            "confidence": "https://jido.ai/ontology#High",
+        }
+    ]
+    said = memory.writer.restated("p", "http://jidoka.ai/facts/1")
+    assert said["asserted_in"] == "https://jido.ai/sessions/s-1"
+    assert said["detailed_explanation"] == "first line\nand more"
+    assert said["confidence"] == 0.9
+
+
+def test_blank_nodes_get_the_same_iris_each_time(memory):
+    text = HAND_WRITTEN.replace("ex:second .", "ex:second ; jido:derivedFrom [ a jido:Evidence ] .", 1)
+
+    first, second = imported(memory, text), imported(memory, text)
+
+    assert first.refusals == []
+    assert [entry.outcome for entry in second.entries] == [None, None]
+
+
+def test_a_cycle_of_supersession_is_refused_and_never_hangs(memory):
+    text = HAND_WRITTEN + "ex:second jido:supersededBy ex:first ."
+
+    report = imported(memory, text)
+
+    assert report.accepted == []
+    assert {entry.outcome.code for entry in report.refusals} == {"unknown_reference"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "<urn:jido:commit:00> jido:position 1 .",
+        '<https://jido.ai/memory/0> jido:note "no type" .',
+        '<https://jido.ai/agents/eve> a jido:Agent ; jido:recordedAt "2020-01-01T00:00:00Z"^^xsd:dateTime ;'
+        ' jido:agentName "eve" ; jido:assertedBy <https://jido.ai/agents/ana> .',
+    ],
+)
+def test_what_only_the_writer_says_cannot_be_declared(memory, row):
+    with pytest.raises(JidomemError) as refusal:
+        imported(memory, PREFIXES + row)
+
+    assert refusal.value.code in ("shape_violation", "unknown_term")
+    assert files(memory.settings.root) == {}

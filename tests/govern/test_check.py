@@ -1,0 +1,141 @@
+"""Check: what is wrong with a memory or a Turtle file, where, and by which rule."""
+
+import pytest
+from conftest import decision, intent
+
+from jidomem.errors import InvalidRequest
+from jidomem.govern.check import check_data, check_files, check_project
+from jidomem.journal.files import Stream
+
+PREFIXES = """\
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+@prefix ex: <https://example.org/> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+GOOD = """
+ex:p a jido:Project ; jido:projectName "p" .
+ex:s a jido:WorkSession ; jido:hasStatus jido:Active ; jido:startedAt "2026-01-01T00:00:00Z"^^xsd:dateTime .
+ex:ana a jido:Agent ; jido:hasRole jido:Architect ; jido:hasCapability jido:CanPlan .
+ex:fact a jido:Fact ; jido:summary "a" ; jido:appliesToProject ex:p ; jido:assertedBy ex:ana ;
+    jido:assertedIn ex:s ; jido:hasConfidence jido:High ;
+    jido:hasTimestamp "2026-01-01T00:00:00Z"^^xsd:dateTime .
+"""
+
+
+def checked(text, schema):
+    return check_files([("memory.ttl", (PREFIXES + text).encode())], schema)
+
+
+def test_a_memory_the_writer_kept_is_clean(memory):
+    # C108
+    memory.writer.submit_intent("p", decision(topic="store", alternatives=["Jena"], evidence=["a test"]))
+    memory.writer.submit_intent("p", intent(type="task", summary="do it", assigned_to="bob"))
+
+    report = check_project(memory.tail, memory.schema, "p")
+
+    assert (report.exit_code, report.problems, report.unchecked) == (0, [], [])
+    assert report.judged == 3  # the decision, its alternative, the task
+
+
+def test_a_conforming_file_is_clean_and_its_memories_were_judged(memory):
+    report = checked(GOOD, memory.schema)
+
+    assert (report.exit_code, report.problems, report.judged) == (0, [], 1)
+
+
+def test_a_violation_names_item_rule_message_file_and_line(memory):
+    # C108 C113
+    report = checked(GOOD.replace('jido:summary "a" ;', ""), memory.schema)
+
+    (problem,) = report.problems
+    assert report.exit_code == 1
+    assert problem.item == "https://example.org/fact"
+    assert problem.rule.startswith("https://jido.ai/shapes#")
+    assert "summary" in problem.message
+    assert (problem.path, problem.line) == ("memory.ttl", 9)
+
+
+@pytest.mark.parametrize("kind", ["Decision", "ArchitecturalDecision", "ImplementationDecision"])
+def test_a_file_typed_only_with_subclasses_is_judged_by_the_rules_of_their_superclass(memory, kind):
+    # C108
+    report = checked(GOOD.replace("a jido:Fact", f"a jido:{kind}"), memory.schema)
+
+    assert [problem.severity for problem in report.problems] == ["violation"]
+    assert "rationale" in report.problems[0].message
+
+
+def test_a_file_in_which_no_rule_finds_anything_to_judge_does_not_pass(memory):
+    report = checked("ex:a ex:b ex:c .", memory.schema)
+
+    assert report.exit_code == 3
+    assert "no memory in it" in report.unchecked[0]
+
+
+def test_a_memory_of_an_undeclared_class_does_not_pass_unjudged(memory):
+    report = checked(GOOD.replace("a jido:Fact", "a jido:Fakt"), memory.schema)
+
+    assert report.exit_code != 0
+    assert [problem.item for problem in report.problems] == ["https://example.org/fact"]
+
+
+def test_a_reference_to_a_memory_nobody_describes_is_a_finding_with_its_line(memory):
+    report = checked(GOOD.replace("jido:hasConfidence", "jido:derivedFrom <https://jido.ai/memory/gone> ;"
+                                  " jido:hasConfidence"), memory.schema)  # fmt: skip
+
+    dangling = [problem for problem in report.problems if problem.rule.endswith("EveryReferenceExists")]
+    assert [(problem.item, problem.line) for problem in dangling] == [("https://example.org/fact", 9)]
+    assert "https://jido.ai/memory/gone" in dangling[0].message
+    assert report.exit_code == 1
+
+
+def test_a_file_that_does_not_parse_is_a_finding_with_its_line(memory):
+    report = checked(GOOD + "ex:broken a", memory.schema)
+
+    (problem,) = report.problems
+    assert problem.rule.endswith("TurtleParses")
+    assert "memory.ttl:12" in problem.message
+    assert report.exit_code == 1
+
+
+def test_a_damaged_journal_is_a_finding_with_file_and_line(memory):
+    receipt = memory.writer.submit_intent("p", intent())
+    (path,) = memory.journal.path(Stream("p")).glob("*.ttl")
+    path.write_bytes(path.read_bytes().replace(b"Rust 1.80", b"Rust 1.81"))
+
+    import jidomem
+
+    with jidomem.open(memory.settings.root) as again:
+        report = check_project(again.tail, again.schema, "p")
+
+    assert report.exit_code == 1
+    assert report.problems[0].rule.endswith("JournalIsIntact")
+    assert str(path) in report.problems[0].message
+    assert receipt.commit
+
+
+def test_any_turtle_is_held_to_any_shapes_by_the_standard_alone():
+    shapes = PREFIXES + 'ex:NameShape a sh:NodeShape ; sh:targetClass ex:Person ; sh:property [ sh:path ex:name ; ' \
+        'sh:minCount 1 ; sh:message "A person has a name." ] .'  # fmt: skip
+    data = PREFIXES + "ex:ana a ex:Person .\nex:bob a ex:Person ; ex:name 'Bob' ."
+
+    report = check_data(("data.ttl", data.encode()), ("shapes.ttl", shapes.encode()))
+
+    assert [(p.item, p.message, p.line) for p in report.problems] == [
+        ("https://example.org/ana", "A person has a name.", 5)
+    ]
+
+
+def test_shapes_that_would_call_out_are_refused():
+    shapes = PREFIXES + 'ex:S a sh:NodeShape ; sh:targetClass ex:Person ; sh:sparql [ sh:select ' \
+        '"SELECT $this { SERVICE <http://127.0.0.1:9/> { $this ?p ?o } }" ] .'  # fmt: skip
+
+    with pytest.raises(Exception, match="SERVICE") as refusal:
+        check_data(("data.ttl", b""), ("shapes.ttl", shapes.encode()))
+
+    assert refusal.value.code == "federation_refused"
+
+
+def test_shapes_that_are_no_turtle_are_refused_with_file_and_line():
+    with pytest.raises(InvalidRequest, match=r"shapes\.ttl:1: "):
+        check_data(("data.ttl", b""), ("shapes.ttl", b"nonsense"))
