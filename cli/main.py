@@ -1,6 +1,99 @@
-"""The command `jidomem`: one verb a file, each doing what one public function does."""
+"""The command `jidomem`: one family of verbs a file, loaded when it is used, each doing what one function does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+from jidomem_cli.door import Door, Verbs, everywhere
+
+#: verb -> (where it is, what it does in a line): `jidomem --help` is printed from here, and loads none of them.
+VERBS: Mapping[str, tuple[str, str]] = {
+    "init": ("init:init", "Make a memory root in a folder."),
+    "demo": ("demo:demo", "Show what memory does, in a temporary root."),
+    "remember": ("remember:remember", "Keep one thing; what is missing is filled in."),
+    "submit": ("submit:submit", "Submit intents as JSON: one, an array, or one a line."),
+    "ask": ("ask:ask", "Ask a named question; without a name, list them."),
+    "sparql": ("sparql:sparql", "Ask in SPARQL."),
+    "show": ("show:show", "Show one memory."),
+    "memory": ("memory:memory", "List decisions, tasks, errors and the like."),
+    "revise": ("revise:revise", "Supersede, withdraw or change one memory."),
+    "session": ("session:session", "Open, move and close work sessions."),
+    "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
+    "check": ("check:check", "Check the memory as CI does."),
+    "verify": ("verify:verify", "Read every byte of the journal and verify it."),
+    "export": ("exchange:export", "Write the memory out."),
+    "import": ("exchange:import_", "Take in records kept elsewhere."),
+    "status": ("status:status", "Say what is where, and how much of it."),
+    "completion": ("completion:completion", "Print the completion script of a shell."),
+}
+INTERRUPTED = 130
+BROKEN_PIPE = 141  # what a shell reports of a command that wrote to a reader who had left
+
+
+class Jidomem(Verbs):
+    """The verbs of the table, each imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the verb of that name, None where there is none."""
+        if cmd_name not in VERBS:
+            return None
+        module, _, attribute = VERBS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"jidomem_cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of verbs."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; a reader of its output who has left ends it without a word."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> None:  # type: ignore[override]
+        """Run the command line and leave with the exit code of the error table."""
+        given = list(sys.argv[1:] if args is None else args)
+        door = Door()
+        extra.pop("standalone_mode", None)
+        try:
+            code = super().main(given or ["--help"], prog_name or "jidomem", standalone_mode=False, obj=door, **extra)
+        except (click.exceptions.Abort, KeyboardInterrupt):
+            click.echo("interrupted", err=True)
+            code = INTERRUPTED
+        except Exception as error:
+            from jidomem_cli.complain import complain
+
+            words = given[: given.index("--")] if "--" in given else given
+            door.json = door.json or "--json" in words
+            code = complain(error, door)
+        sys.exit(code or 0)
+
+
+@click.group(cls=Jidomem, params=everywhere(hidden=False))
+@click.version_option(None, "--version", package_name="jidomem", message="%(prog)s %(version)s")
+def cli() -> None:
+    """The governed memory of AI agents.
+
+    Data goes to standard output, words about data to standard error. The options below stand before or after a verb;
+    `jidomem VERB --help` shows its own, with an example.
+    """
 
 
 def main() -> None:
     """Run the command line."""
-    raise SystemExit("jidomem: no verbs yet")
+    cli.main()

@@ -1,0 +1,70 @@
+"""`jidomem ask`: the named questions of the playbook."""
+
+from __future__ import annotations
+
+import click
+from jidomem_cli.door import ROWS, Door, Verb, pass_door
+from jidomem_cli.tables import show_rows
+
+from jidomem import Jidomem
+from jidomem.errors import InvalidRequest
+
+#: Parameters with an option of their own, here and on every other verb.
+_OPTIONS = {
+    "project": "--project", "asof": "--as-of", "includeinactive": "--include-inactive", "limit": "--limit",
+    "cursor": "--cursor",
+}  # fmt: skip
+
+
+@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True)
+@click.argument("name", required=False)
+@click.argument("params", nargs=-1, metavar="[PARAM=VALUE]...")
+@click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
+@pass_door
+def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive: bool) -> None:
+    """Answer the question NAME; without one, list the questions by the role that asks them.
+
+    Examples:
+      jidomem ask
+      jidomem ask open-tasks actionable_only=true --limit 5
+      jidomem ask architect/active-decisions --as-of 2026-11-01 --format csv
+    """
+    if name is None:
+        if include_inactive or any(value is not None for value in (door.as_of, door.limit, door.cursor)):
+            raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
+        _show_playbook(door, door.open())
+        return
+    answer(door, door.read(), name, include_inactive=include_inactive, **dict(map(_param, params)))
+
+
+def answer(door: Door, memory: Jidomem, name: str, *, include_inactive: bool, **params: str) -> None:
+    """Print the rows of one named query."""
+    page = memory.reader.ask_page(
+        name,
+        project=memory.project,
+        as_of=door.as_of,
+        include_inactive=include_inactive,
+        limit=door.limit,
+        cursor=door.cursor,
+        **params,
+    )
+    show_rows(door, page.rows, memory.playbook.get(name).columns, page.cursor)
+
+
+def _show_playbook(door: Door, memory: Jidomem) -> None:
+    rows = [
+        {"role": role, "name": query.name, "params": " ".join(map(str, query.params)), "answers": query.summary}
+        for role, queries in memory.playbook.roles().items()
+        for query in queries
+    ]
+    show_rows(door, rows, ("role", "name", "answers", "params"))
+
+
+def _param(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not equals or not name:
+        raise InvalidRequest(f"{word!r} is no parameter", hint="write name=value, such as actionable_only=true")
+    option = _OPTIONS.get(name.replace("_", "").lower())
+    if option:
+        raise InvalidRequest(f"{name} is not given as a parameter", hint=f"give {option} instead")
+    return name, value

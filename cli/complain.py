@@ -1,0 +1,101 @@
+"""What went wrong, told to a person on standard error, or to a program as JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import traceback
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+from jidomem_cli.door import Door
+from jidomem_cli.tables import clean, short
+
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
+
+BUG = 1
+
+
+def complain(error: Exception, door: Door) -> int:
+    """Say what went wrong and return the exit code for it."""
+    if isinstance(error, click.ClickException):
+        error = _misused(error)
+    if isinstance(error, JidomemError):
+        tell(error, door)
+        return error.exit_code
+    detail = f"{type(error).__name__}: {error}"
+    hint = "this is a bug in jidomem; run it again with -v and report the traceback"
+    if door.verbose:
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if door.json:
+        click.echo(json.dumps({"code": "internal_error", "detail": detail, "hint": hint}, ensure_ascii=False))
+    else:
+        click.echo(f"{door.painted('error:', 'red')} {clean(detail)}; {hint}", err=True)
+    return BUG
+
+
+def tell(error: JidomemError, door: Door, *, options: bool = False, where: str = "") -> None:
+    """Print one error, on standard output where that is JSON.
+
+    *options* tells what settles a conflict as options of `remember`; *where* opens the line of a person.
+    """
+    if door.json:
+        click.echo(json.dumps(error.to_dict(), ensure_ascii=False, default=str))
+        return
+    if not where and error.position is not None:
+        where = f"intent {error.position + 1}: "
+    click.echo(f"{door.painted('error:', 'red')} {where}{clean(error.detail)}", err=True)
+    lines = [line for violation in error.violations for line in _violation(violation, len(error.violations) > 1)]
+    if isinstance(error, Conflict):
+        lines += _conflicts(error, options)
+    for line in lines:
+        click.echo(f"  {clean(line)}", err=True)
+    fixed = getattr(error, "fixed_intent", None)
+    if fixed:
+        click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
+    elif error.hint and not (isinstance(error, Conflict) and options):
+        click.echo(f"{door.painted('hint:', 'cyan')} {clean(error.hint)}", err=True)
+
+
+def as_options(fields: Mapping[str, Any]) -> str:
+    """Return fields of an intent as options of `jidomem remember`.
+
+    >>> as_options({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
+    '--supersedes 0000abcd'
+    """
+    words = []
+    for name, value in fields.items():
+        for entry in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", shlex.quote(short(entry))]
+    return " ".join(words)
+
+
+def _misused(error: click.ClickException) -> InvalidRequest:
+    context = getattr(error, "ctx", None)
+    return InvalidRequest(error.format_message(), hint=f"see: {context.command_path if context else 'jidomem'} --help")
+
+
+def _violation(violation: Violation, named: bool) -> Iterator[str]:
+    """Yield the lines of one broken rule; its message only where the error holds several."""
+    if named:
+        yield f"{violation.field}: {violation.message}" if violation.field else violation.message
+    if violation.nearest:
+        yield f"nearest: {violation.nearest}"
+    if violation.allowed:
+        yield f"allowed: {', '.join(violation.allowed)}"
+
+
+def _conflicts(error: Conflict, options: bool) -> Iterator[str]:
+    for found in error.conflicts:
+        yield f"{found.kind} with {found.iri}"
+        if found.resolve_with:
+            fields = json.dumps(dict(found.resolve_with), ensure_ascii=False)
+            yield f"settle it with: {as_options(found.resolve_with) if options else fields}"
+
+
+def _resubmit(intent: Mapping[str, Any], door: Door) -> str:
+    """Return the command that submits *intent*, ready to paste."""
+    given = {"--root": door.root, "--project": door.project}
+    place = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value)
+    return f"jidomem submit{place} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"

@@ -1,0 +1,169 @@
+"""What every verb shares: the options all of them take, the root they open, and where their words go."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from jidomem import Jidomem
+
+ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
+
+
+@dataclass(slots=True)
+class Door:
+    """What was asked for on the command line, before the verb or after it."""
+
+    root: str | None = None
+    project: str | None = None
+    as_of: str | None = None
+    json: bool = False
+    no_color: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    agent: str | None = None
+    session: str | None = None
+    wait: float = 10.0
+    limit: int | None = None
+    cursor: str | None = None
+    format: str | None = None
+
+    def open(self) -> Jidomem:
+        """Return the root, which a first write makes."""
+        import jidomem
+
+        return jidomem.open(self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait)
+
+    def read(self) -> Jidomem:
+        """Return the root to read from, with a warning for each damage of its journal.
+
+        Raises NotFound when there is no root there: reading makes none.
+        """
+        from jidomem.errors import NotFound
+
+        memory = self.open()
+        if not memory.settings.root.is_dir():
+            raise NotFound(
+                f"there is no memory root at {memory.settings.root} ({memory.settings.found})",
+                hint="make one in this folder with: jidomem init",
+            )
+        for damage in memory.damage(memory.project):
+            self.warn(f"{damage.code}: {damage.detail}")
+        return memory
+
+    def say(self, text: str) -> None:
+        """Write words about data to standard error, unless they are not wanted."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def warn(self, text: str) -> None:
+        """Write a warning to standard error, wanted or not."""
+        click.echo(f"{self.painted('warning:', 'yellow')} {text}", err=True)
+
+    def painted(self, text: str, color: str) -> str:
+        """Return *text* for standard error, in colour where that is a terminal that may have it."""
+        return click.style(text, fg=color, bold=True) if self.paints(sys.stderr) else text
+
+    def paints(self, stream: TextIO) -> bool:
+        """Return whether *stream* is a terminal, and colours were not declined."""
+        return stream.isatty() and not self.no_color and not os.environ.get("NO_COLOR")
+
+
+def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
+    if value not in (None, False) and param.name:
+        setattr(context.ensure_object(Door), param.name, value)
+
+
+def _option(*names: str, **attributes: Any) -> click.Option:
+    return click.Option(names, expose_value=False, callback=_keep, **attributes)
+
+
+def everywhere(*, hidden: bool) -> list[click.Parameter]:
+    """Return the options that stand before any verb, and after it."""
+    return [
+        _option("--root", metavar="DIR", hidden=hidden, help="The memory root."),
+        _option("--project", metavar="ID", hidden=hidden, help="The project."),
+        _option("--as-of", metavar="MOMENT", hidden=hidden, help="Answer with what was recorded by then."),
+        _option("--json", is_flag=True, hidden=hidden, help="Answers and errors as JSON on standard output."),
+        _option("--no-color", is_flag=True, hidden=hidden, help="No colours; $NO_COLOR says the same."),
+        _option("-q", "--quiet", is_flag=True, hidden=hidden, help="No words but errors and warnings."),
+        _option("-v", "--verbose", is_flag=True, hidden=hidden, help="More words, and the traceback of a bug."),
+    ]  # fmt: skip
+
+
+_WRITING = {
+    "agent": _option("--agent", metavar="NAME", help="Who asserts; else $JIDOMEM_AGENT, else your user name."),
+    "session": _option("--session", metavar="NAME", help="The session; else $JIDOMEM_SESSION, else one a day."),
+    "wait": _option("--wait", type=float, metavar="SECONDS", help="How long to wait for another writer (10)."),
+}
+_PAGED = (
+    _option("--limit", type=int, metavar="N", help="At most N rows."),
+    _option("--cursor", metavar="CURSOR", help="Go on after the page that gave this cursor."),
+)
+
+
+def _help(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return *attributes* with the examples of the help text marked to keep their lines."""
+    text = cleandoc(attributes.get("help") or "")
+    return {**attributes, "help": text.replace("\nExamples:\n", "\n\b\nExamples:\n")}
+
+
+class Verb(click.Command):
+    """A verb: *formats* it can print, whether it is *paged*, who *writes* with it, whether it honours *as_of*."""
+
+    def __init__(
+        self,
+        *args: Any,
+        formats: Sequence[str] = (),
+        paged: bool = False,
+        writes: Iterable[str] = (),
+        as_of: bool = False,
+        **attributes: Any,
+    ) -> None:
+        own = list(attributes.pop("params", None) or ())
+        if paged:
+            own += _PAGED
+        if formats:
+            own.append(_option("--format", type=click.Choice(formats), help="How to print; a table when not said."))
+        own += [_WRITING[name] for name in writes]
+        super().__init__(*args, **{**_help(attributes), "params": [*own, *everywhere(hidden=True)]})
+        self.honours_as_of = as_of
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Do what the verb does; raises InvalidRequest for a moment it cannot honour."""
+        if ctx.ensure_object(Door).as_of is not None and not self.honours_as_of:
+            from jidomem.errors import InvalidRequest
+
+            raise InvalidRequest(f"{ctx.command_path} knows the present only", hint="leave out --as-of")
+        return super().invoke(ctx)
+
+
+class Verbs(click.Group):
+    """A family of verbs; an unknown one is answered with the nearest."""
+
+    command_class = Verb
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        own = attributes.pop("params", None) or everywhere(hidden=True)
+        super().__init__(*args, **{**_help(attributes), "params": own, "no_args_is_help": False})
+        self.subcommand_metavar = "VERB [ARGUMENTS]..."
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the verb that *args* begin with; raises UsageError naming the nearest one."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            names = self.list_commands(ctx)
+            near = get_close_matches(args[0], names, n=1, cutoff=0.5)
+            choice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            raise click.UsageError(f"there is no verb {args[0]!r}; {choice}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+pass_door = click.make_pass_decorator(Door, ensure=True)

@@ -1,0 +1,79 @@
+"""The fields of an intent as options of a verb, from one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from jidomem import Jidomem, vocab
+from jidomem.intent import LIST_FIELDS
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: field -> what its option says; the other fields have a place of their own on the command line.
+HELP: Mapping[str, str] = {
+    "type": f"One of {', '.join(vocab.WRITER_TYPES)} and those below them (fact).",
+    "topic": "What a decision or fact is about, in one phrase.",
+    "about": "A file, module or IRI it concerns; repeat it for more.",
+    "confidence": "low, medium, high or a number from 0 to 1 (medium).",
+    "rationale": "Why; a decision needs one.",
+    "detailed_explanation": "The long form.",
+    "evidence": "A text or IRI it rests on; repeat it for more.",
+    "supersedes": "A memory it replaces, an IRI or short id; repeat it for more.",
+    "invalidates": "A memory it shows to be wrong; repeat it for more.",
+    "coexists_with": "A memory it may stand beside, each with its own scope.",
+    "status": "Of a task, error or decision.",
+    "severity": f"Of an error: {', '.join(vocab.SEVERITY)}.",
+    "assigned_to": "The agent a task is given to.",
+    "convention_name": "What a convention is called.",
+    "convention_scope": f"{', '.join(vocab.SCOPE)}.",
+    "enforcement_level": f"{', '.join(vocab.ENFORCEMENT)}.",
+    "alternatives": "What a decision did not choose; repeat it for more.",
+    "tracked_by": "The URL of an issue.",
+    "expires_on": "When it ends by itself, ISO 8601.",
+    "valid_from": "From when it holds.",
+    "valid_until": "Until when it holds.",
+    "timestamp": "When it came to be known; now when not said.",
+    "source_type": f"{', '.join(vocab.SOURCE_TYPE)}.",
+    "reason": "Why it replaces what it supersedes.",
+    "iri": "An IRI of your own for it.",
+    "idempotency_key": "A retry with the same key gets the first receipt again.",
+}
+REFERENCES = ("supersedes", "invalidates", "coexists_with")
+
+
+def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], Function]:
+    """Return the decorator that gives a verb an option for each field of *names*."""
+
+    def decorate(function: Function) -> Function:
+        for name in reversed([*names]):
+            flag = f"--{name.replace('_', '-')}"
+            option = click.option(flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name])
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that were set, as an intent has them.
+
+    >>> given({"topic": None, "about": ("a.py",), "evidence": ()})
+    {'about': ['a.py']}
+    """
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if v not in (None, ())}
+
+
+def with_whole_ids(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *fields* with short ids of memories written out; raises NotFound for one that names none, or several."""
+    return {
+        name: [whole_id(memory, entry) for entry in value] if name in REFERENCES and value else value
+        for name, value in fields.items()
+    }
+
+
+def whole_id(memory: Jidomem, name: str) -> str:
+    """Return the IRI of a memory from its IRI, which is not looked up here, or from its short id."""
+    return name if ":" in name else memory.reader.resolve(memory.project, name)

@@ -1,0 +1,46 @@
+"""`jidomem memory`: what is in force, by kind, as the reader's named functions answer it."""
+
+from __future__ import annotations
+
+import click
+from jidomem_cli.ask import answer
+from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
+
+#: kind -> (the question it asks, what it lists)
+_KINDS = {
+    "decisions": ("active-decisions", "architectural decisions"),
+    "tasks": ("open-tasks", "open tasks"),
+    "errors": ("open-errors", "open errors"),
+    "conventions": ("conventions", "conventions"),
+    "facts": ("facts", "facts with their confidence"),
+    "lessons": ("recent-lessons", "lessons learned, newest first"),
+    "sessions": ("active-sessions", "active work sessions"),
+    "risks": ("risks", "known risks"),
+}
+
+
+@click.group(cls=Verbs)
+def memory() -> None:
+    """List what is in force, by kind.
+
+    Examples:
+      jidomem memory decisions
+      jidomem memory tasks --format csv
+      jidomem --json memory errors
+    """
+
+
+def _listing(kind: str) -> click.Command:
+    query, what = _KINDS[kind]
+
+    @click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
+    @pass_door
+    def show(door: Door, include_inactive: bool) -> None:
+        answer(door, door.read(), query, include_inactive=include_inactive)
+
+    text = f"List the {what}.\n\nExamples:\n  jidomem memory {kind} --limit 10\n"
+    return click.command(kind, cls=Verb, formats=ROWS, paged=True, as_of=True, help=text)(show)
+
+
+for _kind in _KINDS:
+    memory.add_command(_listing(_kind))

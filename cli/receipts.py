@@ -1,0 +1,29 @@
+"""A receipt, told: the IRI as data, what came of it in words."""
+
+from __future__ import annotations
+
+import click
+from jidomem_cli.door import Door
+from jidomem_cli.tables import clean, short, show_json
+
+from jidomem import Jidomem, Receipt
+
+
+def show_receipt(door: Door, memory: Jidomem, receipt: Receipt) -> None:
+    """Print *receipt*; one without a commit was judged only."""
+    if door.json:
+        show_json(receipt.to_dict())
+    else:
+        click.echo(receipt.iri)
+    told = f"{receipt.status}: {short(receipt.iri)} in project {memory.project}"
+    door.say(f"would be {told}; nothing was kept" if receipt.commit is None else told)
+    if memory.settings.found == "your own memory" and receipt.commit is not None:
+        door.say(f"kept in your own memory, {memory.settings.root}; a repository gets one with: jidomem init")
+    if door.verbose:
+        door.say(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.root}")
+        for name, value in receipt.filled.items():
+            door.say(f"filled in: {name} = {clean(str(value))}")
+    for conflict in receipt.conflicts:
+        door.warn(f"{conflict.kind}: {clean(conflict.why)}")
+    for warning in receipt.warnings:
+        door.warn(clean(warning))

@@ -1,0 +1,37 @@
+"""`jidomem remember`: keep one thing with no ceremony."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from jidomem_cli.complain import tell
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.fields import given, intent_options, with_whole_ids
+from jidomem_cli.receipts import show_receipt
+
+from jidomem.errors import Conflict
+
+
+@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.argument("text")
+@intent_options()
+@click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+@pass_door
+def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
+    """Keep TEXT and print the IRI it got: a fact of medium confidence, unless options say otherwise.
+
+    Examples:
+      jidomem remember "the build needs Rust 1.80"
+      jidomem remember "Ship the importer" --type task --assigned-to ana --about importer.py
+      jidomem remember "Use Oxigraph 0.5" --type decision --topic store --rationale "it embeds" --supersedes 1a2b3c4d
+    """
+    memory = door.open()
+    values = with_whole_ids(memory, given(fields))
+    try:
+        receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
+    except Conflict as conflict:
+        tell(conflict, door, options=True)
+        return conflict.exit_code
+    show_receipt(door, memory, receipt)
+    return 0

@@ -1,0 +1,88 @@
+"""`jidomem revise`: put another memory in the place of one, or withdraw it; nothing is ever rewritten."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.fields import whole_id, with_whole_ids
+from jidomem_cli.receipts import show_receipt
+
+from jidomem import Jidomem, Receipt
+from jidomem.errors import InvalidRequest
+from jidomem.intent import LIST_FIELDS
+
+
+@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.argument("item", metavar="IRI")
+@click.option("--supersede", metavar="TEXT", help="What is true instead.")
+@click.option("--invalidate", is_flag=True, help="It was wrong, or holds no longer; put nothing in its place.")
+@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeat it for more.")
+@click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.")
+@click.option("--idempotency-key", metavar="TEXT", help="A retry with the same key gets the first receipt again.")
+@click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+@pass_door
+def revise(
+    door: Door,
+    item: str,
+    supersede: str | None,
+    invalidate: bool,
+    changes: tuple[str, ...],
+    reason: str | None,
+    idempotency_key: str | None,
+    dry_run: bool,
+) -> None:
+    """Supersede the memory IRI with a changed one, every other field carried over; or withdraw it.
+
+    Examples:
+      jidomem revise 1a2b3c4d --supersede "the build needs Rust 1.85" --reason "edition 2024"
+      jidomem revise 5e6f7a8b --set status=Completed --set assigned_to=ana
+      jidomem revise 9c0d1e2f --invalidate --reason "measured wrongly"
+    """
+    if invalidate == (supersede is not None or bool(changes)):
+        raise InvalidRequest(
+            "say what becomes of it, in one way", hint="give --supersede TEXT or --set FIELD=VALUE, or --invalidate"
+        )
+    memory = door.open()
+    key = {"idempotency_key": idempotency_key} if idempotency_key else {}
+    fields: dict[str, Any] = {**_fields(changes), **({"summary": supersede} if supersede is not None else {}), **key}
+    fields = with_whole_ids(memory, fields)
+    whole = whole_id(memory, item)
+    if invalidate:
+        receipt = _invalidate(memory, whole, reason, dry_run, fields)
+    else:
+        receipt = memory.writer.revise(memory.project, whole, changes=fields, reason=reason, dry_run=dry_run)
+    show_receipt(door, memory, receipt)
+
+
+def _invalidate(memory: Jidomem, item: str, reason: str | None, dry_run: bool, fields: dict[str, Any]) -> Receipt:
+    if not reason:
+        raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint='add --reason "why it is wrong"')
+    return memory.writer.invalidate(memory.project, item, reason=reason, dry_run=dry_run, **fields)
+
+
+def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields to change; a list is what all its mentions give, and an empty value leaves a field out."""
+    fields: dict[str, Any] = {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        if not equals or not name:
+            raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
+        name = name.replace("-", "_")
+        if name in LIST_FIELDS:
+            fields.setdefault(name, []).extend(
+                [_triple(value)] if name == "extra_triples" else [value] if value else []
+            )
+        else:
+            fields[name] = value or None
+    return fields
+
+
+def _triple(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        hint = """write extra_triples='["jido:impactLevel", "high"]'"""
+        raise InvalidRequest(f"{value!r} is no JSON list", hint=hint) from error

@@ -1,0 +1,61 @@
+"""`jidomem sparql`: ask the graphs of one project in SPARQL; nothing is written and nothing outside is asked."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+import click
+from jidomem_cli.door import ROWS, Door, Verb, pass_door
+from jidomem_cli.tables import show_json, show_rows
+from jidomem_cli.turtle import turtle
+
+from jidomem.errors import InvalidRequest
+from jidomem.read.reader import Result
+
+_FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", "table", "json", "jsonl")}
+
+
+@click.command(cls=Verb, formats=(*ROWS, "ttl"))
+@click.argument("query", required=False)
+@click.option("-f", "--file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or - .")
+@click.option("--infer", is_flag=True, help="Let `a` match the superclasses of what is stated, too.")
+@pass_door
+def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> None:
+    """Answer a SELECT, ASK, CONSTRUCT or DESCRIBE over the project's graphs and the ontology.
+
+    Rows come in the order the query gives them. A graph is printed as Turtle unless --format or --json says otherwise.
+
+    Examples:
+      jidomem sparql 'SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s'
+      jidomem sparql --json 'ASK { ?s <https://jido.ai/ontology#topic> "store" }'
+      jidomem sparql -f query.rq --format csv
+    """
+    if (query is None) == (file is None):
+        raise InvalidRequest("give one query", hint="jidomem sparql 'SELECT ...', or: jidomem sparql -f query.rq")
+    memory = door.read()
+    result = memory.reader.run(memory.project, _text(query, file), infer=infer)
+    if door.format is not None and door.format not in _FORMATS[result.kind]:
+        raise InvalidRequest(
+            f"the answer to this query cannot be {door.format}", hint=f"--format {'|'.join(_FORMATS[result.kind])}"
+        )
+    _show(door, result)
+
+
+def _text(query: str | None, file: TextIO | None) -> str:
+    try:
+        return query if query is not None else file.read() if file is not None else ""
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"the query is not UTF-8 at byte {error.start}", hint="send UTF-8 text") from error
+
+
+def _show(door: Door, result: Result) -> None:
+    if result.kind == "select":
+        show_rows(door, result.rows, result.variables)
+    elif result.kind == "ask":
+        as_json = door.json or door.format in ("json", "jsonl")
+        show_json({"boolean": result.truth}) if as_json else click.echo(str(result.truth).lower())
+    elif door.format == "ttl" or (door.format is None and not door.json):
+        click.echo(turtle(result.triples), nl=False)
+    else:
+        names = ("subject", "predicate", "object")
+        show_rows(door, [dict(zip(names, triple, strict=True)) for triple in sorted(result.triples)], names)

@@ -1,0 +1,77 @@
+"""`jidomem status`: what is where, how much of it, and whether it is sound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import clean, short, show_json
+
+import jidomem
+from jidomem import Jidomem
+from jidomem.version import Version
+
+_COUNTS = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?kind ?status (COUNT(DISTINCT ?item) AS ?count) WHERE {
+  ?item jido:hasAssertionStatus ?asserted ; a ?kind . FILTER(STRSTARTS(STR(?kind), STR(jido:)))
+  BIND(EXISTS { ?item jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted } AS ?invalid)
+  BIND(EXISTS { ?item jido:supersededBy ?end . ?end jido:hasAssertionStatus jido:Asserted } AS ?old)
+  BIND(IF(?invalid, "invalidated", IF(?old, "superseded", IF(?asserted = jido:Proposed, "proposed", "active")))
+    AS ?status)
+} GROUP BY ?kind ?status ORDER BY ?kind ?status
+"""
+
+
+@click.command(cls=Verb)
+@pass_door
+def status(door: Door) -> None:
+    """Say which root is used and why, and for each project what it holds and when it was last written.
+
+    Examples:
+      jidomem status
+      jidomem status --json
+    """
+    memory = door.read()
+    names = [door.project] if door.project is not None else memory.projects()
+    projects = [_project(memory, name) for name in names]
+    found = {
+        "root": str(memory.settings.root),
+        "found": memory.settings.found,
+        "project": memory.project,
+        "agent": memory.settings.agent,
+        "session": memory.writer.session,
+        "jidomem": jidomem.__version__,
+        "ontology_version": memory.schema.version,
+    }
+    if door.json:
+        show_json({**found, "projects": projects})
+        return
+    for name, value in found.items():
+        click.echo(f"{name:17} {clean(value)}")
+    for project in projects:
+        _tell(project)
+
+
+def _project(memory: Jidomem, name: str) -> dict[str, Any]:
+    version: Version = memory.catch_up(name)
+    counts: dict[str, dict[str, int]] = {}
+    for row in memory.reader.select(name, _COUNTS):
+        counts.setdefault(short(row["kind"]), {})[row["status"]] = row["count"]
+    return {
+        "project": name,
+        "version": str(version),
+        "last_commit": version.recorded_at or None,
+        "counts": counts,
+        "damage": [error.to_dict() for error in memory.damage(name)],
+    }
+
+
+def _tell(project: dict[str, Any]) -> None:
+    written = project["last_commit"] or "nothing yet"
+    click.echo(f"\n{project['project']}: version {project['version']}, last written {written}")
+    for kind, counts in project["counts"].items():
+        click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in counts.items()))
+    for damage in project["damage"]:
+        click.echo(f"  damaged: {clean(damage['detail'])}")

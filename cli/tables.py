@@ -1,0 +1,148 @@
+"""Rows as a person or a program wants them: a table, JSON, JSON lines, CSV, TSV or Markdown."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+from jidomem_cli.door import Door
+
+from jidomem.query import written
+from jidomem.read.item import short_id
+from jidomem.vocab import BASE, JIDO, local_name
+
+Row = Mapping[str, Any]
+_NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def show_rows(door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None) -> None:
+    """Print *rows* in the format asked for, and where the next page begins."""
+    form = form_of(door)
+    if form == "json":
+        show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
+        return
+    _PRINTERS[form](door, rows, columns)
+    if not rows:
+        door.say("none")
+    if cursor:
+        door.say(f"more: --cursor {cursor}")
+
+
+def form_of(door: Door) -> str:
+    """Return the format asked for: the one named, JSON with --json, else a table."""
+    return door.format or ("json" if door.json else "table")
+
+
+def show_json(value: Any) -> None:
+    """Print one JSON value on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """Return *value* as JSON has it: moments as text, IRIs whole."""
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    return written(value) if isinstance(value, datetime) else value
+
+
+def short(value: Any) -> str:
+    """Return *value* as a person reads it: terms by local name, memories by short id, agents and sessions by name.
+
+    >>> short("https://jido.ai/ontology#High"), short("https://jido.ai/agents/architect"), short(None)
+    ('High', 'architect', '')
+    """
+    if isinstance(value, list):
+        return ", ".join(map(short, value))
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = "" if value is None else str(value)
+    if re.fullmatch(rf"{re.escape(BASE)}memory/[^/]+", text):
+        return short_id(text)
+    if text.startswith(JIDO) or _NAMED.fullmatch(text):
+        return local_name(text)
+    return text
+
+
+def clean(text: str) -> str:
+    """Return *text* without what could steer a terminal: memories hold what others wrote."""
+    return _CONTROL.sub(lambda match: " " if match[0] in "\t\n\r" else ascii(match[0])[1:-1], text)
+
+
+def _table(door: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    if not rows:
+        return
+    cells = [[clean(short(row.get(column))) for column in columns] for row in rows]
+    if sys.stdout.isatty():
+        _rich_table(door, cells, columns)
+        return
+    widths = [max(len(cell) for cell in column) for column in zip(columns, *cells, strict=True)]
+    for row in [list(columns), *cells]:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _rich_table(door: Door, cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    Console(no_color=not door.paints(sys.stdout), highlight=False).print(table)
+
+
+def _json_lines(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    for row in rows:
+        show_json(plain(row))
+
+
+def _csv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows([_whole(row.get(column)) for column in columns] for row in rows)
+
+
+def _tsv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    click.echo("\t".join(columns))
+    for row in rows:
+        cells = (str(_whole(row.get(column))) for column in columns)
+        click.echo("\t".join(re.sub(r"[\\\t\n\r]", lambda match: _ESCAPED[match[0]], cell) for cell in cells))
+
+
+def _markdown(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    click.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    for row in rows:
+        cells = (clean(short(row.get(column))).replace("|", "\\|") for column in columns)
+        click.echo(f"| {' | '.join(cells)} |")
+
+
+def _whole(value: Any) -> Any:
+    """Return *value* for a program's cell: nothing for None, a list as JSON."""
+    value = plain(value)
+    return (
+        ""
+        if value is None
+        else json.dumps(value, ensure_ascii=False)
+        if isinstance(value, (list, dict, bool))
+        else value
+    )
+
+
+_ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_PRINTERS: Mapping[str, Callable[[Door, Sequence[Row], Sequence[str]], None]] = {
+    "table": _table, "jsonl": _json_lines, "csv": _csv, "tsv": _tsv, "md": _markdown,
+}  # fmt: skip
