@@ -1,1 +1,5 @@
-"""How memory is asked: the index."""
+"""How memory is asked: an index fed from the journal, which may be thrown away and built again at any time."""
+
+from jidomem.index.oxigraph import Answer, OxigraphIndex, Solutions
+
+__all__ = ["Answer", "OxigraphIndex", "Solutions"]

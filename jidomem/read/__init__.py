@@ -1,1 +1,7 @@
 """What is asked: named queries and the reader."""
+
+from jidomem.read.pages import Page
+from jidomem.read.playbook import Playbook
+from jidomem.read.reader import MemoryReader, Result
+
+__all__ = ["MemoryReader", "Page", "Playbook", "Result"]

@@ -1,0 +1,137 @@
+"""The index in memory: an Oxigraph store that holds the commits of many graphs and answers SPARQL over some of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import pyoxigraph as ox
+
+from jidomem.errors import InvalidRequest
+from jidomem.terms import Term, Triple, bare, is_iri, line, parts
+from jidomem.vocab import ONTOLOGY_GRAPH
+
+_PLACE = re.compile(r"(?:error )?at (\d+):(\d+): ?")
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    """The rows of a SELECT: the variables, and for each row a term, or None where unbound, in their order."""
+
+    variables: tuple[str, ...]
+    rows: tuple[tuple[Term | None, ...], ...]
+
+
+#: What a query answers: rows (SELECT), a truth (ASK) or triples (CONSTRUCT, DESCRIBE).
+Answer = Solutions | bool | tuple[Triple, ...]
+
+
+class OxigraphIndex:
+    """An index that lives as long as the process; any thread may read while another applies."""
+
+    def __init__(self) -> None:
+        self._store = ox.Store()
+        self._applied: dict[str, set[str]] = {}
+        self._lock = Lock()
+
+    def apply(self, graph: str, commit_id: str, triples: Iterable[Triple]) -> None:
+        """Add one commit's triples to *graph*, all at once; a commit that was applied before adds nothing."""
+        with self._lock:
+            done = self._applied.setdefault(graph, set())
+            if commit_id not in done:
+                self._load(graph, triples)
+                done.add(commit_id)
+
+    def applied(self, graph: str) -> frozenset[str]:
+        """Return the ids of the commits *graph* holds."""
+        with self._lock:
+            return frozenset(self._applied.get(graph, ()))
+
+    def reset(self, graph: str) -> None:
+        """Empty *graph* and forget its commits."""
+        with self._lock:
+            self._store.remove_graph(ox.NamedNode(graph))
+            self._applied.pop(graph, None)
+
+    def put_ontology(self, triples: Iterable[Triple]) -> None:
+        """Make *triples* the whole content of the ontology graph, in one step."""
+        rows = "\n".join(line(triple) for triple in triples)
+        with self._lock:
+            self._store.update(
+                f"DROP SILENT GRAPH <{ONTOLOGY_GRAPH}> ; INSERT DATA {{ GRAPH <{ONTOLOGY_GRAPH}> {{ {rows} }} }}"
+            )
+
+    def triples(
+        self,
+        graph: str,
+        subject: Term | None = None,
+        predicate: Term | None = None,
+        object: Term | None = None,  # noqa: A002 - the third part of a triple has no other name
+    ) -> Iterator[Triple]:
+        """Return the triples of *graph* that match, as they are at this moment."""
+        s, p, o = (None if term is None else _node(term) for term in (subject, predicate, object))
+        quads = self._store.quads_for_pattern(s, p, o, ox.NamedNode(graph))
+        return iter([(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads])
+
+    def query(
+        self,
+        sparql: str,
+        *,
+        graphs: Sequence[str],
+        named: Sequence[str] | None = None,
+        bindings: Mapping[str, Term] | None = None,
+    ) -> Answer:
+        """Return the answer over the union of *graphs*; GRAPH reaches *named*, which are the same unless given.
+
+        Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
+        """
+        try:
+            found = self._store.query(
+                sparql,
+                default_graph=[ox.NamedNode(graph) for graph in self._held(graphs)],
+                named_graphs=[ox.NamedNode(graph) for graph in (graphs if named is None else named)],
+                substitutions={ox.Variable(name): _node(term) for name, term in (bindings or {}).items()},
+            )
+        except SyntaxError as error:
+            raise _malformed(str(error)) from error
+        return _plain(found)
+
+    def _held(self, graphs: Sequence[str]) -> list[str]:
+        """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
+        return [graph for graph in graphs if graph in self._applied or graph == ONTOLOGY_GRAPH]
+
+    def _load(self, graph: str, triples: Iterable[Triple]) -> None:
+        document = "".join(f"{line(triple)}\n" for triple in triples).encode()
+        self._store.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph), lenient=True)
+
+
+def _node(term: Term) -> Any:
+    """Return the pyoxigraph object of a term."""
+    if is_iri(term):
+        return ox.NamedNode(bare(term))
+    if term.startswith("_:"):
+        return ox.BlankNode(term[2:])
+    text, datatype, language = parts(term)
+    if language:
+        return ox.Literal(text, language=language)
+    return ox.Literal(text, datatype=ox.NamedNode(datatype))
+
+
+def _plain(found: Any) -> Answer:
+    """Return the answer without store objects; an iterator must be used up by the thread that asked."""
+    if isinstance(found, ox.QueryBoolean):
+        return bool(found)
+    if isinstance(found, ox.QueryTriples):
+        return tuple((str(t.subject), str(t.predicate), str(t.object)) for t in found)
+    variables = tuple(variable.value for variable in found.variables)
+    return Solutions(variables, tuple(tuple(None if v is None else str(v) for v in row) for row in found))
+
+
+def _malformed(message: str) -> InvalidRequest:
+    place = _PLACE.search(message)
+    what = " ".join(_PLACE.sub("", message, count=1).split())[:200]
+    where = f"line {place[1]} column {place[2]}: " if place else ""
+    return InvalidRequest(f"{where}{what}", hint="correct the SPARQL at that place", code="malformed_query")

@@ -1,0 +1,220 @@
+"""A named query: one question in one file, with a typed header; reading the header and binding its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+
+from jidomem.errors import Failed, InvalidRequest
+from jidomem.terms import Term, boolean, date_time, integer, iri, literal
+from jidomem.vocab import BASE
+
+#: What `asOf` is when nobody asks for a moment: everything recorded so far.
+FOREVER = "9999-12-31T23:59:59.999999Z"
+TYPES = ("iri", "string", "integer", "boolean", "dateTime", "project")
+
+_HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
+_KEYS = ("summary", "params", "columns", "order")
+_PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
+#: The parameters whose meaning is the same in every query, so that their name alone says it.
+_WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER)}
+_PROJECTION = re.compile(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_PROJECT = re.compile(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter: its name, its type and, where it may be left out, the term it then has."""
+
+    name: str
+    type: str
+    default: Term | None = None
+
+    def __str__(self) -> str:
+        """Return the parameter as a header spells it."""
+        return self.name if self.name in _WELL_KNOWN else f"{self.name}:{self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """One question: what it answers, what it takes, its columns, and the order of its rows (`-` for newest first)."""
+
+    name: str
+    role: str
+    summary: str
+    params: tuple[Param, ...]
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
+    text: str
+
+    def takes(self, name: str) -> bool:
+        """Return whether the query has a parameter of that name."""
+        return any(param.name == name for param in self.params)
+
+    def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
+        """Return a term for every parameter.
+
+        Raises InvalidRequest for a parameter that is missing, unknown or of another type.
+        """
+        known = [param.name for param in self.params]
+        for name in values:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known) or 'no parameters'}"
+                raise InvalidRequest(f"{self.role}/{self.name} has no parameter {name!r}", hint=hint)
+        return {param.name: self._bound(param, values) for param in self.params}
+
+    def _bound(self, param: Param, values: Mapping[str, object]) -> Term:
+        if param.name in values:
+            return to_term(values[param.name], param.type, param.name)
+        if param.default is None:
+            hint = f"give {param.name}, {_ARTICLE[param.type]}"
+            raise InvalidRequest(f"{self.role}/{self.name} needs the parameter {param.name!r}", hint=hint)
+        return param.default
+
+
+_ARTICLE = {
+    "iri": "an IRI such as https://jido.ai/agents/architect",
+    "string": "a text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "dateTime": "an ISO 8601 moment such as 2026-11-01T00:00:00Z",
+    "project": "a project id such as my_project (a-z, 0-9, - and _)",
+}
+
+
+def to_term(value: object, kind: str, name: str) -> Term:
+    """Return *value* as a term of the type *kind*; text is read as the type says.
+
+    Raises InvalidRequest when it is of another type; *name* is what the message calls it.
+
+    >>> to_term("5", "integer", "limit")
+    '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    term = _term(value, kind)
+    if term is None:
+        raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=f"give {name} as {_ARTICLE[kind]}")
+    return term
+
+
+def _term(value: object, kind: str) -> Term | None:
+    """Return the term, or None when *value* does not fit."""
+    if kind == "boolean":
+        truth = {True: True, False: False, "true": True, "false": False}.get(value) if _is(value, bool, str) else None
+        return None if truth is None else boolean(truth)
+    if kind == "integer":
+        whole = _is(value, int, str) and not isinstance(value, bool) and re.fullmatch(r"[+-]?[0-9]{1,30}", str(value))
+        return integer(int(str(value))) if whole else None
+    if kind == "dateTime":
+        moment = parse_moment(value)
+        return None if moment is None else date_time(written(moment))
+    if not isinstance(value, str) or not _encodable(value):
+        return None
+    if kind == "iri":
+        return iri(value) if _IRI.fullmatch(value) else None
+    if kind == "project":
+        match = _PROJECT.fullmatch(value)
+        return iri(f"{BASE}projects/{match[1]}") if match else None
+    return literal(value)
+
+
+def _is(value: object, *types: type) -> bool:
+    return isinstance(value, types)
+
+
+def _encodable(value: str) -> bool:
+    """Return whether *value* is Unicode text; a lone surrogate, half a character, is not."""
+    return not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def parse_moment(value: object) -> datetime | None:
+    """Return the moment *value* names, in UTC, or None; a moment without an offset is UTC, a date is its midnight.
+
+    >>> parse_moment("2026-11-01")
+    datetime.datetime(2026, 11, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if not isinstance(moment, datetime):
+            return None
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def written(moment: datetime) -> str:
+    """Return *moment*, in UTC, in the one written form."""
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def parse(name: str, role: str, text: str) -> NamedQuery:
+    """Return the query in *text*, the content of `<role>/<name>.rq`.
+
+    Raises Failed `invalid_config`, naming file and line, when the header is incomplete or does not fit the query.
+    """
+    file = f"{role}/{name}.rq"
+    header = _header(file, text)
+    line, words = header["params"]
+    params = tuple(_param(f"{file}:{line}", word) for word in words.split())
+    columns = tuple(header["columns"][1].split())
+    order = tuple(header["order"][1].split())
+    projected = _projected(file, text)
+    _must_project(f"{file}:{line}", (param.name for param in params), projected)
+    _must_project(f"{file}:{header['columns'][0]}", columns, projected)
+    _must_project(f"{file}:{header['order'][0]}", (word.lstrip("-") for word in order), set(columns))
+    return NamedQuery(name, role, header["summary"][1], params, columns, order, text)
+
+
+def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
+    """Return each header key with its line number and its text."""
+    header: dict[str, tuple[int, str]] = {}
+    for number, row in enumerate(text.splitlines(), start=1):
+        if not row.startswith("#+"):
+            break
+        match = _HEADER.fullmatch(row)
+        if match is None or match[1] not in _KEYS or match[1] in header:
+            raise _bad(f"{file}:{number}", f"{row!r} is no header line, or stands twice")
+        header[match[1]] = (number, match[2])
+    missing = [key for key in _KEYS if key not in header or not (header[key][1] or key == "params")]
+    if missing:
+        raise _bad(f"{file}:{len(header) + 1}", f"the header has no {', '.join(missing)}")
+    return header
+
+
+def _param(where: str, word: str) -> Param:
+    match = _PARAM.fullmatch(word)
+    if match is None:
+        raise _bad(where, f"{word!r} is no parameter")
+    name, kind, default = match.groups()
+    well_known = _WELL_KNOWN.get(name, ("string", None))
+    kind, default = kind or well_known[0], default or well_known[1]
+    if kind not in TYPES:
+        raise _bad(where, f"{kind!r} is no type; there are {', '.join(TYPES)}")
+    term = None if default is None else _term(default, kind)
+    if default is not None and term is None:
+        raise _bad(where, f"the default {default!r} is not {_ARTICLE[kind]}")
+    return Param(name, kind, term)
+
+
+def _projected(file: str, text: str) -> set[str]:
+    """Return the variables of the outermost SELECT."""
+    code = "\n".join("" if row.startswith("#") else row for row in text.splitlines())
+    match = _PROJECTION.search(code)
+    if match is None:
+        raise _bad(f"{file}:1", "this is no SELECT query")
+    return set(re.findall(r"[?$](\w+)", match[1]))
+
+
+def _must_project(where: str, names: Iterable[str], projected: set[str]) -> None:
+    missing = [name for name in names if name not in projected]
+    if missing:
+        raise _bad(where, f"the query does not select {', '.join('?' + name for name in missing)}")
+
+
+def _bad(where: str, what: str) -> Failed:
+    hint = "a query file opens with #+ summary:, #+ params: name:type=default ..., #+ columns: and #+ order:"
+    return Failed(f"{where}: {what}", hint=hint, code="invalid_config")

@@ -1,0 +1,140 @@
+"""One memory, put together from its triples: what it says, whether it is in force, and what ended it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from jidomem.errors import NotFound
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.query import FOREVER, to_term
+from jidomem.read.values import to_value
+from jidomem.terms import Term, bare, iri, literal, parts
+from jidomem.vocab import BASE, TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name
+
+_COMMIT = "urn:jido:commit:"
+_ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
+SHORT = 8
+_LEAST = 4
+_NEAREST_AMONG = 2_000
+_PART = 'BIND(REPLACE(STR(?item), "^.*[/#:]", "") AS ?part)'
+_BY_PART = f"""SELECT DISTINCT ?project ?short ?item WHERE {{ ?item {jido("appliesToProject")} ?project . {_PART}
+FILTER(STRSTARTS(?part, ?short) || STRENDS(?part, ?short)) }} ORDER BY ?item LIMIT 10"""
+_SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
+
+
+def short_id(item: str) -> str:
+    """Return the last eight characters of an item's id, which tell UUIDv7 ids apart where their beginning does not.
+
+    >>> short_id("https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
+    '0000abcd'
+    """
+    return local_name(item)[-SHORT:]
+
+
+def get(index: OxigraphIndex, project: str, item: str, as_of: object = None) -> dict[str, Any]:
+    """Return one memory of *project* as plain values, as it was known at *as_of*.
+
+    Raises NotFound when the project had no such memory by then.
+    """
+    return _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")).to_dict()
+
+
+def resolve(index: OxigraphIndex, project: str, short: str) -> str:
+    """Return the IRI of the memory that *short* names: its IRI, or a beginning or end of its id that is unique.
+
+    Raises NotFound when there is none, or when there are several: then the hint lists them.
+    """
+    if ":" in short:
+        asked = to_term(short, "iri", "iri")
+        if _of_project(index, project, asked):
+            return short
+        raise _missing(index, project, short)
+    found = _by_part(index, project, short.lower()) if len(short) >= _LEAST else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFound(f"{short!r} is short for several memories", hint=f"give one of: {', '.join(found)}")
+    raise _missing(index, project, short)
+
+
+def _by_part(index: OxigraphIndex, project: str, short: str) -> list[str]:
+    return _items(index, project, _BY_PART, {"project": _project(project), "short": literal(short)})
+
+
+def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:
+    found = index.query(text, graphs=[graph_iri(project)], bindings=bindings)
+    assert isinstance(found, Solutions)
+    return [bare(row[-1]) for row in found.rows if row[-1] is not None]
+
+
+def _project(project: str) -> Term:
+    return iri(f"{BASE}projects/{project}")
+
+
+def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
+    """Return whether *item* is a memory of the project; one that names no project is of the project of its graph."""
+    said = [term for _, _, term in index.triples(graph_iri(project), item, jido("appliesToProject"))]
+    return _project(project) in said or (not said and any(index.triples(graph_iri(project), item, jido("recordedIn"))))
+
+
+def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
+    near: dict[str, str] = {}
+    for item in _items(index, project, _SOME, {"project": _project(project)}):
+        near[local_name(item)] = item
+    best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
+    hint = f"did you mean {' or '.join(best)}?" if best else f"give a whole IRI, or {_LEAST} or more signs of its id"
+    return NotFound(f"{project} has no memory {asked!r}", hint=hint)
+
+
+class _Item:
+    """What is known of one memory at one moment."""
+
+    def __init__(self, index: OxigraphIndex, project: str, item: str, as_of: Term) -> None:
+        self._index, self._graph, self._item = index, graph_iri(project), to_term(item, "iri", "iri")
+        self._as_of = parts(as_of).text
+        triples = list(index.triples(self._graph, self._item))
+        recorded = [term for _, predicate, term in triples if predicate == jido("recordedAt")]
+        if not _of_project(index, project, self._item) or not any(map(self._by_then, recorded)):
+            raise _missing(index, project, item)
+        self._ends = {name: list(self._enders(link)) for name, link in _ENDS.items()}
+        self._said: dict[Term, list[Term]] = {}
+        for _, predicate, term in sorted(triples):
+            if predicate not in _ENDS.values():
+                self._said.setdefault(predicate, []).append(term)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the memory as plain values."""
+        kinds = [local_name(term) for term in self._said.pop(TYPE, [])]
+        kind = next((name for name in kinds if name in TYPE_OF_CLASS), kinds[0] if kinds else "MemoryItem")
+        commits = [bare(term).removeprefix(_COMMIT) for term in self._said.get(jido("recordedIn"), [])]
+        return {
+            "iri": bare(self._item),
+            "type": TYPE_OF_CLASS.get(kind),
+            "class": kind,
+            "status": self._status(),
+            "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._said.items()},
+            **self._ends,
+            "commit": commits[0] if commits else None,
+            "recorded_at": to_value(self._said[jido("recordedAt")][0]),
+        }
+
+    def _status(self) -> str:
+        if self._ends["invalidated_by"]:
+            return "invalidated"
+        if self._ends["superseded_by"]:
+            return "superseded"
+        return "proposed" if jido("Proposed") in self._said.get(jido("hasAssertionStatus"), []) else "active"
+
+    def _enders(self, link: Term) -> Iterator[str]:
+        """Return what ended the item by then through *link*; what is merely proposed ends nothing."""
+        for _, _, end in sorted(self._index.triples(self._graph, self._item, link)):
+            asserted = any(self._index.triples(self._graph, end, jido("hasAssertionStatus"), jido("Asserted")))
+            moments = [term for _, _, term in self._index.triples(self._graph, end, jido("recordedAt"))]
+            if asserted and any(map(self._by_then, moments)):
+                yield bare(end)
+
+    def _by_then(self, moment: Term) -> bool:
+        """Return whether *moment* is not after the asked one; both are written in the one form of a moment."""
+        return bare(to_term(parts(moment).text, "dateTime", "recordedAt")) <= self._as_of

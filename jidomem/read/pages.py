@@ -1,0 +1,73 @@
+"""Pages of an answer that stay consistent while others write: the cursor holds the moment of the first page."""
+
+from __future__ import annotations
+
+import binascii
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from jidomem.errors import InvalidRequest
+from jidomem.query import NamedQuery
+from jidomem.terms import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of an answer, and the cursor of the next ones; None after the last."""
+
+    rows: list[dict[str, Any]]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where to go on: the moment all pages show (as a term), how many rows were given, and of which question."""
+
+    as_of: Term
+    offset: int
+    question: str
+
+    def __str__(self) -> str:
+        """Return the cursor as opaque text."""
+        body = json.dumps([self.as_of, self.offset, self.question]).encode()
+        return urlsafe_b64encode(_digest(body) + body).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str, question: str) -> Cursor:
+        """Return the cursor in *text*; raises InvalidRequest when it is damaged or belongs to another question."""
+        try:
+            raw = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+        except (AttributeError, UnicodeEncodeError, binascii.Error):
+            raw = b""
+        if len(raw) <= _SIZE or _digest(raw[_SIZE:]) != raw[:_SIZE]:
+            raise InvalidRequest("the cursor is damaged", hint="use the cursor of the page before, or leave it out")
+        as_of, offset, asked = json.loads(raw[_SIZE:])
+        if asked != question:
+            raise InvalidRequest(
+                "the cursor belongs to another question",
+                hint="repeat the name, the project and every parameter of the first page",
+            )
+        return cls(str(as_of), int(offset), question)
+
+
+_SIZE = 8
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_SIZE).digest()
+
+
+def fingerprint(query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
+    """Return what tells one question from another: the query, the project and every parameter."""
+    return _digest(json.dumps([query.text, project, sorted(bindings.items())]).encode()).hex()
+
+
+def page_size(limit: object) -> int:
+    """Return *limit*; raises InvalidRequest unless it is a positive whole number."""
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise InvalidRequest(f"limit={limit!r} is not a positive whole number", hint="give limit=50, or leave it out")
+    return limit

@@ -1,0 +1,97 @@
+"""The playbook: every named query there is, shipped ones and a project's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from jidomem import resources
+from jidomem.errors import Failed, NotFound
+from jidomem.query import NamedQuery, parse
+from jidomem.read import sparql
+
+#: A folder beside the roles that holds no questions for agents: what CI asks, where a row is a failure.
+_GATES = "gates"
+
+
+class Playbook:
+    """Named queries by name and by `role/name`."""
+
+    def __init__(self, overlays: Iterable[Path] = ()) -> None:
+        """Read the shipped query files, then `<role>/<name>.rq` in each folder of *overlays*.
+
+        Raises Failed `invalid_config` for a file whose header is wrong, whose name is taken, or that reaches outside.
+        """
+        self._queries: dict[str, NamedQuery] = {}
+        files = [*resources.queries(), *(file for folder in overlays for file in sorted(folder.glob("*/*.rq")))]
+        for file in files:
+            if file.parent.name != _GATES:
+                self._add(file)
+
+    def get(self, name: str) -> NamedQuery:
+        """Return the query of that name, or of that `role/name`.
+
+        Raises NotFound `unknown_query`, with the nearest names.
+        """
+        query = self._queries.get(name.rsplit("/", 1)[-1])
+        if query is not None and name in (query.name, f"{query.role}/{query.name}"):
+            return query
+        near = get_close_matches(name, self.names(), n=3, cutoff=0.5)
+        near += [q.name for q in self if q.role == name.split("/", 1)[0] and q.name not in near]
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self.names())}"
+        raise NotFound(f"there is no query {name!r}", hint=hint, code="unknown_query")
+
+    def names(self) -> list[str]:
+        """Return the bare names, sorted."""
+        return sorted(self._queries)
+
+    def roles(self) -> Mapping[str, list[NamedQuery]]:
+        """Return the queries of each role, both in their order."""
+        roles = sorted({query.role for query in self})
+        return {role: [query for query in self if query.role == role] for role in roles}
+
+    def __iter__(self) -> Iterator[NamedQuery]:
+        """Return the queries, sorted by name."""
+        return (self._queries[name] for name in self.names())
+
+    def markdown(self) -> str:
+        """Return the playbook as one Markdown table a role: the text of docs/playbook.md."""
+        return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
+
+    def _add(self, file: Path) -> None:
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            hint = "make it a readable file of UTF-8 text"
+            raise Failed(f"{file}: {error}", hint=hint, code="invalid_config") from error
+        query = parse(file.stem, file.parent.name, text)
+        taken = self._queries.get(query.name)
+        if taken is not None:
+            raise Failed(
+                f"{file}: the name {query.name!r} is taken by {taken.role}/{taken.name}.rq",
+                hint="give the file another name",
+                code="invalid_config",
+            )
+        sparql.dataset(sparql.check(text), ())
+        self._queries[query.name] = query
+
+
+_INTRODUCTION = """# The playbook
+
+The questions jidomem answers by name, by the role that asks them. Ask one with `reader.ask("open-tasks",
+project="my_project")` or `jidomem ask open-tasks`. Every answer is about one project. It leaves out what is superseded,
+invalidated or only proposed, unless `includeInactive` is true; then the rows are those the plain pattern finds. `asOf`
+shows what was known at that moment. Rows come in the stated order (`-` means newest first), which no two rows share.
+
+This page is written from the files under `queries/`; a test holds the two equal.
+"""
+
+
+def _section(role: str, queries: Iterable[NamedQuery]) -> str:
+    rows = "".join(
+        f"| `{query.name}` | {query.summary} | {' '.join(str(param) for param in query.params)} "
+        f"| {' '.join(query.columns)} | {' '.join(query.order)} |\n"
+        for query in queries
+    )
+    return f"\n## {role}\n\n| name | answers | parameters | columns | order |\n|---|---|---|---|---|\n{rows}"

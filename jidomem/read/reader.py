@@ -1,0 +1,216 @@
+"""The reader: answers about a project's memory as plain Python values; it has no way to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jidomem.errors import InvalidRequest
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.query import FOREVER, NamedQuery, to_term
+from jidomem.read import item, sparql
+from jidomem.read.pages import Cursor, Page, fingerprint, page_size
+from jidomem.read.playbook import Playbook
+from jidomem.read.roles import Architect, Debugger, Planner, Role
+from jidomem.read.values import to_value
+from jidomem.terms import Term, Triple
+from jidomem.version import Version
+from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to raw SPARQL: rows of `variables` (select), `truth` (ask) or `triples` (graph)."""
+
+    kind: Literal["select", "ask", "graph"]
+    variables: tuple[str, ...] = ()
+    rows: tuple[dict[str, Any], ...] = ()
+    truth: bool | None = None
+    triples: tuple[Triple, ...] = ()
+
+
+class MemoryReader:
+    """Answers about the memory of one project at a time.
+
+    Every answer is in a stated order that does not depend on the order of files. `as_of` takes a datetime or ISO 8601
+    text, UTC unless it says otherwise, and a bare date is its midnight: what was recorded by then counts.
+    `include_inactive` adds what is superseded, invalidated or only proposed.
+    """
+
+    def __init__(self, index: OxigraphIndex, playbook: Playbook, catch_up: Callable[[str], Version]) -> None:
+        """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not."""
+        self.playbook = playbook
+        self._index = index
+        self._catch_up = catch_up
+        self.architect = Architect(self, "architect")
+        self.planner = Planner(self, "planner")
+        self.debugger = Debugger(self, "debugger")
+        self.curator = Role(self, "curator")
+        self.code = Role(self, "code")
+        self.governance = Role(self, "governance")
+        self.sessions = Role(self, "session")
+        self.ci = Role(self, "ci")
+
+    def ask(
+        self,
+        name: str,
+        *,
+        project: str,
+        as_of: object = None,
+        include_inactive: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **params: object,
+    ) -> Rows:
+        """Return the rows of one named query; further parameters go by the names in its header, or in snake_case.
+
+        Raises NotFound `unknown_query`, InvalidRequest for a parameter that does not fit.
+        """
+        return self.ask_page(
+            name,
+            project=project,
+            as_of=as_of,
+            include_inactive=include_inactive,
+            limit=limit,
+            cursor=cursor,
+            **params,
+        ).rows
+
+    def ask_page(
+        self,
+        name: str,
+        *,
+        project: str,
+        as_of: object = None,
+        include_inactive: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **params: object,
+    ) -> Page:
+        """Return up to *limit* rows, and the cursor that gives the next ones as they were when the first was read."""
+        query = self.playbook.get(name)
+        version = self._catch_up(project)
+        values = {_camel(key): value for key, value in params.items()}
+        values |= _reserved(query, project, as_of, include_inactive)
+        bindings = query.bind(values)
+        question = fingerprint(query, project, bindings)
+        start = Cursor.parse(cursor, question) if cursor is not None else None
+        if limit is None and start is None:
+            return Page(self._rows(query, project, bindings), None)
+        if start is None:
+            start = Cursor(_first_moment(bindings, version), 0, question)
+        return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
+
+    def _page(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
+    ) -> Page:
+        if limit is None:
+            return Page(self._rows(query, project, bindings, f"OFFSET {start.offset:d}"), None)
+        size = page_size(limit)
+        rows = self._rows(query, project, bindings, f"LIMIT {size + 1:d} OFFSET {start.offset:d}")
+        further = Cursor(start.as_of, start.offset + size, start.question) if len(rows) > size else None
+        return Page(rows[:size], str(further) if further else None)
+
+    def _rows(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str = "") -> Rows:
+        known = {name: term for name, term in bindings.items() if query.takes(name)}
+        found = self._index.query(f"{query.text}\n{window}", graphs=_graphs(project), bindings=known)
+        assert isinstance(found, Solutions)
+        places = [found.variables.index(column) for column in query.columns]
+        return [{c: to_value(row[at]) for c, at in zip(query.columns, places, strict=True)} for row in found.rows]
+
+    def select(self, project: str, sparql: str, *, infer: bool = False) -> Rows:
+        """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
+
+        Internal: agents use the named functions, whose answers stay the same when the graph changes its form. With
+        *infer*, `a` and `rdf:type` as predicates also match the superclasses of what is stated.
+        """
+        result = self.run(project, sparql, infer=infer)
+        if result.kind != "select":
+            hint = "write SELECT ... WHERE { ... }"
+            raise InvalidRequest("select takes a SELECT query", hint=hint, code="malformed_query")
+        return list(result.rows)
+
+    def run(self, project: str, text: str, *, infer: bool = False) -> Result:
+        """Return the answer to any reading SPARQL over the graphs of one project, the ontology among them.
+
+        Raises PolicyDenied for an update or SERVICE, TooLarge, and InvalidRequest for what cannot be read.
+        """
+        code = sparql.check(text)
+        self._catch_up(project)
+        default, named = sparql.dataset(code, _graphs(project))
+        asked = sparql.with_superclasses(text) if infer else text
+        found = self._index.query(asked, graphs=default, named=named)
+        if isinstance(found, Solutions):
+            rows = tuple(dict(zip(found.variables, map(to_value, row), strict=True)) for row in found.rows)
+            return Result("select", variables=found.variables, rows=rows)
+        return Result("ask", truth=found) if isinstance(found, bool) else Result("graph", triples=found)
+
+    def list_active_architectural_decisions(self, project_id: str, **options: Any) -> Rows:
+        """Return decision and summary of each architectural decision; options are as_of, include_inactive, limit."""
+        return self.ask("active-decisions", project=project_id, **options)
+
+    def list_conventions(self, project_id: str, **options: Any) -> Rows:
+        """Return conv, name and enforcement level of each convention."""
+        return self.ask("conventions", project=project_id, **options)
+
+    def list_open_tasks(self, project_id: str, *, actionable_only: bool = False, **options: Any) -> Rows:
+        """Return task, summary and status of each task not completed; *actionable_only* drops abandoned ones."""
+        return self.ask("open-tasks", project=project_id, actionable_only=actionable_only, **options)
+
+    def list_open_errors(self, project_id: str, *, include_deferred: bool = True, **options: Any) -> Rows:
+        """Return err, summary and severity (None where nobody stated it) of each error not resolved."""
+        return self.ask("open-errors", project=project_id, include_deferred=include_deferred, **options)
+
+    def list_facts_with_confidence(self, project_id: str, **options: Any) -> Rows:
+        """Return fact, summary and confidence of each fact."""
+        return self.ask("facts", project=project_id, **options)
+
+    def list_active_sessions(self, project_id: str, **options: Any) -> Rows:
+        """Return session and start of each work session that is active."""
+        return self.ask("active-sessions", project=project_id, **options)
+
+    def list_recent_lessons(self, project_id: str, **options: Any) -> Rows:
+        """Return lesson, summary and time of each lesson learned, newest first."""
+        return self.ask("recent-lessons", project=project_id, **options)
+
+    def get_memory(self, project: str, iri: str, *, as_of: object = None) -> dict[str, Any]:
+        """Return one memory: iri, type, class, status, properties, superseded_by, invalidated_by, commit, recorded_at.
+
+        `status` is active, superseded, invalidated or proposed, and `properties` maps the local name of each property
+        to its values. Raises NotFound with the nearest ids.
+        """
+        self._catch_up(project)
+        return item.get(self._index, project, iri, as_of)
+
+    def resolve(self, project: str, short: str) -> str:
+        """Return the IRI that *short* names: an IRI, or a unique beginning or end, of 4 signs or more, of an id."""
+        self._catch_up(project)
+        return item.resolve(self._index, project, short)
+
+
+def _graphs(project: str) -> list[str]:
+    return [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
+
+
+def _reserved(query: NamedQuery, project: str, as_of: object, include_inactive: bool) -> dict[str, object]:
+    """Return the parameters every door has words for; one the query lacks is passed on, to be refused, if asked for."""
+    values: dict[str, object] = {"project": project} if query.takes("project") else {}
+    if as_of is not None:
+        values["asOf"] = as_of
+    if include_inactive or query.takes("includeInactive"):
+        values["includeInactive"] = include_inactive
+    return values
+
+
+def _first_moment(bindings: Mapping[str, Term], version: Version) -> Term:
+    """Return the moment all pages show: the asked one, but none that a later commit could still fall before."""
+    asked = bindings.get("asOf", to_term(FOREVER, "dateTime", "asOf"))
+    return min(asked, to_term(version.recorded_at, "dateTime", "asOf")) if version.recorded_at else asked
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

@@ -1,0 +1,162 @@
+"""What may be asked in raw SPARQL: a small lexer, and the judgement of a text before the engine sees it.
+
+The engine cannot be told to leave SERVICE alone, and its parser reads keywords without a word boundary (`1SERVICE<x>`,
+`SERVICEex:a`). So the lexer takes as little as it can for names, and `service` in anything that is left counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from jidomem.errors import InvalidRequest, PolicyDenied, TooLarge
+from jidomem.vocab import RDF, RDFS
+
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 64
+#: The engine recurses over patterns and operators: 567 steps of one property path overran an 8 MB stack.
+MAX_OPERATORS = 250
+
+_TOKEN = re.compile(
+    r"""
+      (?P<comment> \#[^\r\n]* )
+    | (?P<iri>     < (?: [^<>"{}|^`\\\x00-\x20] | \\[uU][0-9A-Fa-f]+ )* > )
+    | (?P<string>  \"{3} (?: \"{0,2} (?: [^"\\] | \\. ) )* \"{3}
+                 | '{3} (?: '{0,2} (?: [^'\\] | \\. ) )* '{3}
+                 | " (?: [^"\\\r\n] | \\[^\r\n] )* "
+                 | ' (?: [^'\\\r\n] | \\[^\r\n] )* ' )
+    | (?P<variable> [?$]\w+ )
+    | (?P<tag>     @[A-Za-z]+ (?: -[A-Za-z0-9]+ )* )
+    | (?P<name>    (?: [^\W\d_][\w.\-]* )? : (?: \w | - | %[0-9A-Fa-f]{2} | \\\S )* )
+    | (?P<word>    [^\W\d_]\w* )
+    | (?P<number>  \d+ (?: \.\d+ )? )
+    | (?P<space>   \s+ )
+    | (?P<sign>    \\. | \|\| | && | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_UPDATES = frozenset(("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH"))
+_OPERATORS = frozenset(("UNION", "OPTIONAL", "MINUS", "BIND", "GRAPH", "LATERAL", "FILTER", "VALUES"))
+_OPERATOR_SIGNS = frozenset((".", ";", "/", "|", "||", "&&", "+", "-", "*", "^"))
+_OPENING, _CLOSING = "{[(", "}])"
+_WITH_SUPERCLASSES = f"(<{RDF}type>/<{RDFS}subClassOf>*)"
+
+
+class Token(NamedTuple):
+    """A piece of a query: what kind of piece, and its text."""
+
+    kind: str
+    text: str
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Return every piece of *text*, spaces and comments too; joined they are the text again.
+
+    >>> [token.kind for token in tokens('"SERVICE"@en#x')]
+    ['string', 'tag', 'comment']
+    """
+    return (Token(str(match.lastgroup), match[0]) for match in _TOKEN.finditer(text))
+
+
+def check(text: str) -> tuple[Token, ...]:
+    """Return the meaning-bearing tokens of a read-only, local query.
+
+    Raises TooLarge for a long text, PolicyDenied for an update or SERVICE, and InvalidRequest for a text so deep or
+    so full of operators that the engine would run out of stack.
+    """
+    size = len(text.encode("utf-8", "replace"))
+    if size > MAX_BYTES:
+        raise TooLarge(
+            f"the query has {size:,} bytes, more than {MAX_BYTES:,}", hint="ask for less at once, or use a named query"
+        )
+    code = tuple(token for token in tokens(text) if token.kind not in ("space", "comment"))
+    _refuse_service(code)
+    _refuse_update(code)
+    _refuse_depth(code)
+    return code
+
+
+def _refuse_service(code: Sequence[Token]) -> None:
+    words = (t.text.split(":")[0] if t.kind == "name" else t.text for t in code if t.kind in ("word", "name"))
+    if any("service" in word.lower() for word in words):
+        raise PolicyDenied(
+            "a query reads this memory only: SERVICE is refused (and so is a prefix of that name)",
+            hint="query the other endpoint yourself and join the answers; give the prefix another name",
+            code="federation_refused",
+        )
+
+
+def _refuse_update(code: Sequence[Token]) -> None:
+    if first_word(code) in _UPDATES:
+        raise PolicyDenied(
+            f"{first_word(code)} is an update, and the reader writes nothing",
+            hint="submit an intent: memory.writer.submit_intent(...)",
+            code="update_refused",
+        )
+
+
+def first_word(code: Sequence[Token]) -> str:
+    """Return the first keyword after the prologue, in capitals; an empty string where there is none."""
+    words = (token.text.upper() for token in code if token.kind == "word")
+    return next((word for word in words if word not in ("BASE", "PREFIX", "VERSION")), "")
+
+
+def _refuse_depth(code: Sequence[Token]) -> None:
+    """Raise unless brackets nest, and operators repeat, within what the engine can take."""
+    opened: list[str] = []
+    operators = 0
+    for kind, text in code:
+        if kind == "sign" and text in _OPENING:
+            opened.append(text)
+        elif kind == "sign" and text in _CLOSING and opened:
+            opened.pop()
+        listed = text == "," and bool(opened) and opened[-1] != "("
+        operators += text.upper() in _OPERATORS if kind == "word" else kind == "sign" and (text in _OPERATOR_SIGNS)
+        operators += listed
+        if len(opened) > MAX_DEPTH:
+            raise _malformed(f"brackets nest deeper than {MAX_DEPTH}")
+    if operators > MAX_OPERATORS:
+        raise _malformed(f"the query has {operators:,} patterns and operators, more than {MAX_OPERATORS}")
+
+
+def dataset(code: Sequence[Token], graphs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the graphs that make up the default graph, and those GRAPH may name, as FROM and FROM NAMED say.
+
+    Raises InvalidRequest for any graph that is not among *graphs*; without FROM both answers are *graphs*.
+    """
+    default: list[str] = []
+    named: list[str] = []
+    places = [at for at, token in enumerate(code) if token.kind == "word" and token.text.upper() == "FROM"]
+    for at in places:
+        following = [token.text for token in code[at + 1 : at + 3]]
+        is_named = bool(following) and following[0].upper() == "NAMED"
+        graph = "".join(following[1:] if is_named else following[:1])
+        if graph.strip("<>") not in graphs or not graph.startswith("<"):
+            hint = f"leave it out to ask them all, or write one of: {', '.join(f'<{name}>' for name in graphs)}"
+            raise InvalidRequest(f"FROM {graph} is not a graph of this project", hint=hint)
+        (named if is_named else default).append(graph[1:-1])
+    return (default, named) if places else (list(graphs), list(graphs))
+
+
+def with_superclasses(text: str) -> str:
+    """Return the query with every `a` and `rdf:type` also matching the superclasses of the stated class."""
+    pieces = tuple(tokens(text))
+    code = [token for token in pieces if token.kind not in ("space", "comment")]
+    declared = {
+        name.text[:-1]: space.text[1:-1]
+        for word, name, space in zip(code, code[1:], code[2:], strict=False)
+        if word.text.upper() == "PREFIX"
+    }
+    return "".join(_WITH_SUPERCLASSES if _is_type(token, declared) else token.text for token in pieces)
+
+
+def _is_type(token: Token, declared: dict[str, str]) -> bool:
+    if token.kind == "name":
+        prefix, local = token.text.split(":", 1)
+        return declared.get(prefix, "") + local == RDF + "type"
+    return token.text == "a" if token.kind == "word" else token.text == f"<{RDF}type>"
+
+
+def _malformed(what: str) -> InvalidRequest:
+    return InvalidRequest(what, hint="split the query into smaller ones", code="malformed_query")

@@ -1,0 +1,101 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from jidomem.errors import InvalidRequest
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.vocab import ONTOLOGY_GRAPH
+
+A, B = "https://jido.ai/projects/a/graphs/long-term-context", "https://jido.ai/projects/b/graphs/long-term-context"
+ROW = ("<urn:s>", "<urn:p>", '"a \\"b\\"\\n\\u0001é"')
+
+
+@pytest.fixture
+def index():
+    index = OxigraphIndex()
+    index.apply(A, "c1", [ROW, ("<urn:s>", "<urn:q>", "<urn:o>")])
+    return index
+
+
+def test_what_was_applied_is_given_back_to_the_letter(index):
+    assert set(index.triples(A)) == {ROW, ("<urn:s>", "<urn:q>", "<urn:o>")}
+    assert list(index.triples(A, None, "<urn:p>")) == list(index.triples(A, None, None, ROW[2])) == [ROW]
+    assert list(index.triples(B)) == []
+
+
+def test_a_commit_is_applied_once(index):
+    index.apply(A, "c1", [("<urn:x>", "<urn:p>", '"1"')])
+    assert index.applied(A) == {"c1"}
+    assert list(index.triples(A, "<urn:x>")) == []
+
+
+def test_a_commit_that_does_not_parse_leaves_nothing_behind(index):
+    with pytest.raises(SyntaxError):
+        index.apply(A, "c2", [("<urn:x>", "<urn:p>", '"1"'), ("<urn:x>", "<urn:p>", "")])
+    assert list(index.triples(A, "<urn:x>")) == []
+    assert index.applied(A) == {"c1"}
+
+
+def test_reset_empties_one_graph_and_forgets_its_commits(index):
+    index.apply(B, "c1", [ROW])
+    index.reset(A)
+    assert (list(index.triples(A)), index.applied(A)) == ([], frozenset())
+    assert (list(index.triples(B)), index.applied(B)) == ([ROW], {"c1"})
+    index.apply(A, "c1", [ROW])
+    assert list(index.triples(A)) == [ROW]
+
+
+def test_the_ontology_is_replaced_whole(index):
+    index.put_ontology([("<urn:A>", "<urn:sub>", "<urn:B>"), ("_:x", "<urn:sub>", '"tag"@en')])
+    index.put_ontology([("<urn:C>", "<urn:sub>", "<urn:D>")])
+    assert list(index.triples(ONTOLOGY_GRAPH)) == [("<urn:C>", "<urn:sub>", "<urn:D>")]
+
+
+def test_a_query_sees_the_graphs_it_is_given_and_no_others(index):
+    index.apply(B, "c1", [("<urn:s>", "<urn:p>", '"of b"')])
+    for text in ("SELECT ?o { ?s <urn:p> ?o }", "SELECT ?o { GRAPH ?g { ?s <urn:p> ?o } }"):
+        assert index.query(text, graphs=[B]) == Solutions(("o",), (('"of b"',),))
+        assert index.query(text, graphs=[]) == Solutions(("o",), ())
+        found = index.query(text, graphs=[A, B])
+        assert isinstance(found, Solutions)
+        assert {row[0] for row in found.rows} == {ROW[2], '"of b"'}
+
+
+@pytest.mark.parametrize("term", [ROW[2], "<urn:o>", '"x"@en', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'])
+def test_a_variable_is_bound_as_a_term(index, term):
+    assert index.query("SELECT ?o ?x {}", graphs=[A], bindings={"o": term}) == Solutions(("o", "x"), ((term, None),))
+
+
+def test_ask_and_construct_are_answered(index):
+    assert index.query("ASK { ?s <urn:q> ?o }", graphs=[A]) is True
+    assert index.query("ASK { ?s <urn:q> ?o }", graphs=[B]) is False
+    assert index.query("CONSTRUCT { ?o <urn:r> 1 } { ?s <urn:q> ?o }", graphs=[A]) == (
+        ("<urn:o>", "<urn:r>", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+    )
+
+
+def test_a_query_that_does_not_parse_is_refused_with_its_place(index):
+    with pytest.raises(InvalidRequest, match=r"^line 1 column 7: expected") as refusal:
+        index.query("SELEKT", graphs=[A])
+    assert refusal.value.code == "malformed_query"
+
+
+def test_readers_see_whole_commits_while_others_apply():
+    index = OxigraphIndex()
+
+    def apply(number):
+        index.apply(A, f"c{number}", [(f"<urn:s{number}>", "<urn:p>", f'"{part}"') for part in range(50)])
+
+    def read(_):
+        found = index.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s", graphs=[A])
+        assert isinstance(found, Solutions)
+        return {row[0] for row in found.rows} | {f'"{len(list(index.triples(A))) % 50}"'}
+
+    with ThreadPoolExecutor(8) as pool:
+        writes = [pool.submit(apply, number % 100) for number in range(200)]
+        reads = set().union(*pool.map(read, range(100)))
+        for write in writes:
+            write.result()
+
+    assert reads <= {'"50"^^<http://www.w3.org/2001/XMLSchema#integer>', '"0"'}
+    assert len(list(index.triples(A))) == 100 * 50

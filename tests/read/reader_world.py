@@ -1,0 +1,63 @@
+"""A small world to read: Turtle files in, a real index and a real reader out."""
+
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from jidomem.errors import NotFound
+from jidomem.index import OxigraphIndex
+from jidomem.read import MemoryReader, Playbook
+from jidomem.version import Head, Version
+from jidomem.vocab import GRAPHS, graph_iri
+
+DATA = Path(__file__).parent / "data"
+PREFIXES = {
+    "jido": "https://jido.ai/ontology#",
+    "m": "https://jido.ai/memory/",
+    "p": "https://jido.ai/projects/",
+    "s": "https://jido.ai/sessions/",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+TURTLE = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in PREFIXES.items())
+
+
+def triples(turtle):
+    parsed = ox.parse(TURTLE + turtle, format=ox.RdfFormat.TURTLE)
+    return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in parsed]
+
+
+def new_index():
+    index = OxigraphIndex()
+    index.put_ontology(triples((DATA / "ontology.ttl").read_text("utf-8")))
+    return index
+
+
+def world_index():
+    index = new_index()
+    for file in sorted(DATA.glob("*/*.ttl")):
+        index.apply(graph_iri(file.parent.name, file.stem), file.stem, triples(file.read_text("utf-8")))
+    return index
+
+
+def reader_of(index, projects=("demo", "other", "empty"), playbook=None):
+    """Return a reader whose version is that of the newest commit time in the graphs of the project."""
+
+    def catch_up(project):
+        if project not in projects:
+            raise NotFound(f"there is no project {project!r}", hint=f"there are {projects}", code="unknown_project")
+        recorded = "<https://jido.ai/ontology#recordedAt>"
+        found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
+        return Version.of([Head(max(found).split('"')[1], "0" * 64, 1)] if found else [])
+
+    return MemoryReader(index, playbook or Playbook(), catch_up)
+
+
+def short(value):
+    """Return the last part of an IRI, a moment as its text, and anything else as it is."""
+    if isinstance(value, str) and "://" in value:
+        return value.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def shortened(rows):
+    return [[short(value) for value in row.values()] for row in rows]

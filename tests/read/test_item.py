@@ -1,0 +1,117 @@
+from datetime import UTC, datetime
+
+import pytest
+from reader_world import new_index, reader_of, triples, world_index
+
+from jidomem.errors import NotFound
+from jidomem.read.item import short_id
+from jidomem.vocab import graph_iri
+
+M = "https://jido.ai/memory/"
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return reader_of(world_index())
+
+
+def test_a_memory_is_shown_whole_as_plain_values(reader):
+    assert reader.get_memory("demo", M + "rust-170") == {
+        "iri": M + "rust-170",
+        "type": "fact",
+        "class": "Fact",
+        "status": "active",
+        "properties": {
+            "summary": ["The build needs Rust 1.70"],
+            "appliesToProject": ["https://jido.ai/projects/demo"],
+            "hasConfidence": ["https://jido.ai/ontology#Low"],
+            "hasAssertionStatus": ["https://jido.ai/ontology#Asserted"],
+            "hasTimestamp": [datetime(2026, 1, 2, tzinfo=UTC)],
+            "recordedAt": [datetime(2026, 1, 2, tzinfo=UTC)],
+            "recordedIn": ["urn:jido:commit:" + "0" * 63 + "2"],
+            "assertedBy": ["https://jido.ai/agents/ana"],
+            "assertedIn": ["https://jido.ai/sessions/first"],
+            "supersedes": [M + "rust-160"],
+        },
+        "superseded_by": [],
+        "invalidated_by": [],
+        "commit": "0" * 63 + "2",
+        "recorded_at": datetime(2026, 1, 2, tzinfo=UTC),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "superseded_by", "invalidated_by"),
+    [
+        ("store-sqlite", "superseded", ["store-oxigraph"], []),
+        ("lock-server", "invalidated", [], ["no-lock-server"]),
+        ("one-file", "proposed", [], []),
+        ("old-proposal", "invalidated", [], ["proposal-settled"]),
+        ("dangling", "active", [], []),  # what is not there ends nothing
+    ],
+)
+def test_a_memory_says_whether_it_is_in_force_and_what_ended_it(reader, name, status, superseded_by, invalidated_by):
+    item = reader.get_memory("demo", M + name)
+    assert item["status"] == status
+    assert item["superseded_by"] == [M + other for other in superseded_by]
+    assert item["invalidated_by"] == [M + other for other in invalidated_by]
+
+
+def test_a_memory_is_shown_as_it_was(reader):
+    item = reader.get_memory("demo", M + "store-sqlite", as_of="2026-01-02")
+    assert (item["status"], item["superseded_by"]) == ("active", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "as_of"), [("rust-17", None), ("foreign-fact", None), ("apart-fact", None), ("rust-175", "2026-01-01")]
+)
+def test_a_memory_that_is_not_there_yet_or_not_ours_is_not_found(reader, name, as_of):
+    with pytest.raises(NotFound, match=f"demo has no memory '{M}{name}'") as refusal:
+        reader.get_memory("demo", M + name, as_of=as_of)
+    assert refusal.value.code == "not_found"
+
+
+def test_a_memory_that_is_not_found_is_answered_with_the_nearest(reader):
+    with pytest.raises(NotFound) as refusal:
+        reader.get_memory("demo", M + "rust-17")
+    assert f"{M}rust-170" in refusal.value.hint
+
+
+@pytest.fixture(scope="module")
+def short_reader():
+    index = new_index()
+    ids = ("0197a1b2-0000-7000-8000-00000000abcd", "0197a1b2-0000-7000-8000-00001111abcd", "0197ffff-0000-7000-8000-0")
+    rows = "".join(f"m:{name} jido:appliesToProject p:demo . " for name in ids)
+    index.apply(graph_iri("demo"), "c", triples(rows + "m:dddd1111abcd jido:appliesToProject p:other ."))
+    return reader_of(index)
+
+
+@pytest.mark.parametrize(
+    ("short", "ending"),
+    [
+        ("0000abcd", "00000000abcd"),
+        ("1111ABCD", "00001111abcd"),
+        ("0197f", "8000-0"),
+        (f"{M}0197ffff-0000-7000-8000-0", "8000-0"),
+    ],
+)
+def test_a_short_id_is_a_unique_beginning_or_end(short_reader, short, ending):
+    assert short_reader.resolve("demo", short).endswith(ending)
+
+
+@pytest.mark.parametrize("short", ["bcd", "ffff", "", "urn:nobody", 'x"y) z'])
+def test_a_short_id_that_names_nothing_is_not_found(short_reader, short):
+    with pytest.raises(NotFound, match="demo has no memory"):
+        short_reader.resolve("demo", short)
+
+
+def test_a_short_id_of_several_memories_is_refused_with_all_of_them(short_reader):
+    with pytest.raises(NotFound) as refusal:
+        short_reader.resolve("demo", "abcd")
+    assert "00000000abcd" in refusal.value.hint
+    assert "00001111abcd" in refusal.value.hint
+
+
+def test_the_short_id_we_show_is_one_we_accept(short_reader):
+    iri = short_reader.resolve("demo", "0000abcd")
+    assert short_reader.resolve("demo", short_id(iri)) == iri

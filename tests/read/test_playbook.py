@@ -1,0 +1,146 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from reader_world import reader_of, shortened, world_index
+
+from jidomem.errors import Failed, NotFound, PolicyDenied
+from jidomem.query import parse
+from jidomem.read import Playbook, sparql
+
+ROOT = Path(__file__).parents[2]
+CASES = ROOT / "tests" / "queries" / "cases"
+SHIPPED = {query.name: query for query in Playbook()}
+#: The 23 questions of the playbook, by their number.
+NUMBERED = {
+    "architect": ["active-decisions", "conventions", "risks"],
+    "planner": ["open-tasks", "task-dependencies", "blocked-tasks"],
+    "debugger": ["open-errors", "unexplained-root-causes", "lessons"],
+    "curator": ["facts", "evidence-contradictions", "items-without-project", "dangling-supersessions"],
+    "code": ["elixir-modules", "commands-and-events", "projections"],
+    "governance": ["strict-conventions", "agent-rules"],
+    "session": ["active-sessions", "continuations"],
+    "ci": ["items-without-confidence", "decisions-without-rationale", "tasks-without-assignee"],
+}
+HEADER = "#+ summary: s\n#+ params: project\n#+ columns: item\n#+ order: item\n"
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return reader_of(world_index())
+
+
+def test_all_twenty_three_questions_are_there_by_role():  # C100
+    roles = Playbook().roles()
+    assert sum(map(len, NUMBERED.values())) == 23
+    assert {role: [name for name in names if SHIPPED[name] not in roles[role]] for role, names in NUMBERED.items()} == {
+        role: [] for role in NUMBERED
+    }
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_a_shipped_query_answers_what_its_case_says(reader, name):  # C088, C097, C099
+    for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
+        assert shortened(reader.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
+
+
+def test_every_case_belongs_to_a_shipped_query():
+    assert {file.stem for file in CASES.iterdir()} == set(SHIPPED)
+
+
+@pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
+def test_a_shipped_query_takes_a_moment_and_its_project(query):  # C099
+    assert query.takes("asOf")
+    assert query.takes("project") or query.name == "items-without-project"
+
+
+@pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
+def test_a_shipped_query_has_a_total_order_of_its_rows(query):  # C097
+    """Rows are distinct and every column is in the order, so no two rows tie."""
+    stated = re.search(r"\} ORDER BY (.*)\s*\Z", query.text)[1].split()
+    assert [re.sub(r"DESC\(\?(\w+)\)", r"-\1", word).lstrip("?") for word in stated] == list(query.order)
+    assert {word.lstrip("-") for word in query.order} == set(query.columns)
+    assert "SELECT DISTINCT" in query.text
+    assert not re.search(r"\b(LIMIT|OFFSET)\b", query.text)
+
+
+@pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
+def test_a_parameter_of_a_shipped_query_is_used_and_never_inside_a_sub_select(query):
+    code = [token for token in sparql.check(query.text) if token.kind in ("word", "variable")]
+    assert [token.text.upper() for token in code].count("SELECT") == 1
+    for param in query.params:
+        assert sum(token.text == f"?{param.name}" for token in code) >= 2, f"?{param.name} is selected and not used"
+
+
+def test_every_shipped_query_declares_the_jido_prefix():  # C094
+    assert [q.name for q in SHIPPED.values() if "PREFIX jido: <https://jido.ai/ontology#>\n" not in q.text] == []
+
+
+def test_the_playbook_page_is_what_the_files_say():
+    written = Playbook().markdown()
+    assert (ROOT / "docs" / "playbook.md").read_text("utf-8") == written, (
+        'write it again: python -c "from jidomem.read import Playbook;'
+        " open('docs/playbook.md', 'w').write(Playbook().markdown())\""
+    )
+
+
+def test_a_query_is_found_by_its_name_and_by_role_and_name():
+    playbook = Playbook()
+    assert playbook.get("planner/open-tasks") is playbook.get("open-tasks")
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [("open-taks", "open-tasks"), ("debugger/open-tasks", "open-errors"), ("planner/x", "open-tasks")],
+)
+def test_an_unknown_query_is_answered_with_the_nearest_names(asked, near):
+    with pytest.raises(NotFound) as refusal:
+        Playbook().get(asked)
+    assert refusal.value.code == "unknown_query"
+    assert near in refusal.value.hint
+
+
+def overlay(folder, text, name="mine", role="planner"):
+    (folder / role).mkdir(parents=True)
+    (folder / role / f"{name}.rq").write_text(text, "utf-8")
+    return folder
+
+
+def test_a_project_adds_its_own_questions(tmp_path):
+    text = (
+        HEADER + "SELECT ?project ?item { ?item <https://jido.ai/ontology#appliesToProject> ?project } ORDER BY ?item"
+    )
+    reader = reader_of(world_index(), playbook=Playbook([overlay(tmp_path, text)]))
+
+    assert {"item": "https://jido.ai/memory/write-index"} in reader.planner.mine("demo")
+
+
+def test_a_question_of_a_project_may_not_take_the_name_of_a_shipped_one(tmp_path):
+    with pytest.raises(Failed, match=r"open-tasks.rq: the name 'open-tasks' is taken by planner/open-tasks") as refusal:
+        Playbook([overlay(tmp_path, SHIPPED["open-tasks"].text, "open-tasks", "ci")])
+    assert refusal.value.code == "invalid_config"
+
+
+def test_a_question_of_a_project_may_not_reach_outside(tmp_path):
+    with pytest.raises(PolicyDenied, match="SERVICE"):
+        Playbook([overlay(tmp_path, HEADER + "SELECT ?project ?item { SERVICE <urn:x> { ?item ?a ?project } }")])
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("SELECT ?x {}", r"planner/mine\.rq:1: the header has no summary, params, columns, order"),
+        (HEADER.replace("#+ order: item\n", "") + "SELECT ?project ?item {}", r"mine\.rq:4: the header has no order"),
+        ("#+ sumary: s\n" + HEADER, r"mine\.rq:1: '#\+ sumary: s' is no header line"),
+        (HEADER.replace("project", "n:number") + "SELECT ?n ?item {}", r"mine\.rq:2: 'number' is no type"),
+        (HEADER.replace("project", "n:integer=x") + "SELECT ?n ?item {}", r"mine\.rq:2: the default 'x' is not"),
+        (HEADER + "SELECT ?item {}", r"mine\.rq:2: the query does not select \?project"),
+        (HEADER + "SELECT ?project {}", r"mine\.rq:3: the query does not select \?item"),
+        (HEADER + "ASK {}", r"mine\.rq:1: this is no SELECT query"),
+    ],
+)
+def test_a_bad_header_is_refused_with_its_file_and_line(text, where):
+    with pytest.raises(Failed, match=where) as refusal:
+        parse("mine", "planner", text)
+    assert refusal.value.code == "invalid_config"

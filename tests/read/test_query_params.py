@@ -1,0 +1,80 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from jidomem.errors import InvalidRequest
+from jidomem.query import FOREVER, parse
+
+X = "http://www.w3.org/2001/XMLSchema#"
+QUERY = parse(
+    "mine",
+    "planner",
+    "#+ summary: s\n#+ params: project asOf who:iri what n:integer=3 flag:boolean=false\n#+ columns: a\n#+ order: -a\n"
+    "SELECT ?project ?asOf ?who ?what ?n ?flag ?a WHERE {} ORDER BY DESC(?a)",
+)
+GIVEN = {"project": "demo", "who": "urn:a", "what": "text"}
+
+
+def test_a_header_is_read_into_typed_parameters_columns_and_order():
+    assert [str(param) for param in QUERY.params] == [
+        "project", "asOf", "who:iri", "what:string", "n:integer", "flag:boolean",
+    ]  # fmt: skip
+    assert (QUERY.summary, QUERY.columns, QUERY.order) == ("s", ("a",), ("-a",))
+
+
+def test_what_is_left_out_has_its_default():
+    assert QUERY.bind(GIVEN) == {
+        "project": "<https://jido.ai/projects/demo>",
+        "asOf": f'"{FOREVER}"^^<{X}dateTime>',
+        "who": "<urn:a>",
+        "what": '"text"',
+        "n": f'"3"^^<{X}integer>',
+        "flag": f'"false"^^<{X}boolean>',
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "term"),
+    [
+        ("project", "https://jido.ai/projects/demo", "<https://jido.ai/projects/demo>"),
+        ("what", 'say "hi" } UNION {', '"say \\"hi\\" } UNION {"'),
+        ("n", 7, f'"7"^^<{X}integer>'),
+        ("n", "007", f'"7"^^<{X}integer>'),
+        ("flag", True, f'"true"^^<{X}boolean>'),
+        ("flag", "true", f'"true"^^<{X}boolean>'),
+        ("asOf", datetime(1, 2, 3, tzinfo=UTC), f'"0001-02-03T00:00:00.000000Z"^^<{X}dateTime>'),
+        ("asOf", "2026-01-01T00:00:00.5+01:00", f'"2025-12-31T23:00:00.500000Z"^^<{X}dateTime>'),
+    ],
+)
+def test_a_value_becomes_a_term_of_the_parameters_type(name, value, term):
+    assert QUERY.bind({**GIVEN, name: value})[name] == term
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("project", "Demo"), ("project", "https://jido.ai/projects/a/b"), ("project", 5),
+        ("who", "no iri"), ("who", "urn:a> <urn:b"), ("who", None),
+        ("what", 5), ("what", "half \ud83d"),
+        ("n", "many"), ("n", True), ("n", 2.5), ("n", "9" * 31),
+        ("flag", 1), ("flag", "yes"), ("flag", None), ("flag", []),
+        ("asOf", "soon"), ("asOf", None),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_is_refused_by_name(name, value):
+    with pytest.raises(InvalidRequest, match=f"^{name}=.* is not ") as refusal:
+        QUERY.bind({**GIVEN, name: value})
+    assert refusal.value.code == "invalid_argument"
+    assert refusal.value.hint.startswith(f"give {name} as")
+
+
+def test_a_missing_parameter_is_refused_by_name():
+    with pytest.raises(InvalidRequest, match="planner/mine needs the parameter 'who'") as refusal:
+        QUERY.bind({"project": "demo", "what": "text"})
+    assert refusal.value.hint == "give who, an IRI such as https://jido.ai/agents/architect"
+
+
+def test_an_unknown_parameter_is_refused_with_the_nearest():
+    with pytest.raises(InvalidRequest, match="planner/mine has no parameter 'wat'") as refusal:
+        QUERY.bind({**GIVEN, "wat": "x"})
+    assert refusal.value.hint == "did you mean 'what'?"

@@ -1,0 +1,283 @@
+import inspect
+import typing
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from reader_world import new_index, reader_of, short, shortened, triples, world_index
+
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.read import MemoryReader
+from jidomem.vocab import graph_iri
+
+J = "https://jido.ai/ontology#"
+M = "https://jido.ai/memory/"
+
+
+@pytest.fixture(scope="module")
+def index():
+    return world_index()
+
+
+@pytest.fixture(scope="module")
+def reader(index):
+    return reader_of(index)
+
+
+def test_architectural_decisions_in_force_are_listed(reader):  # C087, C088
+    assert reader.list_active_architectural_decisions("demo") == [
+        {"decision": M + "store-oxigraph", "summary": "Use Oxigraph as the index"}
+    ]
+
+
+def test_conventions_of_every_level_and_subclass_are_listed(reader):  # C089
+    rows = reader.list_conventions("demo")
+    assert list(rows[0]) == ["conv", "name", "level"]
+    assert {short(row["level"]) for row in rows} == {"Strict", "Required", "Advisory"}
+    assert {"conv": M + "ruff", "name": "formatting", "level": J + "Strict"} in rows  # a CodingStandard
+
+
+def test_open_tasks_are_those_not_completed_and_abandoned_ones_can_be_dropped(reader):  # C090
+    rows = reader.list_open_tasks("demo")
+    assert list(rows[0]) == ["task", "summary", "status"]
+    assert [short(row["status"]) for row in rows] == ["Abandoned", "Planned", "InProgress"]
+    assert [short(r["status"]) for r in reader.list_open_tasks("demo", actionable_only=True)] == [
+        "Planned",
+        "InProgress",
+    ]
+
+
+def test_open_errors_are_those_not_resolved_stated_or_not_and_deferred_ones_can_be_dropped(reader):  # C091
+    rows = reader.list_open_errors("demo")
+    assert shortened(rows) == [
+        ["crash", "The engine crashed", None],
+        ["slow-list", "Listing is slow", "low"],
+        ["torn-file", "A file was torn", "high"],
+    ]
+    assert list(rows[0]) == ["err", "summary", "severity"]
+    assert [r["severity"] for r in reader.list_open_errors("demo", include_deferred=False)] == [None, "high"]
+
+
+def test_facts_are_listed_with_their_confidence(reader):  # C092
+    assert {"fact": M + "rust-180", "summary": "The build needs Rust 1.80", "confidence": J + "Medium"} in (
+        reader.list_facts_with_confidence("demo")
+    )
+
+
+def test_active_sessions_are_listed_with_their_start(reader):  # C093
+    assert reader.list_active_sessions("demo", limit=1) == [
+        {"session": "https://jido.ai/sessions/first", "start": datetime(2026, 1, 1, tzinfo=UTC)}
+    ]
+
+
+def test_recent_lessons_come_newest_first(reader):  # C095
+    rows = reader.list_recent_lessons("demo")
+    assert [short(row["lesson"]) for row in rows] == ["lesson-fsync", "lesson-lock"]
+    assert list(rows[0]) == ["lesson", "summary", "time"]
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "2026-01-02",
+        "2026-01-02T00:00:00",
+        "2026-01-02T01:00:00+01:00",
+        datetime(2026, 1, 2),  # a moment without an offset is UTC
+        datetime(2026, 1, 1, 19, tzinfo=timezone(timedelta(hours=-5))),
+    ],
+)
+def test_a_moment_is_given_as_text_or_as_a_datetime(reader, moment):
+    assert shortened(reader.list_active_architectural_decisions("demo", as_of=moment)) == [
+        ["lock-server", "Keep a lock server"],
+        ["store-sqlite", "Use SQLite as the store"],
+    ]
+
+
+def test_inactive_items_come_back_when_asked_for(reader):  # C088
+    rows = reader.list_active_architectural_decisions("demo", include_inactive=True)
+    assert [short(row["decision"]) for row in rows] == [
+        "lock-server", "old-proposal", "one-file", "store-oxigraph", "store-sqlite",
+    ]  # fmt: skip
+
+
+def test_no_list_shows_a_row_of_another_project_though_they_share_a_graph(reader):  # C099
+    ours = [row for query in reader.playbook for row in reader.ask(query.name, project="demo")]
+    theirs = reader.list_facts_with_confidence("other")
+    assert "foreign" not in str(ours)
+    assert "Foreign" not in str(ours)
+    assert shortened(theirs) == [["apart-fact", "In a graph of its own", "High"]]
+
+
+def test_answers_do_not_depend_on_the_order_in_which_commits_came_in():  # C097
+    facts = [f"m:f{n} a jido:Fact ; jido:summary 'n{n % 2}' ; jido:appliesToProject p:demo ;"
+             f" jido:hasConfidence jido:High ; jido:hasTimestamp '2026-01-0{n % 3 + 1}T00:00:00Z'^^xsd:dateTime ;"
+             f" jido:recordedAt '2026-01-0{n % 3 + 1}T00:00:00Z'^^xsd:dateTime ." for n in range(9)]  # fmt: skip
+    answers = []
+    for order in (facts, facts[::-1]):
+        index = new_index()
+        for fact in order:
+            index.apply(graph_iri("demo"), fact, triples(fact))
+        answers.append(reader_of(index).list_facts_with_confidence("demo"))
+    assert len(answers[0]) == 9
+    assert answers[0] == answers[1]
+
+
+def test_the_planner_gets_open_tasks_and_conventions_in_one_call(reader):  # C101, C105
+    assert reader.planner.context("demo") == {
+        "tasks": reader.list_open_tasks("demo"),
+        "conventions": reader.list_conventions("demo"),
+    }
+
+
+def test_the_architect_gets_the_active_architectural_decisions(reader):  # C101, C106
+    assert reader.architect.context("demo") == {"decisions": reader.list_active_architectural_decisions("demo")}
+
+
+def test_the_debugger_gets_open_errors_and_recent_lessons(reader):  # C101, C107
+    context = reader.debugger.context("demo", as_of="2026-01-03")
+    assert [short(row["err"]) for row in context["errors"]] == ["crash", "lost-write", "slow-list", "torn-file"]
+    assert [short(row["lesson"]) for row in context["lessons"]] == ["lesson-lock"]
+
+
+def test_every_role_has_its_queries_as_methods(reader):  # C101, C102
+    roles = {"architect": "architect", "planner": "planner", "debugger": "debugger", "curator": "curator",
+             "code": "code", "governance": "governance", "sessions": "session", "ci": "ci"}  # fmt: skip
+    for attribute, role in roles.items():
+        for query in reader.playbook.roles()[role]:
+            method = query.name.replace("-", "_")
+            assert method in dir(getattr(reader, attribute))
+            assert getattr(getattr(reader, attribute), method)("demo") == reader.ask(query.name, project="demo")
+
+
+def test_a_misspelt_query_of_a_role_is_answered_with_the_nearest(reader):
+    with pytest.raises(AttributeError, match="did you mean 'open_tasks'"):
+        reader.planner.open_taks  # noqa: B018 - the look-up is what is refused
+
+
+def test_the_public_signatures_name_no_rdf_type():  # C096
+    public = [getattr(MemoryReader, name) for name in dir(MemoryReader) if not name.startswith("_")]
+    hints = [hint for method in public for hint in typing.get_type_hints(method).values()]
+    assert len(public) > 10
+    assert not [hint for hint in hints if "rdflib" in str(hint) or "oxigraph" in str(hint)]
+    assert all(inspect.getdoc(method) for method in public)
+
+
+def test_values_are_plain_python(reader):  # C085
+    sparql = """SELECT ?iri ?text ?tagged ?whole ?part ?truth ?time ?odd ?none {
+      VALUES (?iri ?text ?tagged ?whole ?part ?truth ?time ?odd ?none) {
+        (<urn:x> "a\\n\\"b" "Hallo"@de 7 0.85 true "2026-01-01T02:00:00+02:00"^^<http://www.w3.org/2001/XMLSchema#dateTime>
+         "seven"^^<http://www.w3.org/2001/XMLSchema#integer> UNDEF) } }"""
+    assert reader.select("demo", sparql) == [
+        {"iri": "urn:x", "text": 'a\n"b', "tagged": "Hallo", "whole": 7, "part": 0.85, "truth": True,
+         "time": datetime(2026, 1, 1, tzinfo=UTC), "odd": "seven", "none": None}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"limit": 0}, "limit=0 is not a positive whole number"),
+        ({"limit": True}, "limit=True is not a positive"),
+        ({"limit": "5"}, "limit='5' is not a positive"),
+        ({"as_of": "yesterday"}, "asOf='yesterday' is not an ISO 8601 moment"),
+        ({"as_of": 5}, "asOf=5 is not an ISO 8601 moment"),
+        ({"as_of": "0001-01-01T00:00:00+05:00"}, "is not an ISO 8601 moment"),
+        ({"include_inactive": "perhaps"}, "includeInactive='perhaps' is not true or false"),
+        ({"actionable": True}, "has no parameter 'actionable'"),
+        ({"cursor": "nonsense"}, "the cursor is damaged"),
+        ({"cursor": "é"}, "the cursor is damaged"),
+    ],
+)
+def test_an_argument_that_does_not_fit_is_refused(reader, asked, says):
+    with pytest.raises(InvalidRequest, match=says) as refusal:
+        reader.ask("open-tasks", project="demo", **asked)
+    assert refusal.value.code == "invalid_argument"
+    assert refusal.value.hint
+
+
+def test_a_question_without_inactive_items_refuses_to_be_asked_for_them(reader):
+    with pytest.raises(InvalidRequest, match="has no parameter 'includeInactive'"):
+        reader.code.elixir_modules("demo", include_inactive=True)
+
+
+def test_an_unknown_project_is_refused_by_every_call(reader):
+    for call in (reader.list_open_tasks, lambda p: reader.select(p, "SELECT * {}"), lambda p: reader.get_memory(p, M)):
+        with pytest.raises(NotFound, match="there is no project 'nobody'"):
+            call("nobody")
+
+
+def test_a_project_without_memories_answers_with_nothing(reader):
+    assert [reader.ask(query.name, project="empty") for query in reader.playbook] == [[]] * len(reader.playbook.names())
+
+
+def fact(number, day, more=""):
+    return triples(
+        f"m:f{number} a jido:Fact ; jido:summary 'fact {number}' ; jido:hasConfidence jido:High ;"
+        f" jido:appliesToProject p:demo ; jido:hasAssertionStatus jido:Asserted ;"
+        f" jido:recordedAt '2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime . {more}"
+    )
+
+
+def pages(reader, while_reading=lambda: None, **asked):
+    rows, cursor = [], None
+    while True:
+        page = reader.ask_page("facts", project="demo", limit=2, cursor=cursor, **asked)
+        rows += [short(row["fact"]) for row in page.rows]
+        cursor = page.cursor
+        while_reading()
+        if cursor is None:
+            return rows
+
+
+def test_pages_show_one_moment_although_others_write_in_between():
+    index = new_index()
+    reader = reader_of(index)
+    for number in (1, 3, 5, 7):
+        index.apply(graph_iri("demo"), f"c{number}", fact(number, number))
+
+    def write():
+        index.apply(graph_iri("demo"), "c0", fact(0, 10, "m:f5 jido:supersededBy m:f0 ."))
+
+    assert pages(reader, write) == ["f1", "f3", "f5", "f7"]
+    assert pages(reader) == ["f0", "f1", "f3", "f7"]
+
+
+def test_pages_of_a_future_moment_do_not_move_either():
+    index = new_index()
+    index.apply(graph_iri("demo"), "c", fact(1, 1) + fact(2, 2) + fact(3, 3))
+
+    def write():
+        index.apply(graph_iri("demo"), "c0", fact(0, 4))
+
+    assert pages(reader_of(index), write, as_of="2999-01-01") == ["f1", "f2", "f3"]
+
+
+def test_a_cursor_without_a_limit_gives_the_rest(reader):
+    first = reader.ask_page("facts", project="demo", limit=2)
+    rest = reader.ask("facts", project="demo", cursor=first.cursor)
+    assert first.rows + rest == reader.ask("facts", project="demo")
+
+
+def test_a_cursor_of_another_question_or_moment_is_refused(reader):
+    cursor = reader.ask_page("facts", project="demo", limit=2).cursor
+    for asked in ({"name": "lessons"}, {"include_inactive": True}, {"as_of": "2026-01-02"}):
+        with pytest.raises(InvalidRequest, match="the cursor belongs to another question"):
+            reader.ask(**{"name": "facts", "project": "demo", "cursor": cursor, **asked})
+
+
+def test_a_damaged_cursor_is_refused(reader):
+    cursor = reader.ask_page("facts", project="demo", limit=2).cursor
+    for at in range(0, len(cursor), 7):
+        damaged = cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1 :]
+        with pytest.raises(InvalidRequest, match="damaged"):
+            reader.ask("facts", project="demo", cursor=damaged)
+
+
+def test_reading_changes_nothing_in_the_index(index, reader):  # C013
+    graphs = [graph_iri(project, graph) for project in ("demo", "other") for graph in ("context", "codebase")]
+    before = [set(index.triples(graph)) for graph in graphs]
+    for query in reader.playbook:
+        reader.ask(query.name, project="demo")
+    reader.run("demo", "CONSTRUCT { ?s a <urn:x> } { ?s ?p ?o }")
+    reader.get_memory("demo", M + "rust-180")
+    assert [set(index.triples(graph)) for graph in graphs] == before
+    assert not [name for name in dir(reader) if name.split("_")[0] in ("write", "add", "insert", "update", "delete")]
