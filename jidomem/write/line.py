@@ -74,6 +74,13 @@ class CommitLine:
         graph, index = self._stream.graph, self._tail.index
         return View(lambda s, p, o: index.triples(graph, s, p, o))
 
+    def load(self) -> View:
+        """Return the rows once the index is level with the journal; raises JournalDamaged where that cannot be."""
+        self._tail.catch_up(self._stream)
+        for found in self._tail.journal.damage(self._stream):
+            raise found
+        return self.view()
+
     def submit(self, judges: Sequence[JudgeFn]) -> list[Outcome]:
         """Return what came of each submission, in order, when all that were accepted are durable."""
         tickets = [_Ticket(judge) for judge in judges]
@@ -85,9 +92,15 @@ class CommitLine:
 
     def submit_atomic(self, judges: Sequence[JudgeFn]) -> list[Receipt]:
         """Return the receipts of submissions kept in one commit; the first refusal is raised and nothing is kept."""
-        with self._lock, self._tail.journal.turn(self._stream) as version:
-            self._tail.catch_up(self._stream)
-            now, block = self._sources.now(), _Block(self.view())
+        with self._lock:
+            while (receipts := self._kept_together(judges)) is None:
+                pass
+        return receipts
+
+    def _kept_together(self, judges: Sequence[JudgeFn]) -> list[Receipt] | None:
+        """Return the receipts of one commit of all; None when the stream moved on and nothing was kept."""
+        with self._tail.journal.turn(self._stream) as version:
+            block, now = _Block(self.load()), self._sources.now()
             for position, judge in enumerate(judges):
                 try:
                     block.add(_Ticket(judge), judge(block.view, now))
@@ -95,7 +108,7 @@ class CommitLine:
                     refusal.position = position
                     raise
             if self._commit(block, version, now) is None:
-                return self.submit_atomic(judges)
+                return None
             return [outcome for ticket, _ in block.members if isinstance(outcome := _outcome(ticket), Receipt)]
 
     def _serve_one_block(self) -> None:
@@ -103,8 +116,7 @@ class CommitLine:
         block = _Block(self.view())
         try:
             with self._tail.journal.turn(self._stream) as version:
-                self._tail.catch_up(self._stream)
-                now = self._sources.now()
+                block.view, now = self.load(), self._sources.now()
                 while self._waiting and not block.full:
                     ticket = self._waiting.popleft()
                     try:

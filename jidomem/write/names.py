@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+from pyoxigraph import NamedNode
+
 from jidomem import vocab
 from jidomem.errors import Repair
 
@@ -113,7 +115,16 @@ def is_reference(text: str, *, prose: bool = False) -> bool:
 
 def is_absolute(text: str) -> bool:
     """Return whether *text* is an absolute http, https or urn IRI in its one written form."""
-    return text == written(text) and _ABSOLUTE.fullmatch(text) is not None
+    return text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
+
+
+def _parses(text: str) -> bool:
+    """Return whether *text* is an IRI by RFC 3987, host and percent signs included."""
+    try:
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
 
 
 def written(text: str) -> str:

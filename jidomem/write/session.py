@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jidomem import vocab
 from jidomem.errors import IntentRefused, NotFound, Violation
 from jidomem.terms import Term, Triple, date_time, integer, iri, parts
 from jidomem.vocab import TYPE, jido
-from jidomem.write.names import nearest, put
+from jidomem.write.names import nearest, put, squash
 from jidomem.write.triples import session_stub
 from jidomem.write.view import View
 
@@ -75,20 +77,27 @@ def moved(
 
 def phase_of(name: str) -> str:
     """Return the phase *name* stands for (`review`, `ReviewPhase`); raises IntentRefused naming the nearest one."""
-    short = {phase.removesuffix("Phase").casefold(): phase for phase in vocab.SESSION_PHASE}
-    found = short.get(vocab.local_name(name).removesuffix("Phase").casefold())
+    return _one_of("phase", name, {phase.removesuffix("Phase"): phase for phase in vocab.SESSION_PHASE})
+
+
+def status_of(name: str) -> str:
+    """Return the status *name* stands for (`paused`, `Paused`); raises IntentRefused naming the nearest one."""
+    return _one_of("status", name, {status: status for status in vocab.SESSION_STATUS})
+
+
+def _one_of(field: str, name: str, known: Mapping[str, str]) -> str:
+    """Return the value of *known* whose key, or itself, is *name* in any spelling."""
+    forms = {squash(form): value for short, value in known.items() for form in (short, value)}
+    found = forms.get(squash(name))
     if found is None:
-        near = nearest(name, vocab.SESSION_PHASE)
+        allowed = tuple(known.values())
+        near = nearest(name, allowed)
+        message = f"{field} is one of {', '.join(allowed)}, not {name!r}"
+        repair = put(field, near) if near else None
         raise IntentRefused(
             [
                 Violation(
-                    "shape_violation",
-                    f"phase is one of {', '.join(vocab.SESSION_PHASE)}, not {name!r}",
-                    field="phase",
-                    value=name,
-                    allowed=vocab.SESSION_PHASE,
-                    nearest=near,
-                    repair=put("phase", near) if near else None,
+                    "shape_violation", message, field=field, value=name, allowed=allowed, nearest=near, repair=repair
                 )
             ]
         )

@@ -72,7 +72,9 @@ class Tidy:
                 hint="summarise it, and name the full text in evidence",
             )
         if bad := _FORBIDDEN.search(value):
-            what = "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "no character"
+            what = (
+                "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "no character"
+            )
             message = f"{name} holds {what}, U+{ord(bad[0]):04X}, at character {bad.start()}: leave it out"
             self.refuse("invalid_argument", name, value, message)
             return ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.clock import Sources, stamp
-from jidomem.errors import JidomemError, NotFound
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal.files import Stream
@@ -21,8 +21,9 @@ from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import restate, session, triples
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
-from jidomem.write.names import slug
+from jidomem.write.names import is_absolute
 from jidomem.write.stages import Judged, Proposal, Stages
+from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
 
 
@@ -53,8 +54,8 @@ class MemoryWriter:
         line = self._line(project_id)
         if not dry_run:
             return _answer(line.submit([self._judge(project_id, intent)])[0])
+        judged = self._judge(project_id, intent)(line.load(), self._sources.now())
         version = self.refresh(project_id)
-        judged = self._judge(project_id, intent)(line.view(), self._sources.now())
         return replace(judged.receipt, version=version) if judged.triples else judged.receipt
 
     def submit_many(self, project_id: str, intents: Iterable[Proposal], *, atomic: bool = False) -> list[Outcome]:
@@ -101,7 +102,7 @@ class MemoryWriter:
         """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
         self.refresh(project_id)
         view = self._line(project_id).view()
-        if not view.is_item(iri(item)):
+        if not is_absolute(item) or not view.is_item(iri(item)):
             raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask")
         rows = view.about(iri(item))
         pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
@@ -158,8 +159,8 @@ class MemoryWriter:
 
         Raises IntentRefused `iri_exists` when the name is taken, NotFound when there is no session *continues*.
         """
-        node, who = _node(name, "sessions"), _node(agent or self.agent, "agents")
-        before = _node(continues, "sessions") if continues else None
+        node, who = self._node(name, "sessions"), self._node(agent or self.agent, "agents")
+        before = self._node(continues, "sessions") if continues else None
         project = iri(f"{vocab.BASE}projects/{project_id}")
 
         def judge(view: View, now: datetime) -> Judged:
@@ -177,12 +178,16 @@ class MemoryWriter:
         status: str | None = None,
         phase: str | None = None,
     ) -> Receipt:
-        """Return the receipt of an event that gives a session a status (a local name such as Paused) or a phase.
+        """Return the receipt of an event that gives a session a status (such as paused) or a phase (such as review).
 
-        Raises NotFound for a session nobody opened, IntentRefused for one that has ended or an unknown phase.
+        Raises InvalidRequest where neither is given, NotFound for a session nobody opened, IntentRefused for one that
+        has ended and for an unknown status or phase.
         """
-        node, who = _node(name, "sessions"), _node(agent or self.agent, "agents")
-        phase = session.phase_of(phase) if phase else None
+        if status is None and phase is None:
+            raise InvalidRequest("a session moves to a status or to a phase", hint="give one: status='Paused'")
+        node, who = self._node(name, "sessions"), self._node(agent or self.agent, "agents")
+        status = None if status is None else session.status_of(status)
+        phase = None if phase is None else session.phase_of(phase)
         project = iri(f"{vocab.BASE}projects/{project_id}")
 
         def judge(view: View, now: datetime) -> Judged:
@@ -203,6 +208,14 @@ class MemoryWriter:
         receipt = Receipt(bare(node), None, Version(), "asserted", {}, (), tuple(warnings))
         return self._stages.judged(receipt, kept, nodes, view)
 
+    def _node(self, name: str, folder: str) -> Term:
+        """Return the IRI of an agent or session, from its IRI or its plain name; raises IntentRefused `invalid_iri`."""
+        field, tidy = folder.removesuffix("s"), Tidy(self._stages.schema)
+        found = tidy.reference(field, tidy.text(field, name), folder)
+        if tidy.violations:
+            raise IntentRefused(tidy.violations)
+        return iri(found)
+
     def _declared(self, agent: Term, project: Term, view: View) -> list[Triple]:
         """Return the stubs of an agent and a project a session is the first to name."""
         policy = self._policy.agents.get(triples.name_of(agent), AgentPolicy())
@@ -222,11 +235,6 @@ class MemoryWriter:
             if stream not in self._lines:
                 self._lines[stream] = CommitLine(stream, self._tail, self._sources, self._ontology_version)
             return self._lines[stream]
-
-
-def _node(name: str, folder: str) -> Term:
-    """Return the IRI of an agent or session, from its IRI or its plain name."""
-    return iri(name if "://" in name or name.startswith("urn:") else f"{vocab.BASE}{folder}/{slug(name)}")
 
 
 def _text_of(node: Term, view: View) -> str | None:
