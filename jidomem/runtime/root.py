@@ -42,12 +42,11 @@ class Jidomem:
         self.settings = given
         self.sources = sources
         self.journal = FileJournal(given.root, wait=wait)
-        overlay = [given.root] if given.root.is_dir() else []
-        self.schema = schema.load(overlay)
+        self.schema = schema.load([given.root] if _overlaid(given.root, "ontology", "shapes") else [])
         self.index = OxigraphIndex()
         self.index.put_ontology(self.schema.triples)
         self.tail = Tail(self.journal, self.index)
-        self.playbook = Playbook([folder / "queries" for folder in overlay])
+        self.playbook = Playbook([given.root / "queries"] if _overlaid(given.root, "queries") else [])
         self.writer = MemoryWriter(
             self.tail, self.schema, given.policy, sources, agent=given.agent, session=given.session
         )
@@ -97,6 +96,11 @@ class Jidomem:
     ) -> None:
         """Close it."""
         self.close()
+
+
+def _overlaid(root: Path, *folders: str) -> bool:
+    """Return whether a root extends what is shipped in one of *folders*."""
+    return any((root / folder).is_dir() for folder in folders)
 
 
 def open_root(

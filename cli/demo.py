@@ -1,0 +1,199 @@
+"""`jidomem demo`: a tour in a temporary root, every step a real command on real decisions."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from jidomem_cli.door import Door, Verb, pass_door
+
+import jidomem
+from jidomem import resources
+
+KINDS: tuple[Mapping[str, Any], ...] = (
+    {"type": "fact", "summary": "The journal of a million memories is a few thousand files", "topic": "journal size"},
+    {"type": "assumption", "summary": "Disks keep what fsync returned for", "expires_on": "2027-06-30"},
+    {"type": "hypothesis", "summary": "Sealing commits into packs halves the time to open"},
+    {"type": "discovery", "summary": "A hard-linked clone of the index opens in 13 ms", "evidence": ["bench, 2 cores"]},
+    {"type": "risk", "summary": "A hand edit of a commit file stops writes to its stream"},
+    {"type": "unknown", "summary": "How large do memories of one team become in a year?"},
+    {"type": "decision", "summary": "Publish figures as ratios", "topic": "figures", "rationale": "machines differ"},
+    {
+        "type": "implementation_decision",
+        "summary": "Lock with flock, not with a lock file",
+        "topic": "locking",
+        "rationale": "the kernel lets go of it when its holder is killed",
+        "about": ["jidomem/journal/files.py"],
+    },
+    {"type": "convention", "summary": "Errors end with the command that helps", "enforcement_level": "Required"},
+    {"type": "milestone", "summary": "First release"},
+)
+
+
+@click.command(cls=Verb)
+@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Make the root here, and leave it.")
+@pass_door
+def demo(door: Door, keep: Path | None) -> None:
+    """Show what memory does: intents in, refusals repaired, conflicts settled, questions answered, a past state.
+
+    Examples:
+      jidomem demo
+      jidomem demo --keep tour
+    """
+    started = time.monotonic()
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        _tour(keep.resolve())
+        door.say(f"the root is kept in {keep}")
+    else:
+        with tempfile.TemporaryDirectory(prefix="jidomem-demo-") as folder:
+            _tour(Path(folder))
+    _say(f"That took {time.monotonic() - started:.1f} s. Where to go next:")
+    click.echo(
+        "  jidomem init                        make a memory for the repository you stand in\n"
+        "  jidomem import adr docs/adr/*.md    take in the decisions it has\n"
+        '  jidomem remember "..."              keep one thing, with no ceremony\n'
+        "  jidomem ask                         list the questions there are\n"
+        "  docs/intents.md, docs/conflicts.md  what may be said, and what disagrees"
+    )
+
+
+def _tour(folder: Path) -> None:
+    """Run the tour in *folder*."""
+    with chdir(folder):
+        _say("A memory root is a folder; what is remembered lives in it as Turtle, one file a commit.")
+        _run("init", "--project", "demo")
+        _decisions()
+        _kinds()
+        _refusal()
+        _conflict()
+        _task_and_error()
+        _say("The playbook answers by name; each answer is a table, JSON, CSV or Markdown.")
+        for name in ("conventions", "open-tasks", "risks", "recent-lessons"):
+            _run("ask", name, "--limit", "4")
+        _say("CI holds the memory to its shapes, with the ontology in view; verify reads every byte of the journal.")
+        _run("check")
+        _run("verify")
+
+
+def _decisions() -> None:
+    with jidomem.open(resources.own_memory()) as own:
+        rows = own.reader.list_active_architectural_decisions(own.project)
+        kept = [row["decision"] for row in rows]
+        kept += [row["conv"] for row in own.reader.list_conventions(own.project)]
+        intents = [own.writer.restated(own.project, iri) for iri in kept]
+    for intent in intents:
+        intent |= {"applies_to_project": "demo"}
+    _say(f"Real decisions first: the {len(rows)} jidomem was built on and its conventions, as intents, one a line.")
+    _write("decisions.jsonl", intents)
+    _run("submit", "decisions.jsonl", lines=3)
+
+
+def _kinds() -> None:
+    _say("Then one of every other kind.")
+    who = {"applies_to_project": "demo", "asserted_by": "ana", "asserted_in": "monday", "confidence": "high"}
+    _write("kinds.jsonl", [{**kind, **who} for kind in KINDS])
+    _run("submit", "kinds.jsonl", lines=3)
+
+
+def _refusal() -> None:
+    _say("A refusal says what is wrong and, where that is mechanical, carries the intent that would be accepted.")
+    wrong = {
+        "type": "fcat",
+        "summary": "Oxigraph loads 415,000 triples a second",
+        "applies_to_project": "demo",
+        "asserted_by": "ana",
+        "asserted_in": "monday",
+        "confidance": "hihg",
+    }
+    _write("wrong.json", [wrong])
+    _run("submit", "wrong.json", expect=3)
+    answer = json.loads(_run("submit", "--json", "wrong.json", expect=3, quiet=True))
+    _say("Resubmitted as it stands:")
+    _write("fixed.json", [answer["fixed_intent"]])
+    _run("submit", "fixed.json")
+
+
+def _conflict() -> None:
+    _say("Two decisions on one topic cannot both be in force. The refusal names what settles it.")
+    words = ["remember", "Use QLever as the index", "--type", "architectural_decision", "--topic", "index engine"]
+    words += ["--rationale", "it answers large joins faster", "--agent", "ben"]
+    _run(*words, expect=5)
+    before = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    old = json.loads(_run("ask", "active-decisions", "--json", quiet=True))["rows"]
+    (replaced,) = [row["decision"] for row in old if row["summary"] == "Use Oxigraph as the index"]
+    _run(*words, "--supersedes", replaced[-8:])
+    _say("Nothing was overwritten: now, and as it was a moment ago.")
+    for moment in ([], ["--as-of", before]):
+        _run("memory", "decisions", *moment, only="as the index")
+
+
+def _task_and_error() -> None:
+    _say("A change of state is a new memory that supersedes the old one: a task planned, started, completed.")
+    task = _run("remember", "Measure QLever beside Oxigraph", "--type", "task", "--assigned-to", "ben").strip()
+    task = _run("revise", task[-8:], "--set", "status=InProgress", "--reason", "the machine is free").strip()
+    _run("memory", "tasks")
+    _run("revise", task[-8:], "--set", "status=Completed", "--reason", "measured: slower to load")
+    _say("An error, resolved, and what was learnt.")
+    error = _run("remember", "QLever cannot be fed commit by commit", "--type", "error", "--severity", "high").strip()
+    _run("memory", "errors")
+    _run("revise", error[-8:], "--set", "status=Resolved", "--reason", "feed it in batches")
+    _run("memory", "errors")
+    _run("remember", "Ask how an engine is fed before how it answers", "--type", "lesson", "--evidence", error)
+
+
+def _run(*words: str, expect: int = 0, lines: int | None = None, only: str = "", quiet: bool = False) -> str:
+    """Run one command as a user would, show it and what it printed, and return what it printed."""
+    from jidomem_cli.main import cli
+
+    data, shown = io.StringIO(), io.StringIO()
+    try:
+        with redirect_stdout(_Both(data, shown)), redirect_stderr(shown):
+            cli.main(list(words))
+    except SystemExit as end:
+        if end.code != expect:
+            click.echo(shown.getvalue(), err=True)
+            raise click.ClickException(f"the tour went wrong: exit {end.code}, not {expect}") from end
+    if not quiet:
+        _show(words, [line for line in shown.getvalue().splitlines() if only in line], only, lines)
+    return data.getvalue()
+
+
+def _show(words: Sequence[str], printed: list[str], only: str, lines: int | None) -> None:
+    """Print a command and what it printed, of long answers the first and the last lines."""
+    click.secho(f"$ jidomem {shlex.join(words)}{f' | grep {only!r}' if only else ''}", bold=True)
+    left_out = len(printed) - lines - 1 if lines is not None else 0
+    for number, line in enumerate(printed):
+        if left_out <= 0 or number < len(printed) - 1 - left_out or number == len(printed) - 1:
+            click.echo(line)
+        elif number == len(printed) - 2:
+            click.echo(f"... {left_out} more")
+
+
+class _Both(io.StringIO):
+    """Text that goes to two places."""
+
+    def __init__(self, *places: io.StringIO) -> None:
+        super().__init__()
+        self._places = places
+
+    def write(self, text: str) -> int:
+        """Write *text* to each place."""
+        return next(place.write(text) for place in self._places)
+
+
+def _say(text: str) -> None:
+    click.secho(f"\n{text}", fg="cyan")
+
+
+def _write(name: str, intents: list[Any]) -> None:
+    Path(name).write_text("".join(json.dumps(intent, ensure_ascii=False) + "\n" for intent in intents), "utf-8")

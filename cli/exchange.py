@@ -1,0 +1,117 @@
+"""`jidomem export` and `jidomem import`: memory out as Turtle, memory in from what others wrote."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from jidomem_cli.complain import tell
+from jidomem_cli.door import Door, Verb, Verbs, pass_door
+from jidomem_cli.tables import clean, short, show_json
+
+from jidomem import Jidomem, JidomemError, Receipt
+from jidomem.errors import InvalidRequest
+from jidomem.exchange import export as exporting
+from jidomem.exchange.importing import Entry, Report, import_adr, import_turtle
+from jidomem.journal.files import Stream
+from jidomem.write.names import moment as moment_of
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(cls=Verb, as_of=True)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else standard output.")
+@pass_door
+def export(door: Door, output: Path | None) -> int:
+    """Write the project's memory as one Turtle file: what is remembered, without the journal's bookkeeping.
+
+    Examples:
+      jidomem export -o memory.ttl
+      jidomem export --as-of 2026-11-01
+    """
+    memory = door.read()
+    memory.catch_up(memory.project)
+    commits = memory.journal.read(Stream(memory.project))
+    if door.as_of is not None:
+        moment = _moment(door.as_of)
+        commits = (commit for commit in commits if commit.recorded_at <= moment)
+    data = exporting.turtle(memory.project, commits, memory.schema.version)
+    if output is None:
+        sys.stdout.buffer.write(data)
+    else:
+        output.write_bytes(data)
+        door.say(f"{len(data):,} bytes to {output}")
+    return 0
+
+
+@click.group("import", cls=Verbs)
+def import_() -> None:
+    """Take in records kept elsewhere, each judged like every other intent."""
+
+
+@import_.command(writes=("agent", "session", "wait"))
+@click.argument("files", type=FILE, nargs=-1, required=True)
+@pass_door
+def turtle(door: Door, files: Sequence[Path]) -> int:
+    """Import memories from Turtle FILES: an export, or one written by hand. The exit code is the first refusal's.
+
+    Examples:
+      jidomem import turtle memory.ttl
+    """
+    memory = door.open()
+    code = 0
+    for path in files:
+        report = import_turtle(memory.writer, memory.schema, memory.project, str(path), path.read_bytes())
+        code = code or _told(door, memory, report)
+    return code
+
+
+@import_.command(writes=("agent", "session", "wait"))
+@click.argument("files", type=FILE, nargs=-1, required=True)
+@pass_door
+def adr(door: Door, files: Sequence[Path]) -> int:
+    """Import Markdown decision records (Nygard and MADR forms). Give them together: they name each other.
+
+    Examples:
+      jidomem import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md
+    """
+    memory = door.open()
+    report = import_adr(memory.writer, memory.project, [(str(path), path.read_bytes()) for path in files])
+    return _told(door, memory, report)
+
+
+def _moment(text: str) -> str:
+    """Return *text* as a commit writes a moment; raises InvalidRequest."""
+    found = moment_of(text)
+    if found is None:
+        raise InvalidRequest(f"--as-of is an ISO 8601 moment, not {text!r}", hint="--as-of 2026-11-21T08:00:00Z")
+    return found
+
+
+def _told(door: Door, memory: Jidomem, report: Report) -> int:
+    """Print what became of each memory, and every note; return the exit code of the first refusal."""
+    for entry in report.entries:
+        if door.json:
+            show_json(_as_json(entry))
+        elif isinstance(entry.outcome, JidomemError):
+            click.echo(f"refused: {entry.outcome.code}: {clean(entry.place)}: {clean(entry.summary)}")
+            tell(entry.outcome, door, where=f"{clean(entry.place)}: ")
+        else:
+            word = entry.outcome.status if isinstance(entry.outcome, Receipt) else "here already"
+            click.echo(f"{short(entry.iri)}  {word}  {clean(entry.summary)}")
+    for note in report.notes:
+        door.say(clean(note))
+    here = len(report.entries) - len(report.accepted) - len(report.refusals)
+    door.say(
+        f"{len(report.accepted)} kept, {here} here already, {len(report.refusals)} refused,"
+        f" {len(report.notes)} notes; project {memory.project}"
+    )
+    return next((e.outcome.exit_code for e in report.refusals if isinstance(e.outcome, JidomemError)), 0)
+
+
+def _as_json(entry: Entry) -> dict[str, object]:
+    outcome = entry.outcome.to_dict() if entry.outcome else None
+    word = "refused" if isinstance(entry.outcome, JidomemError) else "kept" if entry.outcome else "here already"
+    return {"iri": entry.iri, "summary": entry.summary, "place": entry.place, "became": word, "outcome": outcome}
