@@ -126,9 +126,9 @@ def test_an_intent_survives_json(fields):  # C010
 
 def test_an_intent_sent_as_json_is_kept_like_the_object_itself(tmp_path):  # C010
     kept = []
-    for name, given in (("a", MemoryUpdateIntent(**decision())), ("b", json.loads(json.dumps(decision())))):
+    for name, proposal in (("a", MemoryUpdateIntent(**decision())), ("b", json.loads(json.dumps(decision())))):
         with jidomem.open(tmp_path / name, sources=fixed_sources()) as memory:
-            memory.writer.submit_intent("p", given)
+            memory.writer.submit_intent("p", proposal)
         kept.append(files(tmp_path / name))
     assert kept[0] == kept[1]
 

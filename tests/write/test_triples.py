@@ -18,8 +18,20 @@ from jidomem.vocab import LABEL, TYPE, WRITER_TYPES, jido
 SEED_CLASSES = dict(
     zip(
         WRITER_TYPES,
-        "Fact Assumption Hypothesis Discovery Risk Decision ArchitecturalDecision ImplementationDecision Convention Task "
-        "Error LessonLearned".split(),
+        [
+            "Fact",
+            "Assumption",
+            "Hypothesis",
+            "Discovery",
+            "Risk",
+            "Decision",
+            "ArchitecturalDecision",
+            "ImplementationDecision",
+            "Convention",
+            "Task",
+            "Error",
+            "LessonLearned",
+        ],
         strict=True,
     )
 )
@@ -159,8 +171,8 @@ def test_alternatives_are_memories_of_their_own(memory):  # C062 C065
 def test_the_typed_fields_are_written(memory):  # C070
     item = kept(
         memory, type="task", assigned_to="bob", topic="t", about=["src/a.py", "https://example.org/x"],
-        tracked_by="https://example.org/issues/5", expires_on="2027-01-01", valid_from="2026-01-01", valid_until="2026-12-31",
-        source_type="user", confidence=0.85,
+        tracked_by="https://example.org/issues/5", expires_on="2027-01-01", valid_from="2026-01-01",
+        valid_until="2026-12-31", source_type="user", confidence=0.85,
     )  # fmt: skip
     found = memory.reader.get_memory("p", item)["properties"]
     assert found["assignedTo"] == ["https://jido.ai/agents/bob"]
