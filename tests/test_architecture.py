@@ -119,6 +119,6 @@ def test_the_packages_listed_for_the_wheel_are_the_folders_of_the_tree():
     folders = setup["package-dir"]
     listed = {ROOT.joinpath(folders.get(name, name.replace(".", "/"))) for name in setup["packages"]}
     code = {path.parent for path in modules()}
-    data = {ROOT / "ontology", ROOT / "shapes", ROOT / "queries"}
+    data = {ROOT / "ontology", ROOT / "shapes", ROOT / "queries", ROOT / ".jidomem"}
     assert code | data <= listed
     assert all(folder.is_dir() for folder in listed)

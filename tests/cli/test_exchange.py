@@ -1,0 +1,90 @@
+"""Import, export and check from the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+JIDOMEM = str(Path(sys.executable).parent / "jidomem")
+RECORD = "# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\nWe forget.\n\n## Decision\n\nWe write.\n"
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*words, code=0):
+        done = subprocess.run([JIDOMEM, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    run("init", "--project", "p")
+    return run
+
+
+def test_decision_records_come_in_with_a_line_each_and_importing_again_changes_nothing(run, tmp_path):
+    (tmp_path / "0001-write.md").write_text(RECORD.format(title="Write things down", status="Accepted"))
+    (tmp_path / "index.md").write_text("nothing here\n")
+
+    first = run("import", "adr", "0001-write.md", "index.md")
+    again = run("import", "adr", "0001-write.md", "index.md")
+
+    assert "asserted  Write things down" in first.stdout
+    assert "index.md" in first.stderr  # nothing is left out without a word
+    assert "1 kept, 0 here already, 0 refused" in first.stderr
+    assert "already imported" in again.stderr
+    assert "Write things down" in run("memory", "decisions").stdout
+
+
+def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
+    run("remember", "the build needs Rust 1.80")
+    run("export", "-o", "memory.ttl")
+
+    assert "1 judged: nothing found" in run("check", "memory.ttl").stderr
+    run("import", "turtle", "memory.ttl", "--root", "other", "--project", "p")
+    elsewhere = run("export", "--root", "other", "--project", "p")
+    assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
+
+
+def test_an_export_as_of_a_past_moment_holds_nothing_recorded_since(run):
+    run("remember", "the build needs Rust 1.80")
+
+    assert "Rust" in run("export").stdout
+    assert "Rust" not in run("export", "--as-of", "2020-01-01").stdout
+    assert "ISO 8601" in run("export", "--as-of", "yesterday", code=2).stderr
+
+
+def test_check_exits_with_1_and_prints_item_rule_and_message(run, tmp_path):
+    # C113
+    bad = "@prefix jido: <https://jido.ai/ontology#> .\n<urn:x:1> a jido:Decision ; jido:summary 'a' .\n"
+    (tmp_path / "bad.ttl").write_text(bad)
+
+    text = run("check", "bad.ttl", code=1).stdout
+    report = json.loads(run("check", "bad.ttl", "--json", code=1).stdout)
+
+    line = next(line for line in text.splitlines() if "rationale" in line)
+    assert line.startswith("bad.ttl:2: violation: ")
+    assert "urn:x:1" in line
+    problem = next(problem for problem in report["problems"] if "rationale" in problem["message"])
+    assert problem["item"] == "urn:x:1"
+    assert problem["rule"].startswith("https://jido.ai/shapes#")
+    assert report["conforms"] is False
+
+
+def test_check_exits_with_3_when_nothing_could_be_judged(run, tmp_path):
+    (tmp_path / "empty.ttl").write_text("")
+
+    assert "unchecked: empty.ttl" in run("check", "empty.ttl", code=3).stdout
+
+
+def test_check_of_a_clean_memory_exits_with_0(run):
+    # C108
+    run("remember", "the build needs Rust 1.80")
+
+    assert "1 judged: nothing found" in run("check").stderr
+
+
+def test_data_and_shapes_go_together(run, tmp_path):
+    (tmp_path / "data.ttl").write_text("")
+
+    assert "go together" in run("check", "--data", "data.ttl", code=2).stderr

@@ -1,0 +1,83 @@
+"""What the README and the docs show is run: console blocks as commands, Python blocks as programs, links as paths."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jidomem.errors import CODES
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BIN = Path(sys.executable).parent
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    return [line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")]
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with a memory, a decision record and the files the docs name."""
+    folder = tmp_path / "my-project"
+    (folder / "docs" / "adr").mkdir(parents=True)
+    (folder / "docs" / "adr" / "0001-record-decisions.md").write_text(
+        "# 1. Record decisions\n\nDate: 2026-01-01\n\n## Status\n\nAccepted\n\n## Context\n\nWe forget.\n\n"
+        "## Decision\n\nWe write them down.\n\n## Consequences\n\nWe can ask.\n"
+    )
+    (folder / "docs" / "adr" / "0002-use-a-journal.md").write_text(
+        "# 2. Use a journal\n\n## Status\n\nAccepted\n\n## Context\n\nFiles are lost.\n\n## Decision\n\nAppend.\n"
+    )
+    return folder
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_every_command_a_page_shows_runs(page, repository):
+    run("jidomem init -q", repository)
+    for command in commands(page):
+        assert shlex.split(command, comments=True)[0] in ("jidomem", "git", "echo", "cat"), command
+        done = run(command, repository)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_every_program_a_page_shows_runs(page, repository):
+    for block in blocks(page, "python"):
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=repository, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_between_pages_leads_somewhere(page):
+    for target in re.findall(r"\]\((?!https?://)([^)#\s]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_error_page_has_each_code_with_its_status_and_exit():
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (\d+) \| (\d+) \|$", (ROOT / "docs/errors.md").read_text(), re.MULTILINE)
+
+    assert {code: (int(status), int(exit_)) for code, status, exit_ in rows} == dict(CODES)
+
+
+def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
+    readme, ci = (ROOT / "README.md").read_text(), (ROOT / ".ci/run").read_text()
+
+    for command in ("./ci/demo", "./ci/test"):
+        assert f"\n    {command}\n" in readme
+        assert re.search(rf"^{re.escape(command)}$", ci, re.MULTILINE)
