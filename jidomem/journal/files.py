@@ -183,14 +183,15 @@ class FileJournal:
         if version != expected:
             return Moved(version)
         _check(stream, expected, commit)
-        since = folder.sight.since or time_ns()
+        seen = folder.sight
+        since = seen.since or time_ns()
         with _writing(folder.path):
             if not expected.heads:  # another process may have made the folders and died before they were durable
                 for above in list(self.path(stream).parents)[:3]:
                     _flush(str(above))
-            _store(turn.descriptor, replace(folder.sight, mtime=-1))  # believed by nobody until it is true again
+            _store(turn.descriptor, replace(seen, mtime=-1))  # believed by nobody until it is true again
             _write(folder.path, name, commit.data)
-        sight = folder.added(commit, since)
+        sight = folder.added(commit, seen, since)
         with suppress(OSError):
             _store(turn.descriptor, sight)
         return sight.version
@@ -210,13 +211,10 @@ class FileJournal:
                 descriptor = os.open(folder.lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    if os.path.samestat(os.fstat(descriptor), os.stat(folder.lock_path)):
-                        return descriptor
-                    os.close(descriptor)  # the file was deleted and made anew: lock that one
-                    continue
+                    return descriptor
                 except BlockingIOError:
                     os.close(descriptor)
-                except BaseException:
+                except OSError:  # a file system without locks
                     os.close(descriptor)
                     raise
             if monotonic() > deadline:

@@ -40,6 +40,10 @@ def commit_files(path: Path | str) -> set[str]:
         return set()
 
 
+def _prefix(name: str) -> str:
+    return name.partition("-")[2][:SHORT]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What is kept of a commit that was read: how it hangs together with others."""
@@ -63,7 +67,8 @@ class Folder:
         self.unshared = False  # whether the sight is news to the lock file
         self._names: set[str] | None = None  # the names self._base is the version of
         self._base = Version()
-        self._places: dict[str, set[str]] = {}
+        self._places: dict[str, set[str]] = {}  # id prefix -> names
+        self._heard: set[str] = set()  # names in _places known from a version, not from a listing
         self._entries: dict[str, Entry] = {}
         self._at_hand: dict[str, Commit] = {}
         self._broken: dict[str, JournalDamaged] = {}
@@ -78,7 +83,7 @@ class Folder:
                     return self.sight.version
                 kept = Sight.load(self.lock_path)
                 if kept is not None and kept.holds_at(mtime, now):
-                    self._place(map(file_name, kept.version.heads))
+                    self._hear(map(file_name, kept.version.heads))
                     self.sight, self.unshared = kept, False
                     return kept.version
             self._list()
@@ -105,11 +110,7 @@ class Folder:
 
     def holds(self, version: Version) -> bool:
         """Return whether every head of *version* is here."""
-        with self._lock:
-            self.look()
-            if not all(map(self._present, version.heads)) and self._base != self.sight.version:
-                self._list()
-            return all(map(self._present, version.heads))
+        return all(map(self._present, version.heads))
 
     def after(self, version: Version) -> list[str]:
         """Return the files of the commits neither in *version* nor before it, in the order of the stream.
@@ -125,6 +126,7 @@ class Folder:
                     f"{self.path} no longer has the version {version}: another branch was checked out",
                     hint="read from the start: read(stream)",
                 )
+            self.look()
             names = self._walk(version)
             if self.is_damaged:  # the walk may have come upon it: look again at all that is here
                 self._list()
@@ -149,16 +151,18 @@ class Folder:
                     return entry
             return None
 
-    def added(self, commit: Commit, since: int) -> Sight:
-        """Return the sight after *commit*, written by this process; *since* is when the one before was last certain."""
+    def added(self, commit: Commit, seen: Sight, since: int) -> Sight:
+        """Return the sight after *commit*, written by this process on top of *seen*, last certain at *since*."""
         with self._lock:
-            name, seen, mtime = file_name(commit.head), self.sight, self.mtime()
-            self._place([name])
+            name, mtime = file_name(commit.head), self.mtime()
             self._entries[name] = Entry(commit.head, commit.parents)
             version = advance(seen.version, [commit])
             if self._names is not None and self._base == seen.version:
                 self._names.add(name)
+                self._place([name])
                 self._base = version
+            else:
+                self._hear([name])
             self.sight = Sight(mtime or -1, since, seen.count + 1, seen.sum + number(name), version)
             return self.sight
 
@@ -187,18 +191,20 @@ class Folder:
 
     def _account(self, names: set[str], total: int, *, trust: bool) -> None:
         """Set the version of exactly *names*, from the cheapest source that is certain."""
-        damaged = self.is_damaged
-        kept = Sight.load(self.lock_path) if trust and not damaged else None
-        known = self._names
+        kept = Sight.load(self.lock_path) if trust and not self.is_damaged else None
+        for gone in self._heard - names:
+            self._places[_prefix(gone)].discard(gone)
+        self._heard = set()
+        fresh = names - self._names if self._names is not None and self._names <= names else None
+        if fresh is None:
+            self._places = {}
+        self._place(names if fresh is None else fresh)
         if kept is not None and (kept.count, kept.sum) == (len(names), total):
-            self._place(names)
             self._base = kept.version
-        elif known is not None and known <= names and not damaged:
-            self._place(names - known)
-            self._base = advance(self._base, self._enter(names - known))
+        elif fresh is not None and not self.is_damaged:
+            self._base = advance(self._base, self._enter(fresh))
         else:
-            self._places, self._broken, self._gaps = {}, {}, {}
-            self._place(names)
+            self._broken, self._gaps = {}, {}
             self._base = advance(Version(), self._enter(names))
         self._names = names
 
@@ -241,7 +247,7 @@ class Folder:
         return commit
 
     def _damaged(self, name: str, problem: str, *, line: int | None = None, identity: str = "") -> JournalDamaged:
-        claimed = name.partition("-")[2][:SHORT] if _FILE.fullmatch(name) else None
+        claimed = _prefix(name) if _FILE.fullmatch(name) else None
         return JournalDamaged(problem, path=f"{self.path}/{name}", line=line, commit=identity or claimed)
 
     def _broken_link(self, entry: Entry) -> str:
@@ -292,13 +298,18 @@ class Folder:
         return entry
 
     def _present(self, head: Head) -> str | None:
-        """Return the name of a commit's file, the redacted form first, None where neither is known."""
-        here = self._places.get(head.id[:SHORT], set())
-        return next((name for flag in (True, False) if (name := file_name(head, redacted=flag)) in here), None)
+        """Return the name of a commit's file, the redacted form first, None where neither is there."""
+        names = (file_name(head, redacted=True), file_name(head))
+        return next((name for name in names if os.path.exists(f"{self.path}/{name}")), None)
 
     def _place(self, names: Iterable[str]) -> None:
         for name in names:
-            self._places.setdefault(name.partition("-")[2][:SHORT], set()).add(name)
+            self._places.setdefault(_prefix(name), set()).add(name)
+
+    def _hear(self, names: Iterable[str]) -> None:
+        unlisted = [name for name in names if self._names is None or name not in self._names]
+        self._heard.update(unlisted)
+        self._place(unlisted)
 
     def _keep_at_hand(self, name: str, commit: Commit) -> None:
         if len(self._at_hand) >= AT_HAND:

@@ -6,7 +6,7 @@ from pathlib import Path
 from jidomem import terms, vocab
 from jidomem.clock import stamp
 from jidomem.journal.commit import Commit, build
-from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.files import FileJournal, Moved, Stream
 from jidomem.version import Version
 
 STREAM = Stream("demo")
@@ -39,7 +39,10 @@ def add(journal: FileJournal, name: str, *, stream: Stream = STREAM, second: int
     """Append one more commit and return it."""
     with journal.turn(stream) as version:
         commit = commit_on(version, name, second=second, graph=stream.graph)
-        assert journal.append(stream, version, commit).ids == (commit.id,)
+        answer = journal.append(stream, version, commit)
+    if isinstance(answer, Moved):  # files came in from elsewhere during the turn
+        return add(journal, name, stream=stream, second=second)
+    assert answer.ids == (commit.id,)
     return commit
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from journal_world import STREAM, add, commit_on, ids, snapshot
 from test_contract import appender
 
 from jidomem.errors import Failed, JournalDamaged, NotFound
+from jidomem.journal.commit import advance
 from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.sight import Sight
 from jidomem.version import Version
 
 HERE = Path(__file__).parent
@@ -144,13 +147,45 @@ def test_a_new_process_believes_the_lock_file_and_reads_only_what_it_needs(journ
     assert [damage.path for damage in other.verify(STREAM)][:1] == [str(commits_in(folder)[0])]
 
 
-def test_submits_in_a_row_do_not_list_the_folder_each_time(journal, monkeypatch):
+def test_submits_in_a_row_do_not_list_the_folder_each_time_nor_does_who_follows_them(journal, tmp_path, monkeypatch):
     listed, listdir = [], os.listdir
     monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or listdir(path))
+    follower = FileJournal(tmp_path)
     start = time.monotonic()
     for number in range(100):
-        add(journal, f"n{number}")
-    assert len(listed) <= 3 + (time.monotonic() - start) / 0.05
+        seen = follower.head(STREAM)
+        commit = add(journal, f"n{number}")
+        assert not seen.heads or list(follower.read(STREAM, seen)) == [commit]
+    assert len(listed) <= 6 + 4 * (time.monotonic() - start) / 0.05
+
+
+def test_what_the_lock_file_says_stays_true_while_other_threads_read(journal, folder):
+    done, seen = threading.Event(), []
+
+    def follow():
+        version = Version()
+        while not done.is_set():
+            seen.extend(journal.read(STREAM, version))
+            version = advance(version, seen)
+
+    reader = threading.Thread(target=follow)
+    reader.start()
+    written = [add(journal, f"n{number}") for number in range(60)]
+    done.set()
+    reader.join()
+    seen.extend(journal.read(STREAM, advance(Version(), seen)))
+
+    kept = Sight.load(f"{folder}/.lock")
+    assert (kept.count, kept.version, ids(seen)) == (60, journal.head(STREAM), ids(written))
+
+
+def test_who_follows_another_process_reads_all_it_wrote_since(journal, tmp_path):
+    add(journal, "before")
+    follower = FileJournal(tmp_path)
+    seen = follower.head(STREAM)
+    written = [add(journal, f"n{number}") for number in range(5)]
+    assert follower.head(STREAM) == journal.head(STREAM)
+    assert list(follower.read(STREAM, seen)) == written
 
 
 # -- what git does
@@ -187,6 +222,48 @@ def test_files_that_came_in_the_same_tick_of_the_clock_as_our_own_are_seen_soon(
     assert left.head(STREAM) == Version.of([on_left[-1].head, on_right[-1].head])
 
 
+def test_files_that_came_in_the_same_tick_as_a_listing_are_seen_soon(tmp_path):
+    left, right, *_ = branches(tmp_path)
+    reader = FileJournal(tmp_path / "left")
+    assert len(reader.head(STREAM).heads) == 1
+    moment = left.path(STREAM).stat().st_mtime_ns
+    bring(right, left)
+    os.utime(left.path(STREAM), ns=(moment, moment))
+    settle()
+    assert len(reader.head(STREAM).heads) == 2
+
+
+def test_a_writer_that_never_rests_sees_files_that_came_unnoticed(tmp_path):
+    left, right, *_, on_right = branches(tmp_path)
+    moment = left.path(STREAM).stat().st_mtime_ns
+    bring(right, left)
+    os.utime(left.path(STREAM), ns=(moment, moment))
+    end, parents = time.monotonic() + 0.15, []
+    while time.monotonic() < end:
+        parents += add(left, f"n{len(parents)}", second=100 + len(parents)).parents
+    assert on_right[-1].id in parents
+
+
+def test_a_commit_whose_writer_died_before_it_could_tell_is_seen_though_the_time_stands_still(
+    journal, tmp_path, folder
+):
+    first = add(journal, "first")
+    follower = FileJournal(tmp_path)
+    assert follower.head(STREAM) == Version.of([first.head])
+    second, moment, rename = commit_on(follower.head(STREAM), "second"), folder.stat().st_mtime_ns, os.rename
+
+    def die(source, target):
+        rename(source, target)
+        os.utime(folder, ns=(moment, moment))
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "rename", die)
+        with pytest.raises(KeyboardInterrupt):
+            journal.append(STREAM, Version.of([first.head]), second)
+    assert follower.head(STREAM) == journal.head(STREAM) == Version.of([second.head])
+
+
 def test_another_branch_checked_out_shows_and_what_is_gone_is_known_to_be_gone(tmp_path):
     left, right, base, on_left, on_right = branches(tmp_path)
     known = left.head(STREAM)
@@ -202,6 +279,21 @@ def test_another_branch_checked_out_shows_and_what_is_gone_is_known_to_be_gone(t
     bring(FileJournal(tmp_path / "left"), left)
     assert add(left, "next", second=50).parents == (on_right[-1].id,)
     assert on_left[-1].id not in ids(left.read(STREAM))
+
+
+def test_a_commit_heard_of_from_another_process_and_then_checked_out_is_gone(journal, tmp_path, folder):
+    first = add(journal, "first")
+    follower = FileJournal(tmp_path)
+    assert follower.head(STREAM).ids == (first.id,)
+    second = add(journal, "second")
+    known = follower.head(STREAM)
+    commits_in(folder)[1].unlink()
+    third = commit_on(known, "third")
+    (folder / f"20261121T080003.123456Z-{third.id[:12]}.ttl").write_bytes(third.data)
+
+    assert known == Version.of([second.head])
+    assert not follower.holds(STREAM, known)
+    assert [f"its parent {second.id} is not here" in found.detail for found in follower.damage(STREAM)] == [True]
 
 
 def test_where_both_forms_of_a_commit_are_present_the_redacted_one_counts(journal, tmp_path, folder):
@@ -289,16 +381,25 @@ def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_i
     assert add(other, "healed").position == 4
 
 
-def test_a_commit_whose_file_is_damaged_does_not_hide_the_commits_before_it(tmp_path, journal, folder):
+@pytest.mark.parametrize("lock_file", ["kept", "gone"])
+def test_a_commit_whose_file_is_damaged_does_not_hide_the_commits_before_it(tmp_path, journal, folder, lock_file):
     first, _, third = (add(journal, name) for name in ("first", "second", "third"))
-    spoil_torn(commits_in(folder)[1])
-    aside = Version.of([add(FileJournal(tmp_path / "else"), "else", second=1).head])
-    bring(FileJournal(tmp_path / "else"), journal)
+    elsewhere = FileJournal(tmp_path / "else")
+    aside = Version.of([add(elsewhere, "else", second=1).head])
+    bring(elsewhere, journal)
     settle()
-    (folder / ".lock").unlink()
+    with journal.turn(STREAM):
+        spoil_torn(folder / f"20261121T080002.123456Z-{first_parent(third)}.ttl")
+    if lock_file == "gone":
+        (folder / ".lock").unlink()
+
     other = FileJournal(tmp_path)
     assert set(ids(other.read(STREAM, aside))) == set(ids([first, third]))
-    assert [found.path for found in other.damage(STREAM)] == [str(commits_in(folder)[2])]
+    assert [found.commit for found in other.damage(STREAM)] == [first_parent(third)]
+
+
+def first_parent(commit):
+    return commit.parents[0][:12]
 
 
 def test_a_hand_edit_of_a_file_read_before_is_found_by_verify_and_then_stops_writing(journal, folder):
