@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.journal.commit import Commit
+from jidomem.journal.commit import Commit, advance
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.version import Version
 
@@ -20,25 +20,27 @@ class Tail:
         self._lock = Lock()
 
     def catch_up(self, stream: Stream) -> Version:
-        """Return the journal's head once the index holds every commit up to it."""
+        """Return the version the index has reached: the journal's head, or past it where commits keep coming."""
         with self._lock:
+            if stream not in self._applied:
+                self._apply_after(stream, Version())  # before head: what is read is then parsed once
             head = self.journal.head(stream)
-            if head != self._applied.get(stream, Version()):
-                self._apply_news(stream)
-                self._applied[stream] = head
-            return head
+            if head != self._applied[stream]:
+                if not self.journal.holds(stream, self._applied[stream]):  # another branch was checked out
+                    self.index.reset(stream.graph)
+                    self._applied[stream] = Version()
+                self._apply_after(stream, self._applied[stream])
+            return self._applied[stream]
 
     def apply(self, stream: Stream, commit: Commit) -> None:
-        """Take in a commit just appended to the head this index had reached."""
+        """Take in a commit just appended."""
         with self._lock:
             self.index.apply(stream.graph, commit.id, commit.triples)
-            self._applied[stream] = Version((commit.head,))
+            self._applied[stream] = advance(self._applied.get(stream, Version()), [commit])
 
-    def _apply_news(self, stream: Stream) -> None:
-        """Apply the commits the index lacks; start again where it holds one the journal no longer has."""
-        applied = self._applied.get(stream, Version())
-        if not self.journal.holds(stream, applied):
-            self.index.reset(stream.graph)
-            applied = Version()
-        for commit in self.journal.read(stream, after=applied):
+    def _apply_after(self, stream: Stream, version: Version) -> None:
+        commits = []
+        for commit in self.journal.read(stream, after=version):
             self.index.apply(stream.graph, commit.id, commit.triples)
+            commits.append(commit)
+        self._applied[stream] = advance(version, commits)

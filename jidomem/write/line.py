@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -85,9 +86,15 @@ class CommitLine:
         """Return what came of each submission, in order, when all that were accepted are durable."""
         tickets = [_Ticket(judge) for judge in judges]
         self._waiting.extend(tickets)
-        with self._lock:
-            while any(ticket.outcome is None for ticket in tickets):
-                self._serve_one_block()
+        try:
+            with self._lock:
+                while any(ticket.outcome is None for ticket in tickets):
+                    self._serve_one_block()
+        except BaseException:  # interrupted: nobody waits for these any more
+            for ticket in tickets:
+                with suppress(ValueError):
+                    self._waiting.remove(ticket)
+            raise
         return [_outcome(ticket) for ticket in tickets]
 
     def submit_atomic(self, judges: Sequence[JudgeFn]) -> list[Receipt]:
