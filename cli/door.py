@@ -55,6 +55,8 @@ class Door:
                 f"there is no memory root at {memory.settings.root} ({memory.settings.found})",
                 hint="make one in this folder with: jidomem init",
             )
+        if memory.project in memory.projects():
+            memory.catch_up(memory.project)  # what is damaged in a file shows when it is read
         for damage in memory.damage(memory.project):
             self.warn(f"{damage.code}: {damage.detail}")
         return memory

@@ -37,7 +37,7 @@ def revise(
     """Supersede the memory IRI with a changed one, every other field carried over; or withdraw it.
 
     Examples:
-      jidomem revise 1a2b3c4d --supersede "the build needs Rust 1.85" --reason "edition 2024"
+      jidomem revise 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"
       jidomem revise 5e6f7a8b --set status=Completed --set assigned_to=ana
       jidomem revise 9c0d1e2f --invalidate --reason "measured wrongly"
     """

@@ -37,7 +37,7 @@ def submit(door: Door, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
     Examples:
       jidomem submit intent.json
       jidomem submit --json --atomic intents.jsonl
-      echo '{"type": "fact", "summary": "CI runs on ARM"}' | jidomem submit --dry-run --agent ana
+      cat intents.jsonl | jidomem submit --dry-run --agent ana
     """
     if atomic and dry_run:
         raise InvalidRequest("--dry-run judges each intent alone, --atomic all together", hint="give one of the two")

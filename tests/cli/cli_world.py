@@ -1,0 +1,74 @@
+"""A small repository with a memory in it, and a way to call the command line on it in this process."""
+
+import json
+from dataclasses import replace
+from itertools import chain, count
+
+from click.testing import CliRunner
+from conftest import decision, fixed_sources, intent
+from jidomem_cli.main import cli
+
+import jidomem
+from jidomem.runtime.root import init
+
+OLD, TASK, FACT = "1a2b3c4d", "5e6f7a8b", "9c0d1e2f"
+MEMORY = "https://jido.ai/memory/01900000-0000-7000-8000-0000"
+INTENTS = [intent(summary="CI runs on ARM", about=["ci"]), intent(summary="CI runs at night", about=["cron"])]
+
+
+def run(*args, stdin=None):
+    """The result of `jidomem ARGS`, with `stdout`, `stderr` and `exit_code`."""
+    return CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
+
+
+def rows(*args):
+    """The rows of a JSON answer."""
+    result = run(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)["rows"]
+
+
+def build(folder):
+    """Make a memory with a decision, a task and a fact of known short ids, and the session `morning`."""
+    root = init(folder, "p")
+    later = (f"01900000-0000-7000-8000-{n:012x}" for n in count(1))
+    ids = chain((MEMORY.rsplit("/", 1)[1] + short for short in (OLD, TASK, FACT)), later)
+    with jidomem.open(root, sources=replace(fixed_sources(), new_id=lambda: next(ids))) as memory:
+        memory.writer.start_session("p", "morning", agent="ana")
+        memory.writer.submit_intent("p", decision(type="decision", summary="Use Oxigraph 0.4", topic="store"))
+        memory.writer.submit_intent("p", intent(type="task", summary="Ship the importer", assigned_to="ana"))
+        memory.writer.submit_intent("p", intent(summary="the cache holds 2 GiB"))
+        memory.writer.submit_intent("p", decision(summary="One journal a project"))
+        memory.writer.submit_intent("p", intent(type="error", summary="Import loses dates", severity="high"))
+        memory.writer.submit_intent("p", intent(type="lesson", summary="Pin the toolchain", evidence=["build log"]))
+    return root
+
+
+def stand_in(folder, monkeypatch):
+    """The repository *folder*, made the working directory of the agent ana."""
+    folder.mkdir()
+    build(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    return folder
+
+
+def lay_out_files(folder):
+    """Write the files that examples name."""
+    (folder / "intent.json").write_text(json.dumps(INTENTS[0], indent=2))
+    (folder / "intents.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
+    (folder / "query.rq").write_text("SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s\n")
+    assert run("export", "-o", folder / "memory.ttl", "--root", folder / ".jidomem").exit_code == 0
+    (folder / "people.ttl").write_text('@prefix x: <urn:x:> .\nx:ana a x:Person ; x:name "Ana" .\n')
+    (folder / "people-shapes.ttl").write_text(
+        "@prefix x: <urn:x:> .\n@prefix sh: <http://www.w3.org/ns/shacl#> .\n"
+        "x:PersonHasName a sh:NodeShape ; sh:targetClass x:Person ; sh:property [ sh:path x:name ; sh:minCount 1 ] .\n"
+    )
+    records = folder / "docs" / "adr"
+    records.mkdir(parents=True)
+    for number, name in ((1, "record-decisions"), (2, "use-a-journal")):
+        words = name.replace("-", " ")
+        (records / f"000{number}-{name}.md").write_text(
+            f"# {number}. {words.capitalize()}\n\n## Status\n\nAccepted\n\n## Context\n\nWe forget.\n\n"
+            f"## Decision\n\nWe {words}.\n\n## Consequences\n\nLess of it.\n"
+        )

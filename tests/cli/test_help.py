@@ -1,0 +1,96 @@
+"""Help that can be believed: every example runs, and the reference page says what the verbs say."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from cli_world import lay_out_files, run, stand_in
+from jidomem_cli.main import VERBS, cli
+from jidomem_cli.reference import markdown
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    return stand_in(tmp_path / "repo", monkeypatch)
+
+
+def verbs(command=cli, name="jidomem", parent=None):
+    context = click.Context(command, info_name=name, parent=parent)
+    if parent is not None:
+        yield context.command_path, command
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            yield from verbs(command.get_command(context, below), below, context)
+
+
+ALL = dict(verbs())
+
+
+def examples(command):
+    text = command.help.partition("Examples:\n")[2]
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("path", [path for path, command in ALL.items() if not isinstance(command, click.Group)])
+def test_the_examples_in_a_help_text_run_one_after_the_other(path, repository):
+    lay_out_files(repository)
+    lines = examples(ALL[path])
+    assert lines, f"{path} --help shows no example"
+    for line in lines:
+        assert "jidomem" in line
+        if "|" in line:
+            environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+            done = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True)
+            assert done.returncode == 0, done.stderr
+        else:
+            result = run(*shlex.split(line)[1:])
+            assert result.exit_code == 0, f"{line}: {result.stderr or result.stdout}"
+
+
+@pytest.mark.parametrize("path", [path for path, command in ALL.items() if isinstance(command, click.Group)])
+def test_the_examples_of_a_family_of_verbs_run_too(path, repository):
+    lay_out_files(repository)
+    for line in examples(ALL[path]):
+        assert run(*shlex.split(line)[1:]).exit_code == 0, line
+
+
+def test_the_reference_page_is_written_from_the_verbs():
+    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+
+    assert page == markdown(), "run: python -m jidomem_cli.reference > docs/command-line.md"
+
+
+def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_table_printer():
+    code = (
+        "import sys\nfrom jidomem_cli.main import cli\n"
+        "try:\n    cli.main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "print([name for name in ('pyoxigraph', 'rdflib', 'rich', 'jidomem') if name in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert printed.splitlines()[-1] == "[]"
+    assert all(name in printed for name in VERBS)
+
+
+def test_jidomem_alone_prints_its_help():
+    assert run().stdout == run("--help").stdout
+    assert run().exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "nearest"),
+    [(["inti"], "init"), (["memory", "decisons"], "decisions"), (["remember", "x", "--topc", "y"], "--topic")],
+)
+def test_an_unknown_word_is_answered_with_the_nearest_and_the_way_to_help(args, nearest):
+    result = run(*args)
+
+    assert result.exit_code == 2
+    assert nearest in result.stderr
+    assert "--help" in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,126 @@
+"""The installed command as a process: exit codes, signals, pipes, terminals."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import pytest
+from cli_world import INTENTS, run, stand_in
+from jidomem_cli.main import VERBS
+
+JIDOMEM = str(Path(sys.executable).parent / "jidomem")
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch):
+    return stand_in(tmp_path / "repo", monkeypatch)
+
+
+def call(*args, **options):
+    return subprocess.run([JIDOMEM, *args], capture_output=True, text=True, timeout=60, **options)
+
+
+def test_data_and_words_part_and_the_exit_code_is_that_of_the_error_table():
+    kept = call("remember", "the queue is bounded")
+    refused = call("remember", "Use Jena", "--type", "decision", "--json")
+
+    assert (kept.returncode, kept.stdout.count("\n"), "asserted" in kept.stderr) == (0, 1, True)
+    assert (refused.returncode, refused.stderr) == (3, "")
+    assert json.loads(refused.stdout)["code"] == "missing_rationale"
+    assert call("show", "00000000").returncode == 4
+    assert call("nothing").returncode == 2
+
+
+def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
+    (repository / "many.jsonl").write_text(
+        "".join(json.dumps({**INTENTS[0], "about": [str(n)]}) + "\n" for n in range(300))
+    )
+    assert call("submit", "-q", "many.jsonl").returncode == 0
+
+    command = f"set -o pipefail; {JIDOMEM} memory facts --format jsonl | head -1"
+    piped = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    closed = subprocess.run(
+        ["bash", "-c", f"{JIDOMEM} memory facts | true; echo ${{PIPESTATUS[0]}}"], capture_output=True
+    )
+
+    assert piped.stdout.count("\n") == 1
+    assert piped.stderr == ""
+    assert closed.stderr == b""
+    assert closed.stdout in (b"0\n", b"141\n")
+
+
+def test_an_interrupt_ends_it_with_130_and_no_traceback():
+    with subprocess.Popen([JIDOMEM, "submit", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+        time.sleep(1.0)  # it waits for standard input, which stays open
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(10) == 130
+        words = waiting.stderr.read().decode()
+
+    assert "interrupted" in words
+    assert "Traceback" not in words
+
+
+def test_a_table_is_drawn_on_a_terminal_and_plain_in_a_pipe():
+    reader, writer = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environment.pop("NO_COLOR")
+    subprocess.run([JIDOMEM, "memory", "tasks"], stdout=writer, env=environment, check=True)
+    subprocess.run([JIDOMEM, "memory", "tasks", "--no-color"], stdout=writer, env=environment, check=True)
+    os.close(writer)
+    drawn = os.read(reader, 20_000).decode()
+    os.close(reader)
+
+    plain = call("memory", "tasks").stdout
+    colored, colorless = drawn.split("Ship the importer")[:2]
+    assert "─" in drawn
+    assert "\x1b[1m" in colored
+    assert "\x1b[" not in colorless.partition("\n\n")[2]
+    assert "─" not in plain
+    assert "\x1b" not in plain
+
+
+@pytest.fixture
+def a_verb_with_a_bug(monkeypatch):
+    import click
+    from jidomem_cli.door import Verb
+
+    @click.command(cls=Verb)
+    def explode():
+        raise RuntimeError("the gasket gave way")
+
+    module = types.ModuleType("jidomem_cli.explode")
+    module.explode = explode
+    monkeypatch.setitem(sys.modules, "jidomem_cli.explode", module)
+    monkeypatch.setitem(VERBS, "explode", ("explode:explode", "Fail."))
+
+
+@pytest.mark.usefixtures("a_verb_with_a_bug")
+def test_a_bug_is_one_line_that_says_so_and_a_traceback_when_asked_for():
+    plain, verbose, as_json = run("explode"), run("explode", "-v"), run("--json", "explode")
+
+    assert (plain.exit_code, plain.stdout) == (1, "")
+    assert plain.stderr.count("\n") == 1
+    assert "RuntimeError: the gasket gave way; this is a bug" in plain.stderr
+    assert "Traceback" in verbose.stderr
+    assert json.loads(as_json.stdout)["code"] == "internal_error"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_printed_for_each_shell(shell):
+    printed = call("completion", shell)
+
+    assert printed.returncode == 0
+    assert "_JIDOMEM_COMPLETE" in printed.stdout
+    assert shell in printed.stdout
+
+
+def test_a_shell_completes_a_verb():
+    environment = {**os.environ, "_JIDOMEM_COMPLETE": "bash_complete", "COMP_WORDS": "jidomem rem", "COMP_CWORD": "1"}
+
+    assert "remember" in call(env=environment).stdout

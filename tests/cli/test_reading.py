@@ -1,0 +1,261 @@
+"""Reading at the command line: the answers of the reader, for people and for programs."""
+
+import csv
+import io
+import json
+
+import pytest
+from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
+from jidomem_cli.door import Door
+from jidomem_cli.tables import show_rows
+
+import jidomem
+
+LISTS = {
+    "decisions": "list_active_architectural_decisions",
+    "tasks": "list_open_tasks",
+    "errors": "list_open_errors",
+    "conventions": "list_conventions",
+    "facts": "list_facts_with_confidence",
+    "lessons": "list_recent_lessons",
+    "sessions": "list_active_sessions",
+}
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch):
+    return stand_in(tmp_path / "repo", monkeypatch)
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_list_at_the_command_line_is_the_answer_of_the_reader(kind):
+    # C098 C104
+    with jidomem.open() as memory:
+        answer = getattr(memory.reader, LISTS[kind])("p")
+
+    printed = rows("memory", kind)
+
+    assert [list(row) for row in printed] == [list(row) for row in answer]
+    for row, expected in zip(printed, answer, strict=True):
+        for column, value in row.items():
+            assert value == expected[column] or value == f"{expected[column]:%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "summary"),
+    [("decisions", "One journal a project"), ("tasks", "Ship the importer"), ("errors", "Import loses dates")],
+)
+def test_a_list_is_a_table_with_a_header_and_short_ids(kind, summary):
+    # C103
+    header, line = run("memory", kind).stdout.splitlines()
+
+    assert "summary" in header
+    assert summary in line
+    assert "https://" not in line
+    assert header.index("summary") == line.index(summary)
+
+
+def test_each_format_holds_the_same_rows():
+    expected = rows("memory", "tasks")
+    as_lines = [json.loads(line) for line in run("memory", "tasks", "--format", "jsonl").stdout.splitlines()]
+    as_csv = list(csv.DictReader(io.StringIO(run("memory", "tasks", "--format", "csv").stdout)))
+    as_tsv = [line.split("\t") for line in run("memory", "tasks", "--format", "tsv").stdout.splitlines()]
+    as_markdown = run("memory", "tasks", "--format", "md").stdout.splitlines()
+
+    assert as_lines == as_csv == expected
+    assert as_tsv == [list(expected[0]), list(expected[0].values())]
+    assert as_markdown == ["| task | summary | status |", "|---|---|---|", f"| {TASK} | Ship the importer | Planned |"]
+
+
+def test_an_empty_answer_says_so_in_words_and_leaves_standard_output_empty():
+    result = run("memory", "conventions")
+
+    assert (result.stdout, result.stderr, result.exit_code) == ("", "none\n", 0)
+    assert run("memory", "conventions", "-q").stderr == ""
+
+
+def test_pages_follow_one_another_until_nothing_is_left():
+    for number in range(5):
+        assert run("remember", f"fact number {number}").exit_code == 0
+    found, cursor, pages = [], None, 0
+    while pages == 0 or cursor:
+        more = ["--cursor", cursor] if cursor else []
+        page = json.loads(run("ask", "facts", "--json", "--limit", "2", *more).stdout)
+        found, cursor, pages = found + page["rows"], page["cursor"], pages + 1
+
+    assert pages == 3
+    assert found == rows("ask", "facts")
+
+
+def test_an_earlier_moment_shows_what_was_known_then():
+    with jidomem.open() as memory:
+        moment = memory.reader.get_memory("p", MEMORY + FACT)["recorded_at"].isoformat()
+    assert run("remember", "known only later").exit_code == 0
+
+    then = rows("memory", "facts", "--as-of", moment)
+
+    assert [row["fact"] for row in then] == [MEMORY + FACT]
+    assert len(rows("memory", "facts")) == 2
+    assert run("--as-of", "2020-01-01", "show", FACT).exit_code == 4
+
+
+@pytest.mark.parametrize("verb", [["status"], ["verify"], ["sparql", "ASK {}"], ["session", "list"], ["remember", "x"]])
+def test_a_moment_is_refused_where_it_cannot_be_honoured(verb):
+    result = run(*verb, "--as-of", "2026-01-01")
+
+    assert result.exit_code == 2
+    assert "leave out --as-of" in result.stderr
+
+
+def test_options_of_every_verb_stand_before_it_or_after_it(repository):
+    inside = run("memory", "tasks", "--json", "--project", "p", "--root", repository / ".jidomem")
+
+    assert inside.stdout == run("--json", "--project", "p", "memory", "tasks").stdout
+    assert inside.stdout == run("memory", "--json", "tasks").stdout
+    assert run("--project", "nobody", "memory", "tasks", "--project", "p", "--json").stdout == inside.stdout
+
+
+@pytest.mark.parametrize("name", [OLD, MEMORY[len("https://jido.ai/memory/") :] + OLD, MEMORY + OLD, OLD[-5:]])
+def test_a_memory_is_shown_by_its_iri_or_a_unique_part_of_its_id(name):
+    shown = json.loads(run("show", name, "--json").stdout)
+
+    assert (shown["iri"], shown["class"], shown["status"]) == (MEMORY + OLD, "Decision", "active")
+
+
+def test_a_memory_is_shown_to_a_person_with_its_reason_and_as_turtle():
+    as_table = run("show", OLD).stdout
+    as_turtle = run("show", OLD, "--format", "ttl").stdout
+
+    assert f"iri                 <{MEMORY}{OLD}>" in as_table
+    assert "rationale           it embeds" in as_table
+    assert f"<{MEMORY}{OLD}> a jido:Decision ;" in as_turtle
+    assert '    jido:rationale "it embeds" ;' in as_turtle
+
+
+def test_sparql_prints_rows_a_truth_or_a_graph():
+    task = "?s a <https://jido.ai/ontology#Task> . ?s <https://jido.ai/ontology#summary> ?o"
+
+    assert rows("sparql", f"SELECT ?o WHERE {{ {task} }}") == [{"o": "Ship the importer"}]
+    assert run("sparql", f"ASK {{ {task} }}").stdout == "true\n"
+    assert json.loads(run("sparql", f"ASK {{ {task} }}", "--json").stdout) == {"boolean": True}
+    graph = run("sparql", f"CONSTRUCT {{ ?s <urn:x:is> ?o }} WHERE {{ {task} }}")
+    assert graph.stdout.endswith(f'\n<{MEMORY}{TASK}> <urn:x:is> "Ship the importer" .\n')
+    assert run("sparql", "ASK {}", "--format", "csv").exit_code == 2
+
+
+def test_the_playbook_is_listed_by_role():
+    listed = rows("ask")
+    with jidomem.open() as memory:
+        names = [(role, query.name) for role, queries in memory.playbook.roles().items() for query in queries]
+
+    assert [(row["role"], row["name"]) for row in listed] == names
+    assert run("ask", "--limit", "3").exit_code == 2
+
+
+def test_a_parameter_that_has_an_option_is_refused_with_the_option():
+    result = run("ask", "open-tasks", "includeInactive=true")
+
+    assert result.exit_code == 2
+    assert "give --include-inactive instead" in result.stderr
+
+
+def test_what_was_superseded_shows_only_when_asked_for():
+    assert run("revise", TASK, "--set", "summary=Ship the exporter").exit_code == 0
+
+    assert [row["summary"] for row in rows("memory", "tasks")] == ["Ship the exporter"]
+    assert len(rows("memory", "tasks", "--include-inactive")) == 2
+
+
+def test_words_that_would_steer_a_terminal_are_shown_and_not_obeyed(capsys):
+    rows = [{"summary": "see\x1b[31m\tand\u009b hear\x07\nmore"}]
+
+    for form in ("table", "md"):
+        show_rows(Door(format=form), rows, ["summary"])
+        printed = capsys.readouterr().out
+        assert "see\\x1b[31m and\\x9b hear\\x07 more" in printed
+        assert not set("\x1b\x07\u009b\t") & set(printed)
+
+
+def test_a_refusal_that_quotes_such_words_does_not_obey_them_either():
+    result = run("show", "\x1b[31mred")
+
+    assert result.exit_code == 4
+    assert "\x1b" not in result.stderr
+
+
+def test_reading_where_there_is_no_memory_names_the_command_that_makes_one(tmp_path):
+    result = run("memory", "tasks", "--root", tmp_path / "nowhere")
+
+    assert result.exit_code == 4
+    assert result.stderr.splitlines()[1] == "hint: make one in this folder with: jidomem init"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_damaged_journal_is_warned_about_while_the_sound_rest_is_read(repository):
+    newest = max((repository / ".jidomem/projects/p/memory").glob("*.ttl"))
+    newest.write_text(newest.read_text().replace("Pin the toolchain", "Pin no toolchain"))
+
+    result = run("memory", "tasks", "--json")
+    verified = run("verify", "--json")
+
+    assert len(json.loads(result.stdout)["rows"]) == 1
+    assert result.stderr.startswith("warning: journal_damaged: ")
+    assert newest.name in result.stderr
+    assert verified.exit_code == 7
+    assert json.loads(verified.stdout)["damage"][0]["path"].endswith(newest.name)
+    assert run("remember", "x").exit_code == 7
+
+
+def test_a_sound_journal_is_verified_stream_by_stream():
+    result = run("verify")
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("p/memory  7-")
+    assert result.stdout.endswith("  sound\n")
+
+
+def test_the_status_counts_each_project_by_kind_and_status(repository):
+    assert run("revise", OLD, "--supersede", "Use Oxigraph 0.5").exit_code == 0
+    assert run("revise", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
+
+    found = json.loads(run("status", "--json").stdout)
+
+    (project,) = found["projects"]
+    assert (found["root"], found["project"], found["agent"]) == (str(repository / ".jidomem"), "p", "ana")
+    assert found["found"] == "found above the working directory"
+    assert project["counts"]["Decision"] == {"active": 1, "superseded": 1}
+    assert project["counts"]["Fact"] == {"invalidated": 1}
+    assert project["last_commit"].startswith("20")
+    assert project["damage"] == []
+
+
+def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(repository):
+    config = repository / ".jidomem" / "config.toml"
+    config.write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
+    other = run("remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "tooling")
+    assert "warning: overlapping_decision" in other.stderr
+
+    (row,) = rows("conflicts")
+    printed = run("conflicts").stdout
+
+    assert {row["item"], row["other"]} == {MEMORY + OLD, other.stdout.strip()}
+    assert row["settle"][0] in printed
+    assert run(*row["settle"][0].replace("'", "").split()[1:]).exit_code == 0
+    assert rows("conflicts") == []
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_declines_it(choice, repository):
+    config = repository / ".jidomem" / "config.toml"
+    config.write_text('project = "p"\n[conflicts]\ndecision = "propose"\n')
+    assert run("remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "x").exit_code == 0
+    (row,) = rows("conflicts")
+    assert (row["kind"], row["other"]) == ("proposal", MEMORY + OLD)
+    assert row["other_summary"] == "Use Oxigraph 0.4"
+
+    command = row["settle"][choice].replace("'not accepted'", "no").replace("'settled'", "yes").split()[1:]
+    settled = run(*command)
+
+    assert settled.exit_code == 0, settled.stderr
+    assert rows("conflicts") == []
+    assert json.loads(run("show", OLD, "--json").stdout)["status"] == ("superseded", "active")[choice]

@@ -1,0 +1,270 @@
+"""Writing at the command line: what is kept, what is said about it, and what a refusal offers."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_world import FACT, INTENTS, MEMORY, OLD, TASK, rows, run, stand_in
+from conftest import files
+from jidomem_cli.fields import HELP
+
+import jidomem
+from jidomem.intent import FIELDS
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch):
+    return stand_in(tmp_path / "repo", monkeypatch)
+
+
+def shown(name):
+    return json.loads(run("show", name, "--json").stdout)
+
+
+def test_init_makes_a_root_and_says_what_to_do_next(tmp_path):
+    made = run("init", tmp_path / "new", "--project", "new-project", "--json")
+
+    assert json.loads(made.stdout) == {
+        "root": str(tmp_path / "new" / ".jidomem"),
+        "project": "new-project",
+        "made": ["config.toml", ".gitignore", ".gitattributes"],
+        "kept": [],
+    }
+    assert "jidomem remember" in made.stderr
+
+
+def test_init_again_changes_nothing_and_says_so(repository):
+    before = files(repository)
+
+    again = run("init")
+
+    assert again.exit_code == 0
+    assert "it was there already" in again.stderr
+    assert files(repository) == before
+
+
+def test_remember_prints_the_iri_alone_and_the_words_beside_it():
+    result = run("remember", "the API is versioned")
+
+    assert shown(result.stdout.strip())["properties"]["assertedBy"] == ["https://jido.ai/agents/ana"]
+    assert len(result.stdout.splitlines()) == 1
+    assert result.stderr.startswith("asserted: ")
+    assert run("remember", "the API is paged", "-q").stderr == ""
+
+
+def test_remember_answers_a_program_with_the_receipt():
+    receipt = json.loads(run("--json", "remember", "the API is versioned", "--agent", "bo", "--session", "s-9").stdout)
+
+    assert receipt["status"] == "asserted"
+    assert receipt["filled"]["asserted_in"] == "s-9"
+    assert receipt["commit"]
+    assert shown(receipt["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/bo"]
+
+
+def test_each_field_of_an_intent_has_an_option_a_place_of_its_own_or_is_for_submit():
+    elsewhere = {"summary", "applies_to_project", "asserted_by", "asserted_in", "extra_triples"}
+
+    assert set(HELP) == set(FIELDS) - elsewhere
+
+
+def test_options_of_remember_reach_the_memory():
+    result = run(
+        *("remember", "Keep one store", "--type", "decision", "--topic", "store", "--rationale", "simpler"),
+        *("--about", "a.py", "--about", "b.py", "--confidence", "0.9", "--supersedes", OLD, "--alternatives", "two"),
+    )
+
+    properties = shown(result.stdout.strip())["properties"]
+    assert properties["about"] == ["a.py", "b.py"]
+    assert properties["confidenceValue"] == [0.9]
+    assert properties["supersedes"] == [MEMORY + OLD]
+    assert len(properties["hasAlternative"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["remember", "x"],
+        ["submit", "in.json"],
+        ["revise", OLD, "--supersede", "y"],
+        ["revise", OLD, "--invalidate", "--reason", "z"],
+    ],
+)
+def test_a_dry_run_judges_and_keeps_nothing(words, repository):
+    (repository / "in.json").write_text(json.dumps(INTENTS[0]))
+    before = files(repository)
+
+    result = run(*words, "--dry-run")
+
+    assert result.exit_code == 0, result.stderr
+    assert "would be asserted" in result.stderr
+    assert files(repository) == before
+
+
+def test_without_any_root_a_memory_goes_to_ones_own_and_says_where(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    result = run("remember", "tea at four")
+
+    assert result.exit_code == 0
+    assert f"kept in your own memory, {tmp_path / 'data-home' / 'jidomem'}" in result.stderr
+
+
+def test_a_conflict_names_the_option_that_settles_it():
+    words = ["remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "tooling"]
+
+    refused = run(*words)
+
+    assert refused.exit_code == 5
+    assert f"overlapping_decision with {MEMORY}{OLD}" in refused.stderr
+    assert f"settle it with: --supersedes {OLD}" in refused.stderr
+    assert run(*words, "--supersedes", OLD).exit_code == 0
+
+
+def test_a_mechanical_refusal_prints_a_command_to_paste_that_is_accepted(repository):
+    refused = run("submit", "--project", "p", stdin=json.dumps({**INTENTS[0], "confidence": "hihg"}))
+    command = refused.stderr.partition("this would be accepted:\n")[2]
+
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    pasted = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
+
+    assert refused.exit_code == 3
+    assert "nearest: high" in refused.stderr
+    assert pasted.returncode == 0, pasted.stderr
+    assert shown(pasted.stdout.strip())["properties"]["summary"] == [INTENTS[0]["summary"]]
+
+
+def lines(*intents):
+    return "".join((entry if isinstance(entry, str) else json.dumps(entry)) + "\n" for entry in intents)
+
+
+def test_each_line_is_answered_in_order_and_the_first_refusal_gives_the_exit_code():
+    stdin = lines(INTENTS[0], "", "{oops", {**INTENTS[0], "summary": None}, INTENTS[1], 5)
+
+    result = run("submit", "--json", stdin=stdin)
+
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    kinds = [answer.get("code") or answer["status"] for answer in answers]
+    assert kinds == ["asserted", "malformed_json", "missing_required_fields", "asserted", "invalid_argument"]
+    assert [answer.get("position") for answer in answers] == [None, 1, 2, None, 4]
+    assert answers[1]["detail"].startswith("line 3 column 2: ")
+    assert result.exit_code == 2
+
+
+def test_a_person_sees_one_line_an_intent_too(repository):
+    result = run("submit", stdin=lines(INTENTS[0], {**INTENTS[1], "confidence": "much"}))
+
+    kept, refused = result.stdout.splitlines()
+    assert kept.startswith("https://jido.ai/memory/")
+    assert refused.startswith("refused: invalid_confidence: ")
+    assert "error: intent 2: " in result.stderr
+    assert result.stderr.endswith("1 of 2 accepted\n")
+    assert result.exit_code == 3
+
+
+def test_atomic_keeps_all_or_nothing(repository):
+    before = files(repository)
+
+    refused = run("submit", "--atomic", "--json", stdin=json.dumps([INTENTS[0], {"type": "fact"}]))
+    accepted = run("submit", "--atomic", "--json", stdin=json.dumps(INTENTS))
+
+    assert json.loads(refused.stdout)["position"] == 1
+    assert refused.exit_code == 3
+    commits = {json.loads(line)["commit"] for line in accepted.stdout.splitlines()}
+    assert len(commits) == 1
+    assert len(files(repository)) == len(before) + 1
+
+
+@pytest.mark.parametrize(
+    ("stdin", "detail"),
+    [
+        (b'{"type": "fact",\n "summary": }', "line 2 column 13: "),
+        (b'{"type": "\xff"}', "not UTF-8 at byte 10"),
+        (b"", "there is nothing to submit"),
+        (b'{"a": 1}\n{"a": "\xff"}\n', None),
+    ],
+)
+def test_what_is_no_json_is_refused_with_its_place(stdin, detail):
+    result = run("submit", "--json", stdin=stdin)
+
+    error = json.loads(result.stdout.splitlines()[-1])
+    assert error["code"] == "malformed_json"
+    assert error["detail"].startswith(detail or "line 2: not UTF-8 at byte 7")
+    assert result.exit_code == (2 if detail else 3)
+
+
+def test_an_agent_and_a_session_stand_in_where_an_intent_names_none():
+    values = {name: value for name, value in INTENTS[0].items() if not name.startswith("asserted")}
+
+    receipt = json.loads(run("submit", "--agent", "bo", "--json", stdin=json.dumps(values)).stdout)
+    named = json.loads(run("submit", "--agent", "bo", "--json", stdin=json.dumps(INTENTS[1])).stdout)
+
+    assert shown(receipt["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/bo"]
+    assert shown(named["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/architect"]
+    assert run("submit", stdin=json.dumps(values)).exit_code == 3
+
+
+def test_many_intents_go_in_chunks_and_all_are_kept(monkeypatch):
+    monkeypatch.setattr("jidomem_cli.submit.CHUNK", 3)
+
+    result = run("submit", stdin=lines(*({**INTENTS[0], "about": [f"{n}.py"]} for n in range(8))))
+
+    assert len(set(result.stdout.splitlines())) == 8
+    assert len(rows("memory", "facts")) == 9
+    assert "8 of 8 accepted" in result.stderr
+
+
+def test_a_revision_supersedes_and_carries_over_what_it_does_not_change():
+    result = run("revise", TASK, "--set", "status=Completed", "--set", "about=a.py", "--reason", "shipped")
+
+    new = shown(result.stdout.strip())
+    assert new["properties"]["summary"] == ["Ship the importer"]
+    assert new["properties"]["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
+    assert new["properties"]["about"] == ["a.py"]
+    assert shown(TASK)["superseded_by"] == [new["iri"]]
+
+
+def test_what_is_invalidated_leaves_force_for_a_reason():
+    assert run("revise", FACT, "--invalidate").exit_code == 2
+
+    assert run("revise", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
+
+    assert shown(FACT)["status"] == "invalidated"
+    assert rows("memory", "facts") == []
+
+
+@pytest.mark.parametrize("words", [[], ["--invalidate", "--supersede", "x", "--reason", "y"], ["--set", "status"]])
+def test_a_revision_that_does_not_say_what_becomes_of_it_is_misuse(words):
+    result = run("revise", OLD, *words)
+
+    assert result.exit_code == 2
+    assert "hint: " in result.stderr
+
+
+def test_a_session_is_opened_moved_and_closed():
+    assert run("session", "start", "evening", "--continues", "morning").exit_code == 0
+    assert run("session", "phase", "evening", "review").exit_code == 0
+    assert run("session", "pause", "evening").exit_code == 0
+    paused = {row["session"]: row for row in rows("session", "list")}["https://jido.ai/sessions/evening"]
+    assert run("session", "close", "evening").exit_code == 0
+
+    assert paused["status"] == "https://jido.ai/ontology#Paused"
+    assert paused["phase"] == "https://jido.ai/ontology#ReviewPhase"
+    assert paused["agent"] == "https://jido.ai/agents/ana"
+    assert "evening" not in run("session", "list").stdout
+    assert "Closed" in run("session", "list", "--all").stdout
+    assert run("session", "resume", "evening").exit_code == 3
+
+
+def test_an_option_for_the_wait_is_how_long_another_writer_is_waited_for(repository):
+    with jidomem.open() as memory:
+        memory.writer.remember("p", "x")
+        from jidomem.journal.files import Stream
+
+        with memory.journal.turn(Stream("p")):
+            result = run("remember", "y", "--wait", "0.05")
+
+    assert result.exit_code == 6
+    assert "0.05" in result.stderr
