@@ -58,6 +58,7 @@ class MemoryReader:
     def ask(
         self,
         name: str,
+        /,
         *,
         project: str,
         as_of: object = None,
@@ -83,6 +84,7 @@ class MemoryReader:
     def ask_page(
         self,
         name: str,
+        /,
         *,
         project: str,
         as_of: object = None,
