@@ -1,0 +1,41 @@
+"""The tests name the statements of the mission that they prove, at most three each; none is left without a test."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+STATEMENT = re.compile(r"\b[A-E]\d{3}\b")
+#: What is built: the writer and the reader, and the types and ontology of the memory guide.
+PROVED = {
+    *(f"C{number:03}" for number in [*range(1, 16), *range(17, 109), 113, 114, 115, 116, 118]),
+    *(f"E{number:03}" for number in range(64, 74)),
+}
+
+
+def named(path):
+    """The statements named in comments, by test: those within it, and those on lines directly above it."""
+    source = path.read_text("utf-8")
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            while first > 1 and lines[first - 2].startswith("#"):
+                first -= 1
+            text = "\n".join(line.partition("#")[2] for line in lines[first - 1 : node.end_lineno])
+            yield node.name, set(STATEMENT.findall(text))
+
+
+def test_every_statement_that_is_built_is_proved_by_a_test_that_names_it():
+    everywhere = {
+        statement for path in TESTS.rglob("*.py") for line in path.read_text("utf-8").splitlines()
+        for statement in STATEMENT.findall(line.partition("#")[2])
+    }  # fmt: skip
+    assert sorted(PROVED - everywhere) == []
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: str(path.relative_to(TESTS)))
+def test_a_test_names_at_most_three_statements(path):
+    assert {name: found for name, found in named(path) if len(found) > 3} == {}
