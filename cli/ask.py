@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import show_rows
@@ -14,6 +16,7 @@ _OPTIONS = {
     "project": "--project", "asof": "--as-of", "includeinactive": "--include-inactive", "limit": "--limit",
     "cursor": "--cursor",
 }  # fmt: skip
+_TAKEN = ("name", "self")
 
 
 @click.command(cls=Verb, formats=ROWS, paged=True, as_of=True)
@@ -34,10 +37,12 @@ def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive:
             raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
         _show_playbook(door, door.open())
         return
-    answer(door, door.read(), name, include_inactive=include_inactive, **dict(map(_param, params)))
+    answer(door, door.read(), name, include_inactive=include_inactive, params=dict(map(_param, params)))
 
 
-def answer(door: Door, memory: Jidomem, name: str, *, include_inactive: bool, **params: str) -> None:
+def answer(
+    door: Door, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str] | None = None
+) -> None:
     """Print the rows of one named query."""
     page = memory.reader.ask_page(
         name,
@@ -46,7 +51,7 @@ def answer(door: Door, memory: Jidomem, name: str, *, include_inactive: bool, **
         include_inactive=include_inactive,
         limit=door.limit,
         cursor=door.cursor,
-        **params,
+        **(params or {}),
     )
     show_rows(door, page.rows, memory.playbook.get(name).columns, page.cursor)
 
@@ -64,6 +69,8 @@ def _param(word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     if not equals or not name:
         raise InvalidRequest(f"{word!r} is no parameter", hint="write name=value, such as actionable_only=true")
+    if name in _TAKEN:
+        raise InvalidRequest(f"no question has a parameter {name!r}", hint="list them with: jidomem ask")
     option = _OPTIONS.get(name.replace("_", "").lower())
     if option:
         raise InvalidRequest(f"{name} is not given as a parameter", hint=f"give {option} instead")

@@ -80,7 +80,9 @@ class Door:
 
 
 def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
-    if value not in (None, False) and param.name:
+    if value == "" or value != value:  # nothing, as an unset shell variable gives; or not a number
+        raise click.BadParameter(f"{value!r} will not do", context, param)
+    if value is not None and value is not False and param.name:
         setattr(context.ensure_object(Door), param.name, value)
 
 
@@ -101,10 +103,13 @@ def everywhere(*, hidden: bool) -> list[click.Parameter]:
     ]  # fmt: skip
 
 
+_SECONDS = click.FloatRange(0, 86_400)
 _WRITING = {
     "agent": _option("--agent", metavar="NAME", help="Who asserts; else $JIDOMEM_AGENT, else your user name."),
     "session": _option("--session", metavar="NAME", help="The session; else $JIDOMEM_SESSION, else one a day."),
-    "wait": _option("--wait", type=float, metavar="SECONDS", help="How long to wait for another writer (10)."),
+    "wait": _option(
+        "--wait", type=click.FloatRange(0, 86_400), metavar="SECONDS", help="How long to wait for another writer (10)."
+    ),
 }
 _PAGED = (
     _option("--limit", type=int, metavar="N", help="At most N rows."),

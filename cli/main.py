@@ -71,15 +71,16 @@ class Jidomem(Verbs):
         door = Door()
         extra.pop("standalone_mode", None)
         try:
-            code = super().main(given or ["--help"], prog_name or "jidomem", standalone_mode=False, obj=door, **extra)
+            words = [_utf8(word) for word in given] or ["--help"]
+            code = super().main(words, prog_name or "jidomem", standalone_mode=False, obj=door, **extra)
         except (click.exceptions.Abort, KeyboardInterrupt):
             click.echo("interrupted", err=True)
             code = INTERRUPTED
         except Exception as error:
             from jidomem_cli.complain import complain
 
-            words = given[: given.index("--")] if "--" in given else given
-            door.json = door.json or "--json" in words
+            options = given[: given.index("--")] if "--" in given else given
+            door.json = door.json or "--json" in options
             code = complain(error, door)
         sys.exit(code or 0)
 
@@ -95,5 +96,21 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line as a process: what is not a terminal gets UTF-8, and a closed stream is an empty one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif mode == "w":
+            stream.reconfigure(encoding=stream.encoding if stream.isatty() else "utf-8", errors="backslashreplace")
     cli.main()
+
+
+def _utf8(word: str) -> str:
+    """Return an argument as text, whatever the locale made of its bytes; raises UsageError where it is none."""
+    if not any("\udc80" <= sign <= "\udcff" for sign in word):
+        return word
+    try:
+        return os.fsencode(word).decode("utf-8")
+    except UnicodeError as error:
+        raise click.UsageError(f"{word!a} is not UTF-8") from error

@@ -58,7 +58,6 @@ class MemoryReader:
     def ask(
         self,
         name: str,
-        /,
         *,
         project: str,
         as_of: object = None,
@@ -84,7 +83,6 @@ class MemoryReader:
     def ask_page(
         self,
         name: str,
-        /,
         *,
         project: str,
         as_of: object = None,

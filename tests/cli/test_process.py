@@ -124,3 +124,32 @@ def test_a_shell_completes_a_verb():
     environment = {**os.environ, "_JIDOMEM_COMPLETE": "bash_complete", "COMP_WORDS": "jidomem rem", "COMP_CWORD": "1"}
 
     assert "remember" in call(env=environment).stdout
+
+
+def test_what_is_not_a_terminal_is_read_and_written_as_utf_8_in_any_locale():
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    kept = call("remember", "łódź → 木", env=environment)
+
+    assert kept.returncode == 0, kept.stderr
+    listed = subprocess.run([JIDOMEM, "memory", "facts", "--format", "csv"], capture_output=True, env=environment)
+    assert "łódź → 木".encode() in listed.stdout
+
+
+def test_closed_streams_are_empty_ones():
+    command = f"{JIDOMEM} submit <&-; echo $?; {JIDOMEM} status >&-; echo $?; {JIDOMEM} bogus 2>&-; echo $?"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+
+    assert done.stdout == "2\n0\n2\n"
+    assert "bug" not in done.stderr
+
+
+def test_progress_shows_on_a_terminal_and_nowhere_else(repository):
+    (repository / "two.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
+    reader, writer = pty.openpty()
+    subprocess.run([JIDOMEM, "submit", "two.jsonl"], stderr=writer, stdout=subprocess.DEVNULL, check=True)
+    os.close(writer)
+    shown = os.read(reader, 20_000).decode()
+    os.close(reader)
+
+    assert "\r2 submitted, 0 refused" in shown
+    assert "\r" not in call("submit", "two.jsonl").stderr

@@ -259,3 +259,24 @@ def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_decl
     assert settled.exit_code == 0, settled.stderr
     assert rows("conflicts") == []
     assert json.loads(run("show", OLD, "--json").stdout)["status"] == ("superseded", "active")[choice]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask", "facts", "--limit", "0"],
+        ["ask", "facts", "--cursor", "zz"],
+        ["ask", "facts", "name=x"],
+        ["ask", "facts", "=x"],
+        ["--project", "", "status"],
+        ["remember", "x", "--wait", "nan"],
+        ["remember", "x", "--wait", "-1"],
+        ["show", "\udcff\udcff\udcff\udcff"],
+        ["sparql"],
+    ],
+)
+def test_an_argument_that_cannot_be_meant_is_misuse_with_a_way_on(words):
+    result = run(*words)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "hint: " in result.stderr
