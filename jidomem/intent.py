@@ -136,6 +136,10 @@ def parse_json(text: str | bytes) -> Any:
         raise InvalidRequest(
             f"line {error.lineno} column {error.colno}: {error.msg}", hint="send one JSON object", code="malformed_json"
         ) from error
+    except ValueError as error:
+        raise InvalidRequest(
+            "a number of thousands of digits", hint="write it as text", code="malformed_json"
+        ) from error
 
 
 def _no_constant(name: str) -> Any:

@@ -11,10 +11,21 @@ from jidomem import vocab
 from jidomem.errors import TooLarge
 from jidomem.policy import TRIPLES_LIMIT
 from jidomem.terms import bare, iri
-from jidomem.write.names import is_reference, moment
+from jidomem.write.names import is_reference, is_reserved, moment
 from jidomem.write.tidy import Tidy
 
 _NAME = "extra_triples"
+#: How the literals of a datatype are written; what is not listed is not looked at.
+_LEXICAL = {
+    vocab.XSD + name: re.compile(pattern)
+    for name, pattern in {
+        "boolean": "true|false|1|0",
+        "integer": "[+-]?[0-9]+",
+        "decimal": r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)",
+        "dateTime": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?",
+        "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})?",
+    }.items()
+}
 _OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"})
 
 
@@ -57,7 +68,7 @@ def _object(tidy: Tidy, predicate: str, value: Any) -> dict[str, str] | None:
         return _spelt_out(tidy, value)
     if isinstance(value, bool):
         return {"@value": "true" if value else "false", "@type": vocab.XSD + "boolean"}
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < 2**63:
         return {"@value": str(value), "@type": vocab.XSD + "integer"}
     if isinstance(value, float) and math.isfinite(value):
         return {"@value": repr(value), "@type": vocab.XSD + "double"}
@@ -73,7 +84,7 @@ def _object(tidy: Tidy, predicate: str, value: Any) -> dict[str, str] | None:
         return {"@id": tidy.iri(_NAME, text)}
     if datatype == vocab.XSD + "dateTime":
         text = moment(text) or text
-    return {"@value": text, "@type": datatype or vocab.XSD + "string"}
+    return _typed(tidy, text, datatype or vocab.XSD + "string")
 
 
 def datatype_of(tidy: Tidy, predicate: str) -> str | None:
@@ -97,4 +108,14 @@ def _spelt_out(tidy: Tidy, value: Mapping[str, Any]) -> dict[str, str] | None:
             tidy.refuse("invalid_argument", _NAME, value["@language"], "@language is a tag such as en-gb")
             return None
         return {"@value": text, "@language": value["@language"].lower()}
-    return {"@value": text, "@type": tidy.iri(_NAME, value.get("@type", vocab.XSD + "string"))}
+    return _typed(tidy, text, tidy.iri(_NAME, value.get("@type", vocab.XSD + "string")))
+
+
+def _typed(tidy: Tidy, text: str, datatype: str) -> dict[str, str] | None:
+    """Return a literal, or refuse one that is not written as its datatype has it."""
+    pattern = _LEXICAL.get(datatype)
+    moment_only = datatype == vocab.XSD + "dateTime"
+    if is_reserved(datatype) or (pattern and not (pattern.fullmatch(text) and (not moment_only or moment(text)))):
+        tidy.refuse("shape_violation", _NAME, text, f"{text[:80]!r} is not written as a {datatype} is")
+        return None
+    return {"@value": text, "@type": datatype}

@@ -16,10 +16,14 @@ from jidomem import vocab
 from jidomem.errors import Repair
 
 PREFIXES = {"jido": vocab.JIDO, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD, "prov": vocab.PROV}
-_ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f]+")
+_ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_LONGEST = 2048
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
 _CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
 _FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions")
+#: What only jidomem mints, and what nobody mints at run time.
+MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
+RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
 _OTHER_DATES = (
     "%Y/%m/%d", "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
@@ -113,9 +117,19 @@ def is_reference(text: str, *, prose: bool = False) -> bool:
     return bool(_LOOKS_ABSOLUTE.match(text)) or bool(re.fullmatch(r"\s*<[^<>]*>\s*", text))
 
 
+def is_ours(text: str) -> bool:
+    """Return whether *text* is an IRI only jidomem mints."""
+    return text.startswith(MINTED)
+
+
+def is_reserved(text: str) -> bool:
+    """Return whether *text* is an IRI in a namespace of jidomem, the ontology's included."""
+    return text.startswith(RESERVED)
+
+
 def is_absolute(text: str) -> bool:
-    """Return whether *text* is an absolute http, https or urn IRI in its one written form."""
-    return text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
+    """Return whether *text* is an absolute http, https or urn IRI in its one written form, of 2048 signs at most."""
+    return len(text) <= _LONGEST and text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
 
 
 def _parses(text: str) -> bool:

@@ -15,7 +15,7 @@ from jidomem.intent import FIELDS, MemoryUpdateIntent
 from jidomem.schema import Schema
 from jidomem.write import extra, names
 from jidomem.write.kinds import choices_of, defaults_of
-from jidomem.write.tidy import MOMENTS, Tidy
+from jidomem.write.tidy import MOMENTS, Tidy, shortly
 
 ITEM_LISTS = ("supersedes", "invalidates", "coexists_with")
 _FOLDERS = {
@@ -91,11 +91,11 @@ def _confidence(tidy: Tidy, given: Any) -> str | float | None:
             number = float(given)
         except ValueError:
             number = math.nan
-    if not isinstance(number, bool) and math.isfinite(number) and 0 <= number <= 1:
+    if not isinstance(number, bool) and 0 <= number <= 1:
         return float(number)
     allowed = tuple(vocab.CONFIDENCE)
     near = names.nearest(given, allowed) if isinstance(given, str) else None
-    message = f"confidence is low, medium, high or a number from 0 to 1, not {given!r}"
+    message = f"confidence is low, medium, high or a number from 0 to 1, not {shortly(given)}"
     repair = names.put("confidence", near) if near else None
     tidy.refuse("invalid_confidence", "confidence", given, message, allowed=allowed, nearest=near, repair=repair)
     return None

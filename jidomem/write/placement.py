@@ -11,8 +11,8 @@ from jidomem.policy import Policy
 from jidomem.schema import Schema
 from jidomem.terms import XSD, Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
-from jidomem.write.names import swap
-from jidomem.write.validate import broken_triple, field_of, is_ours
+from jidomem.write.names import is_ours, swap
+from jidomem.write.validate import broken_triple, field_of
 from jidomem.write.view import View
 
 

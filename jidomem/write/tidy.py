@@ -18,6 +18,14 @@ MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold either
 
 
+def shortly(value: Any) -> str:
+    """Return *value* as Python writes it, cut to 200 characters."""
+    try:
+        return repr(value)[:200]
+    except ValueError:  # a number of thousands of digits
+        return f"a very large {type(value).__name__}"
+
+
 @dataclass(slots=True)
 class Tidy:
     """What is being tidied is refused here, value by value, so that one refusal lists them all."""
@@ -27,8 +35,8 @@ class Tidy:
 
     def refuse(self, code: str, name: str, value: Any, message: str, **more: Any) -> None:
         """Note that *value* of the field *name* breaks a rule."""
-        shown = value if isinstance(value, (str, int)) else repr(value)
-        shown = ascii(shown[:200]) if isinstance(shown, str) and _FORBIDDEN.search(shown) else shown
+        shown = value if isinstance(value, str) else shortly(value)
+        shown = ascii(shown[:200]) if _FORBIDDEN.search(shown) else shown
         self.violations.append(Violation(code, message, field=name, value=shown, **more))
 
     def field(self, name: str, value: Any) -> Any:
@@ -83,7 +91,10 @@ class Tidy:
     def reference(self, name: str, text: str, folder: str) -> str:
         """Return the IRI *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
         if names.is_reference(text):
-            return self.iri(name, text)
+            found = self.iri(name, text)
+            if names.is_reserved(found) and not re.match(f"{vocab.BASE}{folder}/[^/]+$|{vocab.JIDO}", found):
+                self.refuse("invalid_iri", name, text, f"{name} is a name, or an IRI below {vocab.BASE}{folder}/")
+            return found
         plain = names.slug(text)
         if not plain or len(plain) > 200:
             self.refuse("invalid_iri", name, text, f"{name} needs a name of 1 to 200 letters and digits")

@@ -13,7 +13,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri
 from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS
-from jidomem.write.names import put, swap
+from jidomem.write.names import RESERVED, is_absolute, is_ours, is_reserved, put, swap
 from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.view import View
 
@@ -48,12 +48,8 @@ OWN_FIELD: Mapping[str, str] = {
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
 ) | {"revives"}
-#: What only jidomem mints, and what nobody mints at run time.
-_MINTED = (
-    *(f"{vocab.BASE}{folder}/" for folder in ("memory", "agents", "sessions", "projects", "evidence", "submissions")),
-    "urn:jido:",
-)
-_RESERVED = (*_MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
+#: Classes of what the writer makes besides memories.
+_WRITERS_OWN = frozenset(vocab.JIDO + name for name in ("Commit", "Submission", "SessionEvent"))
 
 Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
 
@@ -101,7 +97,7 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
                 violations.append(
                     Violation("unknown_reference", f"a memory cannot name itself in {field}", field=field, value=other)
                 )
-            elif not view.is_item(iri(other)):
+            elif not is_absolute(other) or not view.is_item(iri(other)):
                 violations.append(_unknown_item(field, other, known()))
     for other in set(intent.supersedes) & set(intent.invalidates):
         violations.append(
@@ -116,6 +112,9 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
         for other in getattr(intent, field):
             if is_ours(other) and not view.about(iri(other)):
                 violations.append(_unknown_item(field, other, known()))
+    if intent.asserted_in in (intent.asserted_by, intent.assigned_to):
+        message = f"{intent.asserted_in} cannot be a session and an agent"
+        violations.append(Violation("shape_violation", message, field="asserted_in", value=intent.asserted_in))
     if policy.strict:
         violations += _undeclared(intent, view)
     if violations:
@@ -128,8 +127,14 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
     own = vocab.type_uri(intent.type or "")
     for subject, predicate, value in intent.extra_triples:
         name = vocab.local_name(predicate) if predicate.startswith(vocab.JIDO) else ""
+        if is_reserved(predicate) and not predicate.startswith(vocab.JIDO):
+            violations.append(
+                broken_triple(predicate, f"{predicate} is no property: it lies in a namespace of jidomem")
+            )
+        if iri(predicate) == TYPE and value.get("@id") in _WRITERS_OWN:
+            violations.append(broken_triple(value["@id"], f"{value['@id']} is what the writer alone makes"))
         if subject != intent.iri:
-            if is_ours(subject) or view.is_item(iri(subject)):
+            if is_reserved(subject) or view.is_item(iri(subject)):
                 violations.append(
                     broken_triple(subject, f"{subject} is not this memory: an extra triple cannot describe another one")
                 )
@@ -220,7 +225,7 @@ FIELD_OF: Mapping[str, str] = {
 def _own_iri(intent: MemoryUpdateIntent, view: View) -> Iterable[Violation]:
     own = intent.iri or ""
     memory = vocab.BASE + "memory/"
-    if own.startswith(_RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
+    if own.startswith(RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
         yield Violation(
             "invalid_iri",
             f"{own} lies in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace",
@@ -265,11 +270,6 @@ def _undeclared(intent: MemoryUpdateIntent, view: View) -> Iterable[Violation]:
             yield Violation(
                 "unknown_reference", f"{value} is not declared, and this project is strict", field=field, value=value
             )
-
-
-def is_ours(text: str) -> bool:
-    """Return whether *text* is an IRI only jidomem mints."""
-    return text.startswith(_MINTED)
 
 
 def broken_triple(value: str, message: str) -> Violation:

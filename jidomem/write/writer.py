@@ -224,6 +224,8 @@ class MemoryWriter:
 
     def _line(self, project_id: str) -> CommitLine:
         """Return where this project's submissions wait; raises NotFound for a project that may not be created."""
+        if not isinstance(project_id, str):
+            raise InvalidRequest(f"a project id is text, not {type(project_id).__name__}", hint='"my-project"')
         stream = Stream(project_id)
         if not self._policy.create_projects and not self._tail.journal.exists(stream):
             raise NotFound(
