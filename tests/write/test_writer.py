@@ -160,7 +160,7 @@ def test_the_reader_changes_no_byte(memory):  # C012 C013
     before = {path: (path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in root.rglob("*")}
     with jidomem.open(root) as opened:
         reader = opened.reader
-        for query in reader.playbook.names:
+        for query in reader.playbook.names():
             with suppress(JidomemError):  # some need a parameter
                 reader.ask(query, project="p")
         for name in dir(reader):

@@ -1,0 +1,422 @@
+"""Whatever is sent: a refusal with a code, or something harmless; never another error, never half a file."""
+
+import math
+
+import pytest
+from conftest import decision, files, fixed_sources, intent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from writing import GRAPH, MEMORY, held, journalled, refusal, said
+
+import jidomem
+from jidomem import JidomemError, Receipt
+from jidomem.intent import FIELDS
+from jidomem.journal.files import Stream
+from jidomem.terms import XSD, iri
+from jidomem.vocab import TYPE, jido
+
+JIDO = "https://jido.ai/ontology#"
+KNOWN = "https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"
+LONG = "x" * (256 * 1024 + 1)
+
+
+@pytest.fixture
+def known(memory):
+    memory.writer.submit_intent("p", decision(iri=KNOWN, summary="the port is 80", topic="port"))
+    return memory
+
+
+def sent(memory, proposal, project="p"):
+    """What came of a proposal: a receipt or a coded refusal that left every byte as it was."""
+    before, rows = files(memory.settings.root), held(memory) if memory.projects() else set()
+    try:
+        outcome = memory.writer.submit_intent(project, proposal)
+    except JidomemError as error:
+        outcome = error
+    if isinstance(outcome, Receipt):
+        assert before.items() <= files(memory.settings.root).items()
+    else:
+        assert files(memory.settings.root) == before
+        assert (held(memory) if memory.projects() else set()) == rows
+        assert outcome.code
+        assert outcome.detail
+    return outcome
+
+
+def is_sound(memory):
+    """Whether the journal verifies from disk and is what the index holds."""
+    journalled(memory)
+    with jidomem.open(memory.settings.root) as again:
+        return held(again) == held(memory)
+
+
+def refused(memory, **fields):
+    outcome = sent(memory, intent(**{"summary": "hostile", **fields}))
+    assert isinstance(outcome, JidomemError), outcome
+    return outcome
+
+
+# --- project ids -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "project",
+    [
+        "../p", "../../etc/passwd", "/etc/passwd", "p/../q", "p/", "./p", ".", "..", "", " ", "p ", "P", "pé", "p\x00",
+        "p\n", "-p", "_p", "x" * 65, "p" * 5000, "\ud800", "%2e%2e", "p;q", "C:\\p", "p\\..\\q", "\u202ep", "ｐ",
+    ],
+)  # fmt: skip
+def test_a_hostile_project_id_is_refused_and_nothing_is_made(tmp_path, project):  # C028
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
+        for call in (memory.writer.submit_intent, memory.reader.list_open_tasks):
+            arguments = (intent(applies_to_project=project),) if call == memory.writer.submit_intent else ()
+            assert refusal(call, project, *arguments).code in ("invalid_project", "unknown_project")
+    assert [*tmp_path.rglob("*")] == []
+
+
+@pytest.mark.parametrize("project", [None, 5, b"p", ["p"], True])
+def test_a_project_id_that_is_no_text_is_refused(memory, project):  # C028
+    assert refusal(memory.writer.submit_intent, project, intent()).code in ("invalid_project", "invalid_argument")
+    assert [*memory.settings.root.rglob("*")] == []
+
+
+# --- IRIs ------------------------------------------------------------------------------------------------------------
+
+HOSTILE_IRIS = (
+    "javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "ftp://example.org/a", "https://a b", "http://[",
+    "http://[::1", "http://a:b:c/", "https://exa mple.org/", "http://" + "x" * 10_000 + " ", "https://example.org/%zz",
+    "https://example.org/\x00", "https://example.org/\x1b[31m", "https://example.org/\u202e",
+    "https://example.org/\ud800",
+    "https://example.org/> <urn:x> <urn:y> .", "https://example.org/\n<urn:a> <urn:b> <urn:c> .", "urn:", "urn",
+    "https:",
+    "http://", "://", "_:b0", "<>", "<https://example.org/a", "\u200bhttps://example.org/a", "http://\u0000",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", HOSTILE_IRIS, ids=lambda value: ascii(value[:40]))
+@pytest.mark.parametrize(
+    "field", ["iri", "asserted_by", "asserted_in", "evidence", "about", "supersedes", "coexists_with", "tracked_by"]
+)
+def test_a_hostile_iri_is_refused_or_kept_as_plain_text(known, field, value):  # C034
+    lists = ("evidence", "about", "supersedes", "coexists_with")
+    outcome = sent(known, intent(summary="hostile", **{field: [value] if field in lists else value}))
+    if field in ("iri", "supersedes", "coexists_with"):
+        assert isinstance(outcome, JidomemError)
+    if isinstance(outcome, Receipt):
+        assert is_sound(known)
+
+
+@pytest.mark.parametrize("value", HOSTILE_IRIS, ids=lambda value: ascii(value[:40]))
+@pytest.mark.parametrize("place", ["subject", "predicate", "object", "datatype"])
+def test_a_hostile_iri_in_extra_triples_is_refused(known, place, value):  # C034
+    triple = {
+        "subject": [value, "jido:key", "x"],
+        "predicate": ["this", value, "x"],
+        "object": ["this", "https://example.org/p", {"@id": value}],
+        "datatype": ["this", "https://example.org/p", {"@value": "x", "@type": value}],
+    }[place]
+    refused(known, extra_triples=[triple])
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        f"{JIDO}Fact", "https://jido.ai/shapes#x", "https://jido.ai/agents/architect", "https://jido.ai/agents/new",
+        "https://jido.ai/projects/p", "https://jido.ai/sessions/s-1", "https://jido.ai/evidence/x", "urn:jido:this",
+        "urn:jido:commit:" + "0" * 64, GRAPH, "https://jido.ai/graphs/ontology", "https://jido.ai/memory/",
+        "https://jido.ai/memory/a/b", "https://jido.ai/submissions/x", f"{KNOWN}/alternatives/1",
+    ],
+)  # fmt: skip
+def test_an_own_iri_in_a_reserved_namespace_is_refused(known, own):  # C034
+    assert refused(known, iri=own).code in ("invalid_iri", "iri_exists")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        KNOWN, MEMORY + "nobody", "https://jido.ai/projects/p", "https://jido.ai/sessions/s-1", "urn:jido:this", GRAPH,
+        "urn:jido:commit:" + "0" * 64, f"{JIDO}Fact", f"{JIDO}High", "jido:Asserted", "https://jido.ai/evidence/x",
+        "https://jido.ai/graphs/ontology", "https://jido.ai/shapes#x", "https://jido.ai/submissions/x",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
+def test_what_is_no_agent_or_session_cannot_be_made_one(known, field, name):  # C043 C044
+    if (field, name) == ("asserted_in", "https://jido.ai/sessions/s-1"):
+        pytest.skip("that is a session")
+    before = held(known)
+    refused(known, type="task", **{field: name})
+    assert held(known) == before
+
+
+@pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
+def test_a_memory_is_not_its_own_agent_or_session(known, field):  # C043
+    refused(known, type="task", iri="urn:x:1", **{field: "urn:x:1"})
+
+
+def test_an_agent_is_no_session_and_a_session_no_agent(known):  # C043
+    refused(known, asserted_in="https://jido.ai/agents/architect")
+    refused(known, asserted_by="https://example.org/same", asserted_in="https://example.org/same")
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+TEXTS = (
+    'say "hi"', '"""', "'''", '""" .\n<urn:a> <urn:b> <urn:c> .', "a\nb\r\nc\td", "\\", "\\u0041", "\u202eevil\u202c",
+    "\u200f\u200e", "<b>&amp;</b>", "{{7*7}}", "'; DROP TABLE x; --", "} INSERT DATA { <a> <b> <c> }", "\x7f\x85",
+    "e\u0301",
+    "\U0001f600", "@prefix : <x> .", "# comment", "a\u2028b\u2029c", "jido:Fact", "https://example.org/a",
+    "x" * 256 * 1024,
+)  # fmt: skip
+BAD_TEXTS = ("a\x00b", "\ud800", "a\udfffb", "\x1b[2J", "a\x07", "\ufffe", LONG, "é" * (128 * 1024) + "x")
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda value: ascii(value[:30]))
+def test_any_honest_text_is_kept_as_it_is(known, text):  # C073
+    fields = {"summary": text, "rationale": text, "topic": text, "extra_triples": [["jido:key", {"@value": text}]]}
+    receipt = sent(known, intent(**fields))
+    assert isinstance(receipt, Receipt)
+    with jidomem.open(known.settings.root) as again:
+        found = again.reader.get_memory("p", receipt.iri)["properties"]
+    assert [found[name] for name in ("summary", "rationale", "topic", "key")] == [[text.strip()]] * 4
+    assert is_sound(known)
+
+
+@pytest.mark.parametrize("text", BAD_TEXTS, ids=lambda value: ascii(value[:20]))
+@pytest.mark.parametrize("field", ["summary", "rationale", "topic", "asserted_by", "evidence", "about", "extra", "key"])
+def test_a_text_nothing_can_hold_is_refused(known, field, text):  # C073
+    place = {
+        "evidence": {"evidence": [text]},
+        "about": {"about": ["a", text]},
+        "extra": {"extra_triples": [["jido:key", {"@value": text}]]},
+        "key": {"idempotency_key": text},
+    }
+    error = refused(known, **place.get(field, {field: text}))
+    assert error.code in ("invalid_argument", "payload_too_large", "invalid_iri")
+    assert len(str(error.to_dict())) < 5_000
+    str(error).encode()
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x00", "x" * 100_000])
+def test_an_unknown_key_or_type_of_any_form_is_named_shortly(known, text):  # C051
+    for proposal in ({text: "x", **intent()}, intent(type=text), intent(type="task", status=text)):
+        error = sent(known, proposal)
+        assert isinstance(error, JidomemError)
+
+
+# --- wrong types -----------------------------------------------------------------------------------------------------
+
+JUNK = (
+    0, -1, 1.5, math.nan, math.inf, -math.inf, True, False, [], {}, [[]], [{}], [None], [1], {"a": 1}, b"x", (1, 2),
+    {1, 2},
+    object(), "", " ", 10**400, [["a"]], [[["a"]]], [["a", "b", "c", "d"]], [[None, None]], [[{}, {}, {}]], ["x", 5],
+    [["jido:key", {"@value": {"@value": "x"}}]], [["jido:key", {"@id": 5}]], [["jido:key", {"@id": "urn:x",
+    "@value": "y"}]],
+    [["jido:key", math.nan]], [["jido:key", math.inf]], [["jido:key", None]], [["jido:key", []]], [["jido:key",
+    10**5000]],
+    [["jido:key", {"@value": "x", "@language": "not a tag!"}]], [["jido:key", {"@value": "x", "@language": "en--ltr"}]],
+    [["jido:key", {"@value": "x", "@type": "jido:"}]], [["jido:key", {"@value": "x", "@type": ""}]], [[5, 5]],
+    [b"xx"], "abc",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_value_of_any_wrong_type_is_refused_or_left_out(known, field):  # C009 C051
+    for n, value in enumerate(JUNK):
+        outcome = sent(known, decision(summary=f"junk {n}", iri=f"urn:x:{n}") | {field: value})
+        assert str(outcome.to_dict())
+    assert is_sound(known)
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, 1.0000001, -0.0000001, 10**400, True, False, "NaN", "inf"]
+)
+def test_a_confidence_that_is_none_is_refused(known, value):  # C035
+    assert refused(known, confidence=value).code in ("invalid_confidence", "invalid_argument")
+
+
+@pytest.mark.parametrize("proposal", [None, 5, "x", [], [1], True, object(), b"{}", {5: 6}, {None: 1}, {("a",): 1}])
+def test_what_is_no_intent_at_all_is_refused(known, proposal):  # C001
+    assert isinstance(sent(known, proposal), JidomemError)
+
+
+# --- extra triples ---------------------------------------------------------------------------------------------------
+
+WRITER_ONLY = (
+    "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
+    "revives", "supersededBy", "invalidatedBy", "supersedes", "invalidates", "summary", "assertedBy", "assertedIn",
+    "appliesToProject", "hasConfidence", "confidenceValue", "hasTimestamp", "idempotencyKey", "coexistsWith",
+)  # fmt: skip
+OBJECTS = ({"@id": KNOWN}, "x", 5, {"@value": "2026-11-21T08:00:00Z", "@type": "xsd:dateTime"}, {"@id": "jido:High"})
+
+
+@pytest.mark.parametrize("name", WRITER_ONLY)
+@pytest.mark.parametrize("subject", ["this", KNOWN, "https://example.org/x"])
+def test_what_the_writer_says_cannot_be_said_in_extra_triples(known, name, subject):  # C012 C015
+    for value in OBJECTS:
+        refused(known, extra_triples=[[subject, f"jido:{name}", value]])
+        refused(known, extra_triples=[[subject, f"<{JIDO}{name}>", value]])
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        KNOWN, "https://jido.ai/agents/architect", "https://jido.ai/agents/new", "https://jido.ai/sessions/s-1",
+        "https://jido.ai/projects/p", "https://jido.ai/projects/q", "urn:jido:this", "urn:jido:commit:" + "0" * 64,
+        "https://jido.ai/evidence/x", "https://jido.ai/submissions/x", MEMORY + "new", GRAPH, f"{JIDO}Fact",
+        "jido:High", "https://jido.ai/shapes#x", "https://jido.ai/graphs/ontology",
+    ],
+)  # fmt: skip
+def test_extra_triples_cannot_describe_what_is_not_theirs(known, subject):  # C012 C015
+    for triple in (
+        [subject, "jido:key", "x"],
+        [subject, "rdfs:label", "x"],
+        [subject, "https://example.org/p", "x"],
+        [subject, "rdf:type", {"@id": "jido:Fact"}],
+        [subject, "rdf:type", {"@id": "jido:Agent"}],
+        [subject, "rdf:type", {"@id": "https://example.org/Thing"}],
+    ):
+        refused(known, extra_triples=[triple])
+
+
+def test_extra_triples_cannot_describe_a_memory_whose_iri_is_the_callers_own(memory):  # C012 C015
+    memory.writer.submit_intent("p", intent(iri="https://example.org/mine"))
+    for triple in (["https://example.org/mine", "jido:key", "x"], ["https://example.org/mine", "jido:topic", "x"]):
+        refused(memory, extra_triples=[triple])
+
+
+@pytest.mark.parametrize("cls", ["jido:Agent", "jido:Commit", "jido:DeletedMarker", "jido:Decision", "jido:Submission"])
+def test_extra_triples_cannot_give_the_memory_another_class(known, cls):  # C042
+    refused(known, extra_triples=[["rdf:type", {"@id": cls}]])
+
+
+@pytest.mark.parametrize("cls", ["jido:Agent", "jido:Commit", "jido:Fact", "jido:WorkSession", "jido:Submission"])
+def test_extra_triples_cannot_make_up_what_the_writer_makes(known, cls):  # C012
+    refused(known, extra_triples=[["https://example.org/x", "rdf:type", {"@id": cls}]])
+
+
+@pytest.mark.parametrize(
+    "predicate", ["urn:jido:this", "urn:jido:commit:" + "0" * 64, "https://jido.ai/memory/x", KNOWN]
+)
+def test_a_name_of_ours_is_no_property(known, predicate):  # C043
+    refused(known, extra_triples=[["this", predicate, "x"]])
+
+
+@pytest.mark.parametrize("place", ["@id", "@type"])
+def test_the_commits_own_name_cannot_be_said(known, place):  # C012
+    value = {"@id": "urn:jido:this"} if place == "@id" else {"@value": "x", "@type": "urn:jido:this"}
+    refused(known, extra_triples=[["this", "https://example.org/p", value]])
+
+
+@pytest.mark.parametrize("field", ["about", "evidence", "tracked_by", "summary", "topic"])
+def test_the_commits_own_name_in_a_field_is_refused_or_text(known, field):  # C012
+    sent(
+        known,
+        intent(summary="hostile") | {field: ["urn:jido:this"] if field in ("about", "evidence") else "urn:jido:this"},
+    )
+    assert is_sound(known)
+    commits = {s for s, p, o in held(known) if (p, o) == (TYPE, jido("Commit"))}
+    assert not [t for t in held(known) if t[0] in commits and t[1] in (jido("summary"), jido("about"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "datatype"),
+    [
+        ("expiresOn", "abc", "dateTime"), ("expiresOn", "2026-13-45T99:99:99Z", "dateTime"), ("verified", "maybe",
+        "boolean"),
+        ("expiresOn", "2026-11-21", "date"), ("verified", "2", "integer"), ("confidenceValue", "x", "decimal"),
+    ],
+)  # fmt: skip
+def test_an_ill_typed_literal_is_refused(known, name, text, datatype):  # C041 C043
+    refused(known, extra_triples=[[f"jido:{name}", {"@value": text, "@type": XSD + datatype}]])
+
+
+def test_an_ill_typed_literal_of_a_foreign_property_is_kept_as_it_is_or_refused(known):  # C007
+    odd = {"@value": "abc", "@type": XSD + "dateTime"}
+    sent(known, intent(summary="odd", extra_triples=[["https://example.org/p", odd]]))
+    assert is_sound(known)
+
+
+def test_too_many_extra_triples_are_refused_and_as_many_as_allowed_are_kept(known):
+    extra = [["https://example.org/p", n] for n in range(501)]
+    assert refused(known, extra_triples=extra).code == "payload_too_large"
+    assert isinstance(sent(known, intent(summary="many", extra_triples=extra[:500])), Receipt)
+    assert is_sound(known)
+
+
+def test_a_memory_of_another_project_is_not_touched(known):  # C046 C047
+    other = known.writer.submit_intent("q", intent(applies_to_project="q")).iri
+    for fields in (
+        {"supersedes": [other]},
+        {"extra_triples": [[other, "jido:key", "x"]]},
+        {"extra_triples": [["jido:relatedError", {"@id": other}]], "type": "error"},
+        {"about": [other]},
+        {"evidence": [other]},
+    ):
+        refused(known, **fields)
+    assert not [t for t in held(known) if other in (t[0][1:-1], t[2][1:-1])]
+
+
+def test_an_attempt_to_rewrite_a_memory_is_refused(known):  # C012 C014
+    assert refused(known, iri=KNOWN).code == "iri_exists"
+    assert refused(known, iri=KNOWN.upper().replace("HTTPS://JIDO.AI/MEMORY", "https://jido.ai/memory")).code in (
+        "invalid_iri", "iri_exists",
+    )  # fmt: skip
+    assert said(known, KNOWN, "summary") == ['"the port is 80"']
+
+
+def test_strange_agents_do_not_share_a_name(known):  # C036
+    names = ["a b", "a-b", "A B", "a_b", "a.b"]
+    made = [sent(known, intent(summary=f"by {name}", asserted_by=name)) for name in names]
+    agents = [said(known, receipt.iri, "assertedBy")[0] for receipt in made]
+    assert agents == [f"<https://jido.ai/agents/{name}>" for name in ("a-b", "a-b", "a-b", "a_b", "a.b")]
+
+
+@pytest.mark.parametrize("name", ["..", "../x", "/", "???", "-", "💥", "x" * 201, "\u202e"])
+def test_an_agents_name_without_letters_is_refused_or_tame(known, name):  # C036
+    outcome = sent(known, intent(summary="by nobody", asserted_by=name))
+    if isinstance(outcome, Receipt):
+        (agent,) = said(known, outcome.iri, "assertedBy")
+        assert agent.startswith("<https://jido.ai/agents/")
+        assert "/" not in agent[len("<https://jido.ai/agents/") :]
+    assert is_sound(known)
+
+
+# --- anything at all -------------------------------------------------------------------------------------------------
+
+words = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from([
+        *HOSTILE_IRIS, *BAD_TEXTS[:5], KNOWN, "jido:Fact", "jido:key", "this", "fact", "task", "decision", "high",
+        "p", "s-1",
+        "architect", "urn:jido:this", "2026-11-21", "0000abcd", "https://example.org/a",
+        "https://jido.ai/agents/architect",
+        "rdf:type", "jido:supersededBy", "@id", "@value", "@type", "xsd:dateTime",
+    ]),
+)  # fmt: skip
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+fuzzed = st.dictionaries(st.sampled_from([*FIELDS]) | words, json_like, max_size=5)
+
+
+@pytest.fixture(scope="module")
+def fuzz_memory(tmp_path_factory):
+    with jidomem.open(tmp_path_factory.mktemp("fuzz"), sources=fixed_sources()) as memory:
+        memory.writer.submit_intent("p", intent(iri=KNOWN, summary="the port is 80", topic="port"))
+        yield memory
+
+
+@given(fuzzed, st.booleans())
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_no_intent_at_all_ends_in_anything_but_a_receipt_or_a_coded_refusal(fuzz_memory, fields, complete):  # C019
+    outcome = sent(fuzz_memory, (decision() | fields) if complete else fields)
+    assert str(outcome.to_dict())
+    assert not [*fuzz_memory.settings.root.rglob(".incoming.lock")]
+
+
+def test_what_the_fuzz_left_behind_verifies(fuzz_memory):  # C079
+    assert fuzz_memory.journal.verify(Stream("p")) == ()
+    assert is_sound(fuzz_memory)
+    assert {o for _, _, o in fuzz_memory.index.triples(GRAPH, iri(KNOWN), jido("summary"))} == {'"the port is 80"'}

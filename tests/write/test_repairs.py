@@ -1,0 +1,129 @@
+"""A refusal an agent can repair carries the repair, and what it carries is accepted as it stands."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import decision, files, intent
+from writing import MEMORY, open_with, refusal
+
+from jidomem import MemoryUpdateIntent
+from jidomem.errors import IntentRefused
+
+CASES = json.loads((Path(__file__).parent / "cases" / "repairs.json").read_text("utf-8"))
+KNOWN = MEMORY + "0197a1b2-0000-7000-8000-00000000abcd"
+OTHER = MEMORY + "0197a1b2-0000-7000-8000-00000000ffff"
+
+
+@pytest.fixture
+def writer(memory):
+    memory.writer.submit_intent("p", intent(iri=KNOWN, summary="the port is 80", topic="port"))
+    return memory.writer
+
+
+def named(cases):
+    return [pytest.param(case, id=case["name"]) for case in cases]
+
+
+def of(case):
+    values = intent(summary="something new") | case["given"]
+    return {key: value for key, value in values.items() if key not in case.get("without", ())}
+
+
+def test_the_table_is_long_enough_and_each_case_is_named_once():
+    assert len([case for case in CASES if "accepted" not in case]) >= 40
+    assert len({case["name"] for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", named(case for case in CASES if "accepted" not in case))
+def test_what_is_mechanical_is_repaired(memory, writer, case):  # C039 C051
+    before = files(memory.settings.root)
+    error = refusal(writer.submit_intent, "p", of(case))
+    assert error.code == case["code"]
+    assert case.get("nearest") in (None, *(violation.nearest for violation in error.violations))
+    assert error.fixed_intent is not None
+    assert error.to_dict()["fixed_intent"] == error.fixed_intent
+    assert files(memory.settings.root) == before
+    replayed = json.loads(json.dumps(error.to_dict()["fixed_intent"]))  # as it would come over the wire
+    receipt = writer.submit_intent("p", replayed)
+    assert receipt.status == "asserted"
+    assert memory.reader.get_memory("p", receipt.iri)["status"] == "active"
+
+
+@pytest.mark.parametrize("case", named(case for case in CASES if "accepted" in case))
+def test_what_can_only_mean_one_thing_is_accepted_at_once(writer, case):  # C035 C032
+    assert writer.submit_intent("p", of(case)).status == "asserted"
+
+
+def test_a_repair_changes_nothing_else(writer):  # C051
+    given = intent(type="taks", summary="  keep my  spaces ", evidence=["a", "b"], about=["x"], idempotency_key="k")
+    fixed = refusal(writer.submit_intent, "p", given).fixed_intent
+    assert fixed == given | {"type": "task"}
+
+
+def test_an_intent_given_as_an_object_is_repaired_too(writer):  # C051
+    error = refusal(writer.submit_intent, "p", MemoryUpdateIntent(**intent(confidence="hgih", summary="new")))
+    assert MemoryUpdateIntent.from_dict(error.fixed_intent).confidence == "high"
+
+
+def test_the_hint_says_what_to_do_with_the_repair(writer):  # C051
+    assert "fixed_intent" in refusal(writer.submit_intent, "p", intent(type="fct")).hint
+    assert "rationale" in refusal(writer.submit_intent, "p", intent(type="decision")).hint
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"type": "decision"}, "missing_rationale"),
+        ({"summary": None}, "missing_required_fields"),
+        ({"asserted_by": None, "confidence": "hgih"}, "invalid_confidence"),
+        ({"type": "desicion"}, "unknown_type"),
+        ({"confidence": "certain"}, "invalid_confidence"),
+        ({"confidence": 1.5}, "invalid_confidence"),
+        ({"type": "xyzzy"}, "unknown_type"),
+        ({"xyzzy": 1}, "unknown_field"),
+        ({"summary": "a", "title": "b"}, "unknown_field"),
+        ({"applies_to_project": "q"}, "project_mismatch"),
+        ({"supersedes": ["0197a1b2"]}, "unknown_reference"),
+        ({"supersedes": [MEMORY + "nobody"]}, "unknown_reference"),
+        ({"supersedes": ["abcd"]}, "unknown_reference"),
+        ({"iri": KNOWN}, "iri_exists"),
+        ({"expires_on": "soon"}, "shape_violation"),
+        ({"expires_on": "01/02/2026"}, "shape_violation"),
+        ({"status": "Planned"}, "shape_violation"),
+        ({"summary": "a\x00b"}, "invalid_argument"),
+        ({"evidence": 5}, "invalid_argument"),
+        ({"extra_triples": "jido:topic x"}, "invalid_argument"),
+        ({"extra_triples": [["_:b", "jido:topic", "x"]]}, "invalid_iri"),
+        ({"extra_triples": [["jido:zzzqqq", "x"]]}, "unknown_term"),
+        ({"extra_triples": [["jido:summary", "x"]]}, "shape_violation"),
+        ({"tracked_by": "issue 5"}, "invalid_iri"),
+    ],
+)
+def test_what_somebody_has_to_decide_is_not_repaired(writer, fields, code):  # C039 C045
+    writer.submit_intent("p", intent(iri=OTHER, summary="the host is a", topic="host"))
+    error = refusal(writer.submit_intent, "p", intent(summary="something new") | fields)
+    assert code in {violation.code for violation in error.violations}
+    assert isinstance(error, IntentRefused)
+    assert error.fixed_intent is None
+
+
+def test_a_conflict_is_not_repaired_even_behind_a_mechanical_slip(writer):  # C058
+    clash = intent(summary="the port is 443", topic="port")
+    assert getattr(refusal(writer.submit_intent, "p", clash), "fixed_intent", None) is None
+    error = refusal(writer.submit_intent, "p", clash | {"confidence": "hgih"})
+    assert (error.code, error.fixed_intent) == ("invalid_confidence", None)
+
+
+def test_an_ambiguous_short_id_names_the_memories_it_could_be(writer):  # C047
+    writer.submit_intent("p", intent(iri=OTHER, summary="the host is a", topic="host"))
+    error = refusal(writer.submit_intent, "p", intent(summary="new", supersedes=["0197a1b2"]))
+    assert set(error.violations[0].allowed) == {KNOWN, OTHER}
+    assert (error.violations[0].nearest, error.fixed_intent) == (None, None)
+
+
+def test_an_unknown_agent_of_a_strict_project_is_not_repaired(tmp_path):  # C044
+    with open_with(tmp_path, "strict = true\n") as memory:
+        error = refusal(memory.writer.submit_intent, "p", decision(confidence="hgih"))
+        assert (error.code, error.fixed_intent) == ("invalid_confidence", None)
+        assert refusal(memory.writer.submit_intent, "p", decision()).code == "unknown_reference"
