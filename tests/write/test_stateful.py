@@ -1,0 +1,269 @@
+"""After any sequence of intents, kept or refused: nothing is lost, the invariants hold, the past stays as it was."""
+
+import shutil
+import tempfile
+from collections import defaultdict
+from itertools import combinations, count
+from pathlib import Path
+
+from conftest import files, fixed_sources, intent
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from writing import held, journalled
+
+import jidomem
+from jidomem import JidomemError, Receipt
+from jidomem.journal.files import Stream
+from jidomem.terms import bare
+from jidomem.vocab import TYPE, WRITER_TYPES, jido
+from jidomem.write.conflict import normal_text
+from jidomem.write.kinds import CONVENTIONS, DECISIONS
+
+STREAM = Stream("p")
+QUERIES = (
+    "active-decisions", "conventions", "facts", "open-tasks", "open-errors", "recent-lessons", "active-sessions", "risks",
+    "task-dependencies", "unexplained-root-causes",
+)  # fmt: skip
+kinds = st.sampled_from([*WRITER_TYPES, "bug", "coding_standard", "unknown", "plan"])
+topics = st.sampled_from(["index", "  INDEX ", "port", None])
+abouts = st.sampled_from([[], ["src/a"], ["src/a", "src/b"], ["src/c"]])
+summaries = st.sampled_from(["one", "One ", "two", "three"])
+agents = st.sampled_from(["architect", "bob"])
+sessions = st.sampled_from(["s-1", "s-2", "s-3"])
+scopes = st.sampled_from([None, "GlobalScope", "AgentScope"])
+picks = st.integers(0, 10**6)
+BROKEN = (
+    {"confidence": "certain"}, {"type": "musing"}, {"summary": " "}, {"iri": "a b"},
+    {"supersedes": ["https://jido.ai/memory/x"]}, {"applies_to_project": "q"}, {"extra_triples": [["jido:topik", "x"]]}, {"type": "decision"}, {"colour": "red"},
+    {"type": "task", "status": "Begun"}, {"extra_triples": [["jido:recordedAt", "2020-01-01T00:00:00Z"]]},
+)  # fmt: skip
+
+
+class Memory(RuleBasedStateMachine):
+    """A memory that several agents write to, at random."""
+
+    @initialize()
+    def begin(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.sources = fixed_sources()
+        self.memory = jidomem.open(self.folder / "root", sources=self.sources)
+        self.items, self.moments, self.warned = [], [], {}
+        self.known, self.ended, self.keys = set(), set(), count()
+
+    def teardown(self):
+        try:
+            if self.moments:
+                self.the_past_is_as_it_was()
+                self.index_and_journal_agree()
+        finally:
+            shutil.rmtree(self.folder)
+
+    def submit(self, **fields):
+        """What came of an intent: a receipt, or a refusal that changed nothing."""
+        before = files(self.folder)
+        try:
+            receipt = self.memory.writer.submit_intent("p", intent(**fields))
+        except JidomemError as refused:
+            receipt = refused
+        if not isinstance(receipt, Receipt):
+            assert files(self.folder) == before
+            return receipt
+        assert before.items() <= files(self.folder).items()
+        if receipt.status != "deduplicated":
+            self.keep(receipt)
+        return receipt
+
+    def keep(self, receipt):
+        self.items.append(receipt.iri)
+        self.warned[receipt.iri] = receipt.warnings
+        self.moments.append(receipt.version.recorded_at)
+
+    def content(self, kind, summary, topic, about, scope=None):
+        fields = {"type": kind, "summary": summary, "topic": topic, "about": about, "rationale": "because"}
+        return fields | ({"convention_name": "rule", "convention_scope": scope} if kind in CONVENTIONS else {})
+
+    @rule(kind=kinds, summary=summaries, topic=topics, about=abouts, scope=scopes, agent=agents, session=sessions)
+    def say(self, agent, session, **content):
+        self.submit(**self.content(**content), asserted_by=agent, asserted_in=session)
+
+    @rule(kind=kinds, summary=summaries, topic=topics, about=abouts, scope=scopes)
+    def say_it_and_settle_what_disagrees(self, **content):
+        fields = self.content(**content)
+        for _ in range(20):
+            outcome = self.submit(**fields)
+            if isinstance(outcome, Receipt):
+                return
+            assert outcome.code == "conflict"
+            fields |= outcome.conflicts[0].resolve_with
+        raise AssertionError(f"never settled: {outcome}")
+
+    @rule(kind=kinds, summary=summaries, topic=topics, about=abouts, scope=scopes)
+    def say_it_beside_what_disagrees(self, **content):
+        fields = self.content(**content)
+        outcome = self.submit(**fields)
+        if not isinstance(outcome, Receipt):
+            self.submit(**fields, coexists_with=[found.iri for found in outcome.conflicts])
+
+    @precondition(lambda self: self.items)
+    @rule(pick=picks, kind=kinds, summary=summaries, topic=topics, field=st.sampled_from(["supersedes", "invalidates"]))
+    def replace(self, pick, kind, summary, topic, field):
+        old = self.items[pick % len(self.items)]
+        outcome = self.submit(**self.content(kind, f"{summary} {pick}", topic, []), evidence=["seen"], **{field: [old]})
+        if old in self.ended:
+            assert not isinstance(outcome, Receipt)
+
+    @precondition(lambda self: self.items)
+    @rule(pick=picks, status=st.sampled_from(["Completed", "Resolved", "accepted"]))
+    def revise(self, pick, status):
+        old = self.items[pick % len(self.items)]
+        try:
+            self.keep(self.memory.writer.revise("p", old, changes={"status": status}, reason="done"))
+        except JidomemError as refused:
+            outcome = refused
+            assert outcome.code in ("conflict", "shape_violation")
+
+    @precondition(lambda self: self.items)
+    @rule(pick=picks)
+    def withdraw(self, pick):
+        try:
+            self.keep(self.memory.writer.invalidate("p", self.items[pick % len(self.items)], reason="wrong"))
+        except JidomemError as refused:
+            outcome = refused
+            assert outcome.code == "conflict"
+
+    @rule(fields=st.sampled_from(BROKEN))
+    def slip(self, fields):
+        assert not isinstance(self.submit(**fields), Receipt)
+
+    @rule(summary=summaries)
+    def retry(self, summary):
+        key = f"k-{next(self.keys)}"
+        first = self.submit(summary=f"{summary} {key}", idempotency_key=key)
+        again = self.memory.writer.submit_intent("p", intent(summary=f"{summary} {key}", idempotency_key=key))
+        assert again.to_dict() == first.to_dict()
+
+    @rule(names=st.lists(summaries, min_size=2, max_size=4), atomic=st.booleans())
+    def explain_an_error(self, names, atomic):
+        cause = f"urn:cause:{next(self.keys)}"
+        because = [["jido:hasRootCause", {"@id": cause}], ["jido:producedLesson", {"@id": f"{cause}:lesson"}]]
+        batch = [
+            intent(type="root_cause", iri=cause, summary=f"cause {cause}"),
+            intent(type="lesson", iri=f"{cause}:lesson", summary=f"lesson {cause}"),
+            intent(type="error", summary=f"error {cause}", extra_triples=because),
+            *(intent(type="task", summary=f"{name} {cause}") for name in dict.fromkeys(map(normal_text, names))),
+        ]
+        for receipt in self.memory.writer.submit_many("p", batch, atomic=atomic):
+            self.keep(receipt)
+
+    @rule(name=sessions, status=st.sampled_from(["Active", "Paused", "Closed", "Abandoned", None]))
+    def move_a_session(self, name, status):
+        before = files(self.folder)
+        try:
+            if status is None:
+                receipt = self.memory.writer.start_session("p", name)
+            else:
+                receipt = self.memory.writer.move_session("p", name, status=status)
+        except JidomemError:
+            receipt = None
+        if receipt is None:
+            assert files(self.folder) == before
+        else:
+            self.moments.append(receipt.version.recorded_at)
+
+    @rule()
+    def reopen(self):
+        self.memory = jidomem.open(self.folder / "root", sources=self.sources)
+
+    @precondition(lambda self: self.moments)
+    @invariant()
+    def nothing_is_lost(self):  # C014
+        now = held(self.memory)
+        assert self.known <= now
+        self.known = now
+
+    @precondition(lambda self: self.moments)
+    @invariant()
+    def the_rules_of_the_protocol_hold(self):  # C118
+        rows = defaultdict(lambda: defaultdict(set))
+        for subject, predicate, value in held(self.memory):
+            rows[subject][predicate].add(value)
+        items = {node: said for node, said in rows.items() if jido("hasAssertionStatus") in said}
+        assert all(len(said[jido("appliesToProject")]) == 1 for said in items.values())  # I1
+        ended = {node for node, said in items.items() if said[jido("supersededBy")] or said[jido("invalidatedBy")]}
+        force = {node: said for node, said in items.items() if node not in ended}
+        no_two_agree_to_differ(force, DECISIONS, lambda said: said[jido("topic")])  # I2
+        for name in ("topic", "conventionName"):  # I3
+            no_two_agree_to_differ(
+                force,
+                CONVENTIONS,
+                lambda said, name=name: {(o, *said[jido("hasConventionScope")]) for o in said[jido(name)]},
+            )
+        assert {f"<{item}>" for item in self.ended} <= ended  # I4
+        self.ended = {bare(node) for node in ended}
+        assert all(len(said[jido("supersededBy")]) <= 1 for said in items.values())
+        lessons = {o for said in items.values() for o in said[jido("producedLesson")]}
+        assert all(jido("LessonLearned") in rows[lesson][TYPE] for lesson in lessons)  # I5
+        explained = {o for said in items.values() for o in said[jido("hasRootCause")]}
+        for node, said in items.items():
+            if jido("RootCause") in said[TYPE] and node not in explained:  # I6
+                assert any("hasRootCause" in warning for warning in self.warned[bare(node)])
+        ours = (
+            "<https://jido.ai/memory/",
+            "<https://jido.ai/agents/",
+            "<https://jido.ai/sessions/",
+            "<urn:jido:commit:",
+        )
+        assert not [
+            o
+            for said in rows.values()
+            for found in said.values()
+            for o in found
+            if o.startswith(ours) and o not in rows
+        ]
+
+    def the_past_is_as_it_was(self):
+        """Asking as of a moment equals asking a memory replayed to that moment."""
+        moments = sorted(set(self.moments))
+        for moment in {moments[0], moments[len(moments) // 2], moments[-1]}:
+            replayed = self.folder / f"replayed-{moments.index(moment)}"
+            target = replayed / "projects" / "p" / "memory"
+            target.mkdir(parents=True)
+            for commit in self.memory.journal.read(STREAM):
+                if commit.recorded_at <= moment:
+                    (source,) = self.memory.journal.path(STREAM).glob(f"*-{commit.id[:12]}.ttl")
+                    shutil.copy(source, target)
+            with jidomem.open(replayed) as then:
+                for name in QUERIES:
+                    asked = self.memory.reader.ask(name, project="p", as_of=moment)
+                    assert asked == then.reader.ask(name, project="p"), (name, moment)
+
+    def index_and_journal_agree(self):
+        journalled(self.memory)  # C079
+        with jidomem.open(self.folder / "root") as again:
+            assert held(again) == held(self.memory)
+
+
+def no_two_agree_to_differ(force, kinds, keys_of):
+    """No two items in force of one family share a key, unless one says that it coexists with the other."""
+    classes = {jido("".join(part.title() for part in kind.split("_"))) for kind in kinds}
+    holders = defaultdict(set)
+    for node, said in force.items():
+        if said[TYPE] & classes:
+            for key in keys_of(said):
+                parts = key if isinstance(key, tuple) else (key,)
+                holders[normal_text(bare(parts[0])), *parts[1:]].add(node)
+    for found in holders.values():
+        for one, other in combinations(sorted(found), 2):
+            named = {*force[one][jido("coexistsWith")], *force[other][jido("coexistsWith")]}
+            assert {one, other} & named, (one, other)
+
+
+TestMemory = Memory.TestCase  # C014 C079 C118
+TestMemory.settings = settings(
+    max_examples=30,
+    stateful_step_count=20,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
