@@ -94,8 +94,12 @@ def _conflicts(error: Conflict, options: bool) -> Iterator[str]:
             yield f"settle it with: {as_options(found.resolve_with) if options else fields}"
 
 
+def place(door: Door) -> str:
+    """Return the options that make a command to paste meet the same memory."""
+    given = {"--root": door.root, "--project": door.project}
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value)
+
+
 def _resubmit(intent: Mapping[str, Any], door: Door) -> str:
     """Return the command that submits *intent*, ready to paste."""
-    given = {"--root": door.root, "--project": door.project}
-    place = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value)
-    return f"jidomem submit{place} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"
+    return f"jidomem submit{place(door)} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from jidomem_cli.complain import place
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import clean, form_of, short, show_rows
 
@@ -41,7 +42,10 @@ def conflicts(door: Door) -> None:
 
 
 def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
-    rows = memory.reader.ask("conflicts", project=memory.project, as_of=door.as_of)
+    """Return each pair once, by the first of the ways in which it disagrees."""
+    pairs: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in memory.reader.ask("conflicts", project=memory.project, as_of=door.as_of):
+        pairs.setdefault((row["a"], row["b"]), row)
     return [
         {
             "kind": row["kind"],
@@ -49,9 +53,9 @@ def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
             "summary": row["a_summary"],
             "other": row["b"],
             "other_summary": row["b_summary"],
-            "settle": [_replace(row["a"], row["b"]), _replace(row["b"], row["a"])],
+            "settle": [_replace(door, row["a"], row["b"]), _replace(door, row["b"], row["a"])],
         }
-        for row in rows
+        for row in pairs.values()
     ]
 
 
@@ -65,18 +69,18 @@ def _proposals(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
             "other": row["conflict"],
             "other_summary": _summary(memory, row["conflict"]),
             "settle": [
-                _replace(row["item"], row["conflict"]) if row["conflict"] else _replace(row["item"]),
-                f"jidomem revise {short(row['item'])} --invalidate --reason 'not accepted'",
+                _replace(door, row["item"], *filter(None, [row["conflict"]])),
+                f"jidomem revise{place(door)} {short(row['item'])} --invalidate --reason 'not accepted'",
             ],
         }
         for row in rows
     ]
 
 
-def _replace(kept: str, *other: str) -> str:
+def _replace(door: Door, kept: str, *other: str) -> str:
     """Return the command that says *kept* again in the place of itself and the *other*."""
     words = " ".join(f"--set supersedes={short(item)}" for item in (kept, *other))
-    return f"jidomem revise {short(kept)} {words} --reason 'settled'"
+    return f"jidomem revise{place(door)} {short(kept)} {words} --reason 'settled'"
 
 
 def _summary(memory: Jidomem, item: str | None) -> str | None:

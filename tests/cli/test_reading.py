@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
@@ -242,6 +243,21 @@ def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(re
     assert row["settle"][0] in printed
     assert run(*row["settle"][0].replace("'", "").split()[1:]).exit_code == 0
     assert rows("conflicts") == []
+
+
+def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged(repository, tmp_path):
+    branch = shutil.copytree(repository, tmp_path / "branch")
+    ours = run("revise", FACT, "--supersede", "the cache holds 4 GiB").stdout.strip()
+    theirs = run("revise", FACT, "--supersede", "the cache holds 8 GiB", "--root", branch / ".jidomem").stdout.strip()
+    shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
+
+    (row,) = rows("conflicts", "--root", repository / ".jidomem")
+
+    assert f"revise --root {repository / '.jidomem'} " in row["settle"][0]
+    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
+    assert run(*row["settle"][0].replace("'", "").split()[1:]).exit_code == 0
+    assert rows("conflicts") == []
+    assert [fact["summary"] for fact in rows("memory", "facts")] == [row["summary"]]
 
 
 @pytest.mark.parametrize("choice", [0, 1])
