@@ -22,7 +22,8 @@ from jidomem.write.kinds import CONVENTIONS, DECISIONS
 
 STREAM = Stream("p")
 QUERIES = (
-    "active-decisions", "conventions", "facts", "open-tasks", "open-errors", "recent-lessons", "active-sessions", "risks",
+    "active-decisions", "conventions", "facts", "open-tasks", "open-errors", "recent-lessons", "active-sessions",
+    "risks",
     "task-dependencies", "unexplained-root-causes",
 )  # fmt: skip
 kinds = st.sampled_from([*WRITER_TYPES, "bug", "coding_standard", "unknown", "plan"])
@@ -35,7 +36,8 @@ scopes = st.sampled_from([None, "GlobalScope", "AgentScope"])
 picks = st.integers(0, 10**6)
 BROKEN = (
     {"confidence": "certain"}, {"type": "musing"}, {"summary": " "}, {"iri": "a b"},
-    {"supersedes": ["https://jido.ai/memory/x"]}, {"applies_to_project": "q"}, {"extra_triples": [["jido:topik", "x"]]}, {"type": "decision"}, {"colour": "red"},
+    {"supersedes": ["https://jido.ai/memory/x"]}, {"applies_to_project": "q"}, {"extra_triples": [["jido:topik",
+    "x"]]}, {"type": "decision"}, {"colour": "red"},
     {"type": "task", "status": "Begun"}, {"extra_triples": [["jido:recordedAt", "2020-01-01T00:00:00Z"]]},
 )  # fmt: skip
 

@@ -1,0 +1,50 @@
+"""A writer in a process of its own: says what it sends and what was acknowledged, until it has done or is killed.
+
+python submitter.py ROOT NAME COUNT THREADS
+"""
+
+import sys
+import threading
+
+import jidomem
+
+
+def proposal(key):
+    """The intent that goes by *key*; a retry sends the same."""
+    return {
+        "type": "fact",
+        "summary": f"what {key} found",
+        "applies_to_project": "p",
+        "asserted_by": "worker",
+        "asserted_in": "torture",
+        "confidence": "high",
+        "idempotency_key": key,
+    }
+
+
+def work(memory, name, number):
+    """Submit *number* intents, one by one and now and then three together, with a line before and after each."""
+    n = 0
+    while n < number:
+        batch = [f"{name}-{n + k}" for k in range(3 if n % 4 == 3 else 1)]
+        n += len(batch)
+        sys.stdout.write("".join(f"send {key}\n" for key in batch))
+        sys.stdout.flush()
+        receipts = memory.writer.submit_many("p", [proposal(key) for key in batch])
+        sys.stdout.write("".join(f"kept {key} {receipt.iri}\n" for key, receipt in zip(batch, receipts, strict=True)))
+        sys.stdout.flush()
+
+
+def main(root, name, number, threads):
+    with jidomem.open(root, wait=60) as memory:
+        workers = [
+            threading.Thread(target=work, args=(memory, f"{name}.{t}", int(number))) for t in range(int(threads))
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,112 @@
+"""Writers are killed at any moment and write side by side: what was acknowledged is there, and nothing is broken."""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from submitter import proposal
+
+import jidomem
+from jidomem.journal.files import Stream
+from jidomem.vocab import graph_iri, jido
+
+SCRIPT = Path(__file__).with_name("submitter.py")
+STREAM = Stream("p")
+KILLS = 50
+AT_ONCE = 2
+
+
+def start(root, name, number=10**6, threads=1):
+    command = [sys.executable, str(SCRIPT), str(root), name, str(number), str(threads)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def said(output):
+    """The keys sent and what was acknowledged for each; a line cut short by the kill was not said."""
+    lines = [line.split() for line in output.decode().split("\n")[:-1]]
+    return {line[1] for line in lines if line[0] == "send"}, {line[1]: line[2] for line in lines if line[0] == "kept"}
+
+
+def by_key(memory):
+    """The memories that are there, by the key they were submitted with; each is whole and there once."""
+    memory.catch_up("p")
+    rows = list(memory.index.triples(graph_iri("p"), None, jido("idempotencyKey"), None))
+    found = {key[1:-1]: item[1:-1] for item, _, key in rows}
+    assert len(found) == len(rows)
+    whole = {item[1:-1] for item, _, _ in memory.index.triples(graph_iri("p"), None, jido("recordedIn"), None)}
+    assert set(found.values()) <= whole
+    return found
+
+
+def test_what_was_acknowledged_survives_any_kill(tmp_path):  # C075 C077 C027
+    root, chance = tmp_path / "root", random.Random(20261121)
+    sent, kept, killed, busy = set(), {}, 0, []
+    while killed < KILLS:
+        while len(busy) < min(AT_ONCE, KILLS - killed):
+            worker = start(root, f"w{killed}-{len(busy)}")
+            begun = chance.random() < 0.9  # else it is killed while it starts
+            head = worker.stdout.readline() if begun else b""
+            busy.append((worker, head, time.monotonic() + chance.uniform(0, 0.12)))
+        worker, head, until = busy.pop(0)
+        time.sleep(max(0.0, until - time.monotonic()))
+        worker.kill()
+        keys, acknowledged = said(head + worker.stdout.read())
+        worker.stdout.close()
+        assert worker.wait() == -9
+        killed += 1
+        sent |= keys
+        kept |= acknowledged
+    assert len(sent) > len(kept) > KILLS  # some were killed between the asking and the answer
+
+    with jidomem.open(root) as memory:
+        assert memory.journal.verify(STREAM) == ()
+        found = by_key(memory)
+        assert kept.items() <= found.items()
+        assert found.keys() <= sent
+        receipts = {key: memory.writer.submit_intent("p", proposal(key)) for key in sorted(sent - kept.keys())}
+        for key, receipt in receipts.items():
+            assert receipt.iri == found.get(key, receipt.iri)  # an unknown outcome is settled by sending it again
+        assert by_key(memory).keys() == sent
+    with jidomem.open(root) as healed:
+        assert by_key(healed).keys() == sent
+        fresh = healed.writer.remember("p", "after all that")
+        assert healed.reader.get_memory("p", fresh.iri)["status"] == "active"
+        assert healed.journal.verify(STREAM) == ()
+
+
+def finished(*workers):
+    """What workers that were let run to their end acknowledged."""
+    kept = {}
+    for worker in workers:
+        output = worker.communicate(timeout=80)[0]
+        assert worker.returncode == 0
+        kept |= said(output)[1]
+    return kept
+
+
+def test_two_processes_writing_at_once_lose_nothing(tmp_path):  # C023
+    kept = finished(*[start(tmp_path / "root", name, 60) for name in ("a", "b")])
+    assert len(kept) >= 120
+    with jidomem.open(tmp_path / "root") as memory:
+        assert by_key(memory) == kept
+        assert memory.journal.verify(STREAM) == ()
+
+
+def test_threads_of_two_processes_and_a_reader_lose_nothing(tmp_path):  # C023 C020
+    root = tmp_path / "root"
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", proposal("first"))
+        workers = [start(root, name, 15, 4) for name in ("a", "b")]
+        seen = {"first"}
+        while any(worker.poll() is None for worker in workers):
+            now = by_key(memory).keys()
+            assert seen <= now  # what was seen once is not taken back
+            seen = set(now)
+            time.sleep(0.05)
+        kept = finished(*workers)
+        assert len(kept) >= 120
+        assert kept.items() <= by_key(memory).items()
+        assert memory.journal.verify(STREAM) == ()
+        assert len(memory.journal.head(STREAM).heads) == 1  # one line of commits, no branches
