@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import click
-from jidomem_cli.door import ROWS, Door, Verb, pass_door
-from jidomem_cli.tables import show_rows
 
 from jidomem import Jidomem
 from jidomem.errors import InvalidRequest
+from jidomem_cli.door import ROWS, Door, Verb, pass_door
+from jidomem_cli.tables import show_rows
 
 #: Parameters with an option of their own, here and on every other verb.
 _OPTIONS = {

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, short, show_json
 
 from jidomem.errors import InvalidRequest
 from jidomem.govern.check import Problem, Report, check_data, check_files, check_project
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import clean, short, show_json
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

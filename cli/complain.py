@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
-from jidomem_cli.door import Door
-from jidomem_cli.tables import clean, short
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
+from jidomem_cli.door import Door
+from jidomem_cli.tables import clean, short
 
 BUG = 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 from click.shell_completion import get_completion_class
+
 from jidomem_cli.door import Verb
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import click
+
+from jidomem import Jidomem
 from jidomem_cli.complain import place
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import clean, form_of, short, show_rows
-
-from jidomem import Jidomem
 
 _COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 

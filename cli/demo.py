@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from jidomem_cli.door import Door, Verb, pass_door
 
 import jidomem
 from jidomem import resources
+from jidomem_cli.door import Door, Verb, pass_door
 
 KINDS: tuple[Mapping[str, Any], ...] = (
     {"type": "fact", "summary": "The journal of a million memories is a few thousand files", "topic": "journal size"},

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from jidomem_cli.complain import tell
-from jidomem_cli.door import Door, Verb, Verbs, pass_door
-from jidomem_cli.tables import clean, short, show_json
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import InvalidRequest
@@ -17,6 +14,9 @@ from jidomem.exchange import export as exporting
 from jidomem.exchange.importing import Entry, Report, import_adr, import_turtle
 from jidomem.journal.files import Stream
 from jidomem.write.names import moment as moment_of
+from jidomem_cli.complain import tell
+from jidomem_cli.door import Door, Verb, Verbs, pass_door
+from jidomem_cli.tables import clean, short, show_json
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import show_json
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.runtime import root, settings
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import show_json
 
 _FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+
 from jidomem_cli.door import Door, Verbs, everywhere
 
 #: verb -> (where it is, what it does in a line): `jidomem --help` is printed from here, and loads none of them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from jidomem_cli.ask import answer
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
 

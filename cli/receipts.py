@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import click
-from jidomem_cli.door import Door
-from jidomem_cli.tables import clean, short, show_json
 
 from jidomem import Jidomem, Receipt
+from jidomem_cli.door import Door
+from jidomem_cli.tables import clean, short, show_json
 
 
 def show_receipt(door: Door, memory: Jidomem, receipt: Receipt) -> None:

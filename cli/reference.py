@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
-from jidomem_cli.main import VERBS, cli
 
 from jidomem.errors import CODES
+from jidomem_cli.main import VERBS, cli
 
 _INTRODUCTION = """\
 # The command line

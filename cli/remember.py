@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import click
+
+from jidomem.errors import Conflict
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import given, intent_options, with_whole_ids
 from jidomem_cli.receipts import show_receipt
-
-from jidomem.errors import Conflict
 
 
 @click.command(cls=Verb, writes=("agent", "session", "wait"))

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import click
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.fields import whole_id, with_whole_ids
-from jidomem_cli.receipts import show_receipt
 
 from jidomem import Jidomem, Receipt
 from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.fields import whole_id, with_whole_ids
+from jidomem_cli.receipts import show_receipt
 
 
 @click.command(cls=Verb, writes=("agent", "session", "wait"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import show_rows

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import form_of, plain, short, show_json, show_rows
-from jidomem_cli.turtle import turtle
 
 from jidomem.errors import InvalidRequest
 from jidomem.terms import iri
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import form_of, plain, short, show_json, show_rows
+from jidomem_cli.turtle import turtle
 
 
 @click.command(cls=Verb, formats=("table", "json", "md", "ttl"), as_of=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, short, show_json
 
 import jidomem
 from jidomem import Jidomem
 from jidomem.version import Version
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import clean, short, show_json
 
 _COUNTS = """
 PREFIX jido: <https://jido.ai/ontology#>

@@ -8,14 +8,14 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 import click
+
+from jidomem import Jidomem, JidomemError, Receipt
+from jidomem.errors import InvalidRequest
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.intents import read
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import clean, show_json
-
-from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.errors import InvalidRequest
 
 CHUNK = 1_000
 #: Refusals that say nothing about an intent: the next one would meet the same.

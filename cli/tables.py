@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 
 import click
-from jidomem_cli.door import Door
 
 from jidomem.query import written
 from jidomem.read.item import short_id
 from jidomem.vocab import BASE, JIDO, local_name
+from jidomem_cli.door import Door
 
 Row = Mapping[str, Any]
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")

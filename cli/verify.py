@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import clean, show_json
 
