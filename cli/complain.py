@@ -82,7 +82,7 @@ def _violation(violation: Violation, named: bool) -> Iterator[str]:
         yield f"{violation.field}: {violation.message}" if violation.field else violation.message
     if violation.nearest:
         yield f"nearest: {violation.nearest}"
-    if violation.allowed:
+    elif violation.allowed:
         yield f"allowed: {', '.join(violation.allowed)}"
 
 

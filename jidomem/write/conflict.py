@@ -75,11 +75,14 @@ def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]
     }
 
 
-def identical(intent: MemoryUpdateIntent, view: View) -> str | None:
-    """Return the memory in force that says exactly this, None when there is none or the intent replaces something."""
+def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
+    """Return the memory in force that says exactly this, None when there is none or the intent replaces something.
+
+    *found* are the `keys` of the intent.
+    """
     if intent.supersedes or intent.invalidates:
         return None
-    for key, kind in keys(intent).items():
+    for key, kind in found.items():
         if kind == "identical":
             for item in _holders(key, view):
                 return bare(item)
@@ -87,13 +90,13 @@ def identical(intent: MemoryUpdateIntent, view: View) -> str | None:
 
 
 def detect(
-    intent: MemoryUpdateIntent, view: View, is_functional: Callable[[Term], bool]
+    intent: MemoryUpdateIntent, found: Mapping[str, str], view: View, is_functional: Callable[[Term], bool]
 ) -> tuple[list[ConflictItem], list[str]]:
     """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close."""
     conflicts = {item.iri: item for item in _stale(intent, view)}
     warnings = []
     settled = {*intent.supersedes, *intent.invalidates}
-    for key, kind in keys(intent).items():
+    for key, kind in found.items():
         if kind == "identical":
             continue
         for item in _holders(key, view):

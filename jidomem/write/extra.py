@@ -11,8 +11,9 @@ from jidomem import vocab
 from jidomem.errors import TooLarge
 from jidomem.policy import TRIPLES_LIMIT
 from jidomem.terms import bare, iri
+from jidomem.write.kinds import choices_of, family
 from jidomem.write.names import is_reference, is_reserved, moment
-from jidomem.write.tidy import Tidy
+from jidomem.write.tidy import MOMENTS, Tidy
 
 _NAME = "extra_triples"
 #: How the literals of a datatype are written; what is not listed is not looked at.
@@ -119,3 +120,68 @@ def _typed(tidy: Tidy, text: str, datatype: str) -> dict[str, str] | None:
         tidy.refuse("shape_violation", _NAME, text, f"{text[:80]!r} is not written as a {datatype} is")
         return None
     return {"@value": text, "@type": datatype}
+
+
+def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
+    """Return *triples* less those that say what a field of the intent says, put into *values* where that is free.
+
+    What is said of the new memory is then judged the same, whichever way it was said.
+    """
+    choices = choices_of(values["type"])
+    rest = []
+    for subject, predicate, value in triples:
+        field = _FIELD_OF.get(predicate) if subject == values["iri"] else None
+        said = _said(field, value, choices.get(field)) if field else None
+        if field is None or said is None or (field == "status" and not _is_status_of(predicate, values["type"])):
+            rest.append([subject, predicate, value])
+        elif isinstance(values[field], list):
+            values[field] = [*dict.fromkeys([*values[field], said])]
+        elif values[field] in (None, said):
+            values[field] = said
+        else:
+            rest.append([subject, predicate, value])
+    return rest
+
+
+def _said(field: str, value: Mapping[str, str], allowed: tuple[str, ...] | None) -> str | None:
+    """Return what *field* would hold for an object in its written form, None where it cannot hold it."""
+    text = value.get("@id")
+    if text is None and value.get("@type") == vocab.XSD + _DATATYPE_OF.get(field, "string"):
+        text = value["@value"]
+        if field in MOMENTS and moment(text) != text:
+            return None
+    if allowed is None or text is None:
+        return text
+    name = text.removeprefix(vocab.JIDO)
+    return name if name in allowed else None
+
+
+def _is_status_of(predicate: str, kind: str | None) -> bool:
+    """Return whether *predicate* is where the status of a *kind* is written."""
+    family_ = family(kind or "")
+    return predicate == vocab.JIDO + {"task": "hasTaskStatus", "error": "hasErrorStatus"}.get(family_, "decisionStatus")
+
+
+_DATATYPE_OF: Mapping[str, str] = {"tracked_by": "anyURI", **dict.fromkeys(MOMENTS, "dateTime")}
+_FIELD_OF: Mapping[str, str] = {
+    vocab.JIDO + name: field
+    for name, field in {
+        "hasTaskStatus": "status",
+        "hasErrorStatus": "status",
+        "decisionStatus": "status",
+        "severityLevel": "severity",
+        "conventionName": "convention_name",
+        "hasConventionScope": "convention_scope",
+        "hasEnforcementLevel": "enforcement_level",
+        "hasSourceType": "source_type",
+        "assignedTo": "assigned_to",
+        "rationale": "rationale",
+        "detailedExplanation": "detailed_explanation",
+        "topic": "topic",
+        "about": "about",
+        "trackedBy": "tracked_by",
+        "expiresOn": "expires_on",
+        "validFrom": "valid_from",
+        "validUntil": "valid_until",
+    }.items()
+}

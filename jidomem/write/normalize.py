@@ -43,15 +43,15 @@ def normalize(intent: MemoryUpdateIntent, *, now: datetime, new_id: Callable[[],
     """
     tidy = Tidy(schema)
     values = {name: tidy.field(name, getattr(intent, name)) for name in FIELDS}
+    given = dict(values)
     values["type"] = _kind(tidy, values["type"])
+    values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
+    values["timestamp"] = values["timestamp"] or now.isoformat()
+    values["extra_triples"] = extra.lift(extra.written(tidy, values["extra_triples"], values["iri"]), values)
     values["confidence"] = _confidence(tidy, values["confidence"])
     _choices(tidy, values)
     _references(tidy, values)
     _moments(tidy, values)
-    given = dict(values)
-    values["iri"] = values["iri"] or f"{vocab.BASE}memory/{new_id()}"
-    values["timestamp"] = values["timestamp"] or names.moment(now.isoformat())
-    values["extra_triples"] = extra.written(tidy, values["extra_triples"], values["iri"])
     said = {predicate for subject, predicate, _ in values["extra_triples"] if subject == values["iri"]}
     for field, (prop, default) in defaults_of(values["type"], values).items():
         if values[field] is None and vocab.JIDO + prop not in said:
@@ -114,8 +114,6 @@ def _references(tidy: Tidy, values: dict[str, Any]) -> None:
     for field, folder in _FOLDERS.items():
         if values[field] is not None:
             values[field] = tidy.reference(field, values[field], folder)
-    if values["iri"] is not None:
-        values["iri"] = tidy.iri("iri", values["iri"])
     for field in ITEM_LISTS:
         values[field] = names.unique(
             entry if _SHORT_ID.fullmatch(entry) else tidy.iri(field, entry) for entry in values[field]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -75,9 +75,10 @@ class Stages:
         if (first := _first_receipt(intent, request, view)) is not None:
             return Judged(first)
         described, declared, warnings = self._validate(intent, project, view, known)
-        if (same := conflict.identical(intent, view)) is not None:
+        keys = conflict.keys(intent)
+        if (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
-        conflicts, close = conflict.detect(intent, view, self._is_functional)
+        conflicts, close = conflict.detect(intent, keys, view, self._is_functional)
         status = self._settle(intent, conflicts)
         receipt = Receipt(
             iri=intent.iri or "",
@@ -89,7 +90,7 @@ class Stages:
             warnings=(*warnings, *close),
         )
         kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
-        kept += self._keys(intent)
+        kept += self._keys(intent, keys)
         kept += _idempotency(iri(receipt.iri), intent, request, receipt)
         return self.judged(receipt, kept, _recorded(intent, declared), view)
 
@@ -157,9 +158,9 @@ class Stages:
         declared = self.schema.properties.get(prop)
         return declared is not None and declared.functional
 
-    def _keys(self, intent: MemoryUpdateIntent) -> list[Triple]:
+    def _keys(self, intent: MemoryUpdateIntent, keys: Iterable[str]) -> list[Triple]:
         """Return the keys by which a later disagreement with *intent* is found."""
-        found = [*conflict.keys(intent)]
+        found = [*keys]
         for slot in conflict.value_keys(intent, self._is_functional).items():
             found += slot
         return [(iri(intent.iri or ""), jido("conflictKey"), literal(key)) for key in found]

@@ -350,3 +350,22 @@ def test_no_keys_are_kept_for_a_withdrawal(memory):  # C061
 
 def _normal(**fields):
     return MemoryUpdateIntent(**{**intent(convention_scope=None), "iri": "urn:x", **fields})
+
+
+@pytest.mark.parametrize("way", [{"topic": "store"}, {"extra_triples": [["jido:topic", "store"]]}])
+def test_a_topic_counts_however_it_was_said(memory, way):  # C052 C060
+    memory.writer.submit_intent("p", decision(extra_triples=[["jido:topic", "Store"]]))
+
+    error = refusal(memory.writer.submit_intent, "p", decision(summary="Use Jena", **way))
+
+    assert [found.kind for found in error.conflicts] == ["overlapping_decision"]
+
+
+def test_a_scope_said_by_an_extra_triple_clashes_like_any_other(memory):  # C053
+    first = intent(type="convention", summary="a", convention_name="n")
+    second = intent(type="convention", summary="b", convention_name="n", convention_scope="GlobalScope")
+    memory.writer.submit_intent("p", first | {"extra_triples": [["jido:hasConventionScope", "jido:GlobalScope"]]})
+
+    error = refusal(memory.writer.submit_intent, "p", second)
+
+    assert [found.kind for found in error.conflicts] == ["convention_clash"]

@@ -216,7 +216,7 @@ def test_normalising_twice_changes_nothing(fields):  # C037
 def test_a_repeated_reference_or_triple_is_kept_once():  # C037
     found = normal(
         supersedes=[MEMORY + "a", f"{MEMORY}a "],
-        extra_triples=[["jido:topic", "x"], ["this", "https://jido.ai/ontology#topic", " x"]],
+        extra_triples=[["jido:key", "x"], ["this", "https://jido.ai/ontology#key", " x"]],
     )
     assert found.supersedes == [MEMORY + "a"]
     assert len(found.extra_triples) == 1
@@ -224,7 +224,7 @@ def test_a_repeated_reference_or_triple_is_kept_once():  # C037
 
 def test_every_value_without_a_form_is_listed_in_one_refusal():  # C035
     error = refusal(normal, confidence="certain", type="notion", iri="a b", expires_on="soon")
-    assert [violation.field for violation in error.violations] == ["type", "confidence", "iri", "expires_on"]
+    assert [violation.field for violation in error.violations] == ["type", "iri", "confidence", "expires_on"]
 
 
 def test_the_clock_is_not_read_for_a_given_time(memory):  # C031
