@@ -152,7 +152,7 @@ class Scribe:
         whose = "p:other" if foreign else "p:demo"
         return (
             f"<urn:code:{self.serial}> a jido:ElixirModule, jido:Command, jido:Event ;"
-            f" jido:moduleName 'M{self.serial}' ; jido:emitsEvent <urn:code:e> ; jido:handledByProjection <urn:code:p> ;"
+            f" jido:moduleName 'M{self.serial}' ; jido:emitsEvent <urn:e> ; jido:handledByProjection <urn:code:p> ;"
             f" jido:partOfProject {whose} ; jido:recordedAt {at} .\n"
         )
 
