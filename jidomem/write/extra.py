@@ -103,6 +103,9 @@ def _spelt_out(tidy: Tidy, value: Mapping[str, Any]) -> dict[str, str] | None:
         return None
     if "@id" in value:
         return {"@id": tidy.iri(_NAME, value["@id"].strip())}
+    if not value["@value"].strip():
+        tidy.refuse("invalid_argument", _NAME, value, "an object that is text is not blank")
+        return None
     text = tidy.text(_NAME, value["@value"])
     if "@language" in value:
         if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):

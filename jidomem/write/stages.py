@@ -31,7 +31,8 @@ Proposal = MemoryUpdateIntent | Mapping[str, Any]
 class Judged:
     """What passed the stages: the triples to keep (none for what is known already), and the receipt.
 
-    `nodes` are the subjects the commit records its time on. A receipt without a commit gets the block's.
+    `nodes` are what the memory learns of for the first time: the commit records its time on them. A receipt without
+    a commit gets the block's.
     """
 
     receipt: Receipt
@@ -92,7 +93,7 @@ class Stages:
         kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
         kept += self._keys(intent, keys)
         kept += _idempotency(iri(receipt.iri), intent, request, receipt)
-        return self.judged(receipt, kept, _recorded(intent, declared), view)
+        return self.judged(receipt, kept, view)
 
     def declare(self, rows: Sequence[Triple], view: View) -> tuple[Judged | None, list[Term]]:
         """Return what is to be kept of *rows*, descriptions of things that are no memories.
@@ -114,16 +115,16 @@ class Stages:
             return None, otherwise
         warnings = placement.check_terms(new, view, self.schema, self.policy)
         warnings += self.judge_shapes(new, view)
-        timed = [s for s, p, o in new if p == TYPE and o in (jido("WorkSession"), jido("SessionEvent"))]
         receipt = Receipt(bare(new[0][0]), None, Version(), "asserted", {}, (), tuple(warnings))
-        return self.judged(receipt, new, timed, view), otherwise
+        return self.judged(receipt, new, view), otherwise
 
-    def judged(self, receipt: Receipt, kept: Sequence[Triple], nodes: Sequence[Term], view: View) -> Judged:
+    def judged(self, receipt: Receipt, kept: Sequence[Triple], view: View) -> Judged:
         """Return *kept* read back strictly, with the writer's own declaration where this memory has none yet."""
         writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)
         everything = tuple(dict.fromkeys([*kept, *writer]))
         triples.read_back(everything)
-        return Judged(receipt, everything, tuple(nodes))
+        new = dict.fromkeys(subject for subject, predicate, _ in everything if predicate == TYPE)
+        return Judged(receipt, everything, tuple(node for node in new if not view.types(node)))
 
     def judge_shapes(self, kept: list[Triple], view: View) -> list[str]:
         """Return the warnings of the shapes on what *kept* says in declared terms; raises IntentRefused."""
@@ -178,7 +179,7 @@ class Stages:
             (node, jido("answeredWith"), iri(same)),
             *_idempotency(node, intent, request, receipt),
         ]
-        return self.judged(receipt, kept, [node], view)
+        return self.judged(receipt, kept, view)
 
 
 def _request(proposal: MemoryUpdateIntent) -> str:
@@ -229,9 +230,3 @@ def _commit_of(node: Term, view: View) -> tuple[str | None, Version]:
     moment = names.moment(bare(recorded_at)) or ""  # a store may have shortened it
     head = Head(moment, vocab.local_name(commit).rsplit(":", 1)[-1], int(parts(position).text))
     return head.id, Version((head,))
-
-
-def _recorded(intent: MemoryUpdateIntent, declared: Sequence[Triple]) -> list[Term]:
-    """Return what the commit's time is written on: the memory, its alternatives, and a session it opened."""
-    sessions = [node for node, predicate, value in declared if (predicate, value) == (TYPE, jido("WorkSession"))]
-    return [iri(intent.iri or ""), *triples.alternative_nodes(intent), *sessions]

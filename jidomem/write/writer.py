@@ -165,7 +165,7 @@ class MemoryWriter:
 
         def judge(view: View, now: datetime) -> Judged:
             opening = session.opened(node, project, who, stamp(now), continues=before, view=view)
-            return self._session(node, [*opening, *self._declared(who, project, view)], [node], view)
+            return self._session(node, [*opening, *self._declared(who, project, view)], view)
 
         return _answer(self._line(project_id).submit([judge])[0])
 
@@ -192,7 +192,7 @@ class MemoryWriter:
 
         def judge(view: View, now: datetime) -> Judged:
             moved = session.moved(node, who, stamp(now), status=status, phase=phase, view=view)
-            return self._session(node, [*moved, *self._declared(who, project, view)], [moved[0][0]], view)
+            return self._session(node, [*moved, *self._declared(who, project, view)], view)
 
         return _answer(self._line(project_id).submit([judge])[0])
 
@@ -203,10 +203,10 @@ class MemoryWriter:
 
         return lambda view, now: self._stages.judge(project_id, intent, view, now, known)
 
-    def _session(self, node: Term, kept: list[Triple], nodes: list[Term], view: View) -> Judged:
+    def _session(self, node: Term, kept: list[Triple], view: View) -> Judged:
         warnings = self._stages.judge_shapes(kept, view)
         receipt = Receipt(bare(node), None, Version(), "asserted", {}, (), tuple(warnings))
-        return self._stages.judged(receipt, kept, nodes, view)
+        return self._stages.judged(receipt, kept, view)
 
     def _node(self, name: str, folder: str) -> Term:
         """Return the IRI of an agent or session, from its IRI or its plain name; raises IntentRefused `invalid_iri`."""

@@ -2,14 +2,14 @@
 
 import shutil
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from conftest import START, decision, fixed_sources, intent
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from writing import GRAPH, held, journalled, said
+from writing import GRAPH, held, journalled, refusal, said
 
 import jidomem
 from jidomem.terms import date_time, iri, literal
@@ -113,6 +113,12 @@ def test_extra_triples_are_added_to_what_the_fields_say(memory):  # C070
         p for _, p, _ in memory.index.triples(GRAPH, iri(plain))
     }
     assert names == {jido("verified"), jido("key")}
+
+
+@pytest.mark.parametrize("blank", ["", " \n", {"@value": ""}, {"@value": " ", "@language": "en"}])
+def test_an_extra_triple_that_says_nothing_is_refused(writer, blank):  # C066
+    for name in ("jido:key", "jido:topic", "https://example.org/p"):
+        assert refusal(writer.submit_intent, "p", intent(extra_triples=[[name, blank]])).code == "invalid_argument"
 
 
 DEFAULTS = [
@@ -231,3 +237,17 @@ def test_any_text_survives_the_journal_and_comes_back_as_it_was(summary, extra):
             assert (iri(item), jido("summary"), literal(summary)) in journalled(again)
     finally:
         shutil.rmtree(folder)
+
+
+def test_what_a_memory_brings_along_carries_the_time_it_was_first_recorded(memory):  # C115
+    module = "https://example.org/Cart"
+    named = [[module, "rdf:type", "jido:ElixirModule"], [module, "jido:moduleName", "Cart"]]
+    memory.writer.submit_intent("p", intent(evidence=["a log"], extra_triples=named))
+    memory.writer.submit_intent("p", intent(summary="two", evidence=["a log"]))
+
+    times = "SELECT (COUNT(?at) AS ?times) { ?e a jido:Evidence ; jido:recordedAt ?at }"
+    (known,) = memory.reader.select("p", f"PREFIX jido: <https://jido.ai/ontology#> {times}")
+    before = START - timedelta(seconds=1)
+    assert known == {"times": 1}
+    assert [row["mod"] for row in memory.reader.code.elixir_modules("p")] == [module]
+    assert memory.reader.code.elixir_modules("p", as_of=before) == []
