@@ -1,5 +1,6 @@
 """What tests share: a memory root in a temporary folder, with a clock, ids and nonces that repeat."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -49,6 +50,19 @@ def files(root: Path) -> dict[str, bytes]:
     }
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Name each test that was skipped in the last lines, whoever runs them."""
+    for report in terminalreporter.stats.get("skipped", []):
+        terminalreporter.write_line(f"skipped: {report.nodeid}: {report.longrepr[-1]}")
+
+
+def pytest_sessionfinish(session):
+    """Fail a run of CI that skipped anything: what it cannot test it has to install."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") == "true" and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch, tmp_path):
     """No test sees the root, project or agent of whoever runs it."""
@@ -58,17 +72,17 @@ def _own_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("NO_COLOR", "1")
 
 
-@pytest.fixture()
+@pytest.fixture
 def memory(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as opened:
         yield opened
 
 
-@pytest.fixture()
+@pytest.fixture
 def writer(memory):
     return memory.writer
 
 
-@pytest.fixture()
+@pytest.fixture
 def reader(memory):
     return memory.reader
