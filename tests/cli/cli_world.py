@@ -6,10 +6,10 @@ from itertools import chain, count
 
 from click.testing import CliRunner
 from conftest import decision, fixed_sources, intent
-from jidomem_cli.main import cli
 
 import jidomem
 from jidomem.runtime.root import init
+from jidomem_cli.main import cli
 
 OLD, TASK, FACT = "1a2b3c4d", "5e6f7a8b", "9c0d1e2f"
 MEMORY = "https://jido.ai/memory/01900000-0000-7000-8000-0000"

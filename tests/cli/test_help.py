@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from cli_world import lay_out_files, run, stand_in
+
 from jidomem_cli.main import VERBS, cli
 from jidomem_cli.reference import markdown
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from cli_world import INTENTS, run, stand_in
+
 from jidomem_cli.main import VERBS
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
@@ -88,6 +89,7 @@ def test_a_table_is_drawn_on_a_terminal_and_plain_in_a_pipe():
 @pytest.fixture
 def a_verb_with_a_bug(monkeypatch):
     import click
+
     from jidomem_cli.door import Verb
 
     @click.command(cls=Verb)

@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
-from jidomem_cli.door import Door
-from jidomem_cli.tables import show_rows
 
 import jidomem
+from jidomem_cli.door import Door
+from jidomem_cli.tables import show_rows
 
 LISTS = {
     "decisions": "list_active_architectural_decisions",

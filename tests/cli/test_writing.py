@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from cli_world import FACT, INTENTS, MEMORY, OLD, TASK, rows, run, stand_in
 from conftest import files
-from jidomem_cli.fields import HELP
 
 import jidomem
 from jidomem.intent import FIELDS
+from jidomem_cli.fields import HELP
 
 
 @pytest.fixture(autouse=True)

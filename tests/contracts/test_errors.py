@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import decision, fixed_sources, intent
-from jidomem_cli.main import cli
 
 import jidomem
 from jidomem import JidomemError, MemoryUpdateIntent
 from jidomem.errors import CODES
+from jidomem_cli.main import cli
 
 #: Codes no verb can meet yet: no policy denies, no answer is cut off, no package is optional.
 NOT_REACHED = {"policy_denied", "result_too_large", "missing_extra"}
