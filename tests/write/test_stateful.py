@@ -26,8 +26,9 @@ QUERIES = (
     "risks",
     "task-dependencies", "unexplained-root-causes",
 )  # fmt: skip
-kinds = st.sampled_from([*WRITER_TYPES, "bug", "coding_standard", "unknown", "plan"])
-topics = st.sampled_from(["index", "  INDEX ", "port", None])
+rivals = st.sampled_from(["decision", "architectural_decision", "convention", "coding_standard", "fact"])
+kinds = rivals | st.sampled_from([*WRITER_TYPES, "bug", "unknown", "plan"])
+topics = st.sampled_from(["index", "  INDEX ", "index", None])
 abouts = st.sampled_from([[], ["src/a"], ["src/a", "src/b"], ["src/c"]])
 summaries = st.sampled_from(["one", "One ", "two", "three"])
 agents = st.sampled_from(["architect", "bob"])
@@ -263,8 +264,8 @@ def no_two_agree_to_differ(force, kinds, keys_of):
 
 TestMemory = Memory.TestCase  # C014 C079 C118
 TestMemory.settings = settings(
-    max_examples=30,
-    stateful_step_count=20,
+    max_examples=50,
+    stateful_step_count=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
