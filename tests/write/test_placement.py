@@ -10,7 +10,7 @@ from jidomem.vocab import TYPE, jido
 FOREIGN = "https://example.org/mood"
 
 
-def test_an_undeclared_term_of_ours_is_refused_with_the_nearest_and_a_repair(writer):  # C061 C043
+def test_an_undeclared_term_of_ours_is_refused_with_the_nearest_and_a_repair(writer):  # C043
     given = intent(extra_triples=[["jido:topik", "storage"]])
     error = refusal(writer.submit_intent, "p", given)
     assert codes(error) == ["unknown_term"]
@@ -32,13 +32,13 @@ def test_an_undeclared_term_like_no_other_gets_no_guess(writer):  # C043
     assert (error.violations[0].nearest, error.fixed_intent) == (None, None)
 
 
-def test_a_foreign_term_is_kept_with_a_warning(memory):  # C061 C007
+def test_a_foreign_term_is_kept_with_a_warning(memory):  # C043 C007
     receipt = memory.writer.submit_intent("p", intent(extra_triples=[[FOREIGN, "sunny"]]))
     assert any(FOREIGN in warning for warning in receipt.warnings)
     assert [o for _, _, o in memory.index.triples(GRAPH, iri(receipt.iri), iri(FOREIGN))] == ['"sunny"']
 
 
-def test_strict_refuses_a_foreign_term(tmp_path):  # C061
+def test_strict_refuses_a_foreign_term(tmp_path):  # C043
     with open_with(tmp_path) as memory:
         memory.writer.submit_intent("p", intent())
     with open_with(tmp_path, "strict = true\n") as memory:
@@ -46,7 +46,7 @@ def test_strict_refuses_a_foreign_term(tmp_path):  # C061
         assert codes(refusal(memory.writer.submit_intent, "p", given)) == ["unknown_term"]
 
 
-def test_an_overlays_term_is_declared(tmp_path):  # C061 C043
+def test_an_overlays_term_is_declared(tmp_path):  # C043
     folder = tmp_path / "root" / "ontology"
     folder.mkdir(parents=True)
     (folder / "own.ttl").write_text(
