@@ -17,7 +17,7 @@ Triple = tuple[Term, Term, Term]
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 _ESCAPES = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r", 0x22: '\\"', 0x5C: "\\\\", 0x7F: "\\u007F"}
-_ESCAPES |= {code: f"\\u{code:04X}" for code in range(0x20) if code not in _ESCAPES}
+_ESCAPES |= {code: f"\\u{code:04X}" for code in (*range(0x20), 0xFFFE, 0xFFFF) if code not in _ESCAPES}
 _UNESCAPE = re.compile(r"\\(?:([tbnrf\"'\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
 _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?', re.DOTALL)

@@ -44,7 +44,7 @@ class Stream:
     name: str = "memory"
 
     def __post_init__(self) -> None:
-        if not _PROJECT.fullmatch(self.project):
+        if not isinstance(self.project, str) or not _PROJECT.fullmatch(self.project):
             raise NotFound(
                 f"{self.project!r} is no project id",
                 code="invalid_project",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -68,8 +69,9 @@ class MemoryWriter:
         if atomic:
             return [*line.submit_atomic(judges)]
         outcomes = line.submit(judges)
+        met = Counter(map(id, outcomes))  # one error that stopped them all has no position
         for position, outcome in enumerate(outcomes):
-            if isinstance(outcome, JidomemError):
+            if isinstance(outcome, JidomemError) and met[id(outcome)] == 1:
                 outcome.position = position
         return outcomes
 
@@ -224,8 +226,6 @@ class MemoryWriter:
 
     def _line(self, project_id: str) -> CommitLine:
         """Return where this project's submissions wait; raises NotFound for a project that may not be created."""
-        if not isinstance(project_id, str):
-            raise InvalidRequest(f"a project id is text, not {type(project_id).__name__}", hint='"my-project"')
         stream = Stream(project_id)
         if not self._policy.create_projects and not self._tail.journal.exists(stream):
             raise NotFound(
