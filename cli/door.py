@@ -53,7 +53,8 @@ class Door:
         if not memory.settings.root.is_dir():
             raise NotFound(
                 f"there is no memory root at {memory.settings.root} ({memory.settings.found})",
-                hint="make one in this folder with: jidomem init",
+                hint="make one in this folder with: jidomem init"
+                + (", and leave out --root" if self.root is not None else ""),
             )
         if memory.project in memory.projects():
             memory.catch_up(memory.project)  # what is damaged in a file shows when it is read

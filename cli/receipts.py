@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from jidomem import Jidomem, Receipt
+from jidomem.runtime.settings import OWN
 from jidomem_cli.door import Door
 from jidomem_cli.tables import clean, short, show_json
 
@@ -17,7 +18,7 @@ def show_receipt(door: Door, memory: Jidomem, receipt: Receipt) -> None:
         click.echo(receipt.iri)
     told = f"{receipt.status}: {short(receipt.iri)} in project {memory.project}"
     door.say(f"would be {told}; nothing was kept" if receipt.commit is None else told)
-    if memory.settings.found == "your own memory" and receipt.commit is not None:
+    if memory.settings.found == OWN and receipt.commit is not None:
         door.say(f"kept in your own memory, {memory.settings.root}; a repository gets one with: jidomem init")
     if door.verbose:
         door.say(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.root}")

@@ -18,7 +18,7 @@ test holds the two equal, and runs every example.
 
 **Where memory is.** `--root`, else `$JIDOMEM_ROOT`, else the nearest `.jidomem/` above the working directory, else
 your own data directory. The project is `--project`, else `$JIDOMEM_PROJECT`, else the one in the root's `config.toml`,
-else the folder's name. Who asserts is `--agent`, else `$JIDOMEM_AGENT`, else your user name.
+else the name of the repository's folder. Who asserts is `--agent`, else `$JIDOMEM_AGENT`, else your user name.
 
 **Answers.** On a terminal a table is drawn; into a pipe the same table goes as plain columns, without colours and
 lines. There, and in Markdown, memories show as short ids, terms and names without their namespace. `csv`, `tsv`,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 
@@ -60,7 +61,7 @@ class Jidomem:
     def projects(self) -> list[str]:
         """Return the projects of this root, the configured one included, sorted."""
         found = {stream.project for stream in self.journal.streams()}
-        return sorted(found | ({self.project} if self.settings.configured else set()))
+        return sorted(found | ({self.settings.configured} if self.settings.configured else set()))
 
     def catch_up(self, project: str) -> Version:
         """Bring the index level with every stream of *project*; return the version of its memory.
@@ -69,9 +70,10 @@ class Jidomem:
         """
         memory = Stream(project)
         if project not in self.projects():
+            near = get_close_matches(project, self.projects(), n=3) or self.projects()
             raise NotFound(
                 f"no project {project!r} in {self.settings.root}",
-                hint=f"there is {', '.join(self.projects()) or 'none yet'}; jidomem init or a first write makes one",
+                hint=f"there is {', '.join(near) or 'none yet'}; jidomem init or a first write makes one",
                 code="unknown_project",
             )
         for stream in self.journal.streams():

@@ -20,6 +20,7 @@ from jidomem.write.kinds import family
 
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
+OWN = "your own memory"
 _KEYS = ("project", "strict", "create_projects", "conflicts", "agents")
 #: What a root found on disk may not decide: it may be somebody else's repository.
 _AUTHORITY = ("bind", "endpoint", "host", "index", "base_url", "port", "token", "tokens", "url")
@@ -31,6 +32,7 @@ class Settings:
     """The root folder, the project asked for when none is named, and the policy of the memory.
 
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
+    `configured` is the project `config.toml` names, which is there before anything is written.
     """
 
     root: Path
@@ -39,7 +41,7 @@ class Settings:
     agent: str = "user"
     session: str | None = None
     policy: Policy = field(default_factory=Policy)
-    configured: bool = False
+    configured: str | None = None
 
 
 def load(
@@ -55,7 +57,8 @@ def load(
     """
     folder, found = _root(root)
     config = read_config(folder / CONFIG)
-    named = project or os.environ.get("JIDOMEM_PROJECT") or config.get("project") or _folder_name(folder)
+    own = config.get("project")
+    named = project or os.environ.get("JIDOMEM_PROJECT") or own or _folder_name(folder, found)
     return Settings(
         root=folder,
         project=named,
@@ -63,7 +66,7 @@ def load(
         agent=agent or os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or "user",
         session=session or os.environ.get("JIDOMEM_SESSION"),
         policy=_policy(config, folder / CONFIG),
-        configured="project" in config,
+        configured=own,
     )
 
 
@@ -79,11 +82,23 @@ def read_config(path: Path) -> dict[str, Any]:
         if key in _AUTHORITY:
             raise Failed(
                 f"{path}: {key} cannot be set by a root that was found on disk",
-                hint=f"give it on the command line or in your own config, or run: jidomem trust {path.parent}",
+                hint=f"take {key} out of that file; what may set it is you: jidomem trust {path.parent}",
                 code="invalid_config",
             )
         _known(key, _KEYS, path, "")
+    _project_id(config, path)
     return config
+
+
+def _project_id(config: Mapping[str, Any], path: Path) -> None:
+    """Raise Failed `invalid_config` unless the project that *config* names, if any, is a project id."""
+    named = config.get("project", "project")
+    if not isinstance(named, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", named):
+        raise Failed(
+            f"{path}: project = {named!r} is no project id: a-z, 0-9, - and _, at most 64",
+            hint=f'project = "{slug_of(str(named))}"',
+            code="invalid_config",
+        )
 
 
 def slug_of(name: str) -> str:
@@ -104,11 +119,18 @@ def _root(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     for folder in (here, *here.parents):
         if (folder / FOLDER).is_dir():
             return folder / FOLDER, "found above the working directory"
-    return Path(user_data_dir("jidomem", appauthor=False)).resolve(), "your own memory"
+    return Path(user_data_dir("jidomem", appauthor=False)).resolve(), OWN
 
 
-def _folder_name(root: Path) -> str:
-    """Return the project a root without a configured one belongs to: the repository's folder name."""
+def _folder_name(root: Path, found: str) -> str:
+    """Return the project when none is named: the name of the repository's folder, as a project id.
+
+    Your own memory is shared by all repositories that have none, so there it is the one you stand in.
+    """
+    if found == OWN:
+        here = Path.cwd().resolve()
+        repository = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+        return slug_of(repository.name)
     return slug_of(root.parent.name if root.name == FOLDER else root.name)
 
 

@@ -188,7 +188,7 @@ def test_reading_where_there_is_no_memory_names_the_command_that_makes_one(tmp_p
     result = run("memory", "tasks", "--root", tmp_path / "nowhere")
 
     assert result.exit_code == 4
-    assert result.stderr.splitlines()[1] == "hint: make one in this folder with: jidomem init"
+    assert result.stderr.splitlines()[1] == "hint: make one in this folder with: jidomem init, and leave out --root"
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -1,0 +1,69 @@
+"""What somebody who holds only the published interfaces relies on: where memory lives, and whose it is."""
+
+import pytest
+
+import jidomem
+from jidomem.errors import Failed, NotFound
+from jidomem.runtime.settings import load
+
+
+@pytest.fixture
+def nobody(tmp_path, monkeypatch):
+    """A folder with no memory root above it, and no word about one in the environment."""
+    for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_your_own_memory_keeps_the_repositories_that_have_none_apart(nobody, monkeypatch):
+    inside = nobody / "My App" / "src"
+    inside.mkdir(parents=True)
+    (nobody / "My App" / ".git").mkdir()
+    monkeypatch.chdir(inside)
+
+    assert load().root == nobody / "data-home" / "jidomem"
+    assert load().project == "my-app"
+
+
+def test_the_folder_of_a_root_names_the_project_when_nobody_else_does(nobody, monkeypatch):
+    (nobody / "Shop.Web" / ".jidomem").mkdir(parents=True)
+    monkeypatch.chdir(nobody / "Shop.Web")
+
+    assert load().project == "shop-web"
+    monkeypatch.setenv("JIDOMEM_PROJECT", "from-the-environment")
+    assert load().project == "from-the-environment"
+    assert load(project="given").project == "given"
+
+
+def test_a_project_that_is_only_asked_for_is_unknown_until_something_is_kept_in_it(nobody):
+    (nobody / "config.toml").write_text('project = "shop"\n')
+
+    with jidomem.open(nobody) as memory:
+        assert memory.reader.list_open_tasks("shop") == []
+    with jidomem.open(nobody, project="shpo") as memory, pytest.raises(NotFound, match="no project 'shpo'") as refusal:
+        memory.reader.list_open_tasks("shpo")
+
+    assert refusal.value.code == "unknown_project"
+    assert refusal.value.hint.startswith("there is shop")
+
+
+@pytest.mark.parametrize(("named", "hint"), [('"My Shop"', 'project = "my-shop"'), ("5", 'project = "5"')])
+def test_a_configured_project_that_is_no_id_is_an_error_with_the_line_that_would_do(nobody, named, hint):
+    (nobody / "config.toml").write_text(f"project = {named}\n")
+
+    with pytest.raises(Failed, match=r"config\.toml: project = ") as refusal:
+        jidomem.open(nobody)
+
+    assert (refusal.value.code, refusal.value.hint) == ("invalid_config", hint)
+
+
+def test_a_root_that_was_found_has_no_authority_and_the_error_names_both_ways_on(nobody):
+    (nobody / "config.toml").write_text('bind = "0.0.0.0"\n')
+
+    with pytest.raises(Failed, match="bind cannot be set by a root that was found") as refusal:
+        jidomem.open(nobody)
+
+    assert "take bind out of that file" in refusal.value.hint
+    assert f"jidomem trust {nobody}" in refusal.value.hint
