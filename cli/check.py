@@ -9,9 +9,11 @@ import click
 
 from jidomem.errors import InvalidRequest
 from jidomem.govern.check import Problem, Report, check_data, check_files, check_project
+from jidomem_cli.complain import complain
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, short, show_json
+from jidomem_cli.tables import clean, show_json
 
+MISUSE, UNCHECKED = 2, 3
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -23,14 +25,17 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def check(door: Door, paths: Sequence[Path], data: Path | None, shapes: Path | None) -> int:
     """Check the project's memory, or Turtle files at PATHS: syntax, shapes with the ontology in view, references.
 
-    Exits with 0 when all is well, 1 when a rule is violated, 3 when something could not be checked.
+    Exits with 0 when all is well, 1 when a rule is violated, 2 on misuse, 3 when something could not be checked.
 
     Examples:
       jidomem check
       jidomem check memory.ttl --format json
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
-    report = _report(door, paths, data, shapes)
+    try:
+        report = _report(door, paths, data, shapes)
+    except Exception as error:
+        return MISUSE if complain(error, door) == MISUSE else UNCHECKED
     if door.json or door.format == "json":
         show_json(report.to_dict())
         return report.exit_code
@@ -61,4 +66,4 @@ def _line(problem: Problem) -> str:
     """Return one finding as `place: severity: rule: item: message`."""
     place = f"{problem.path}:{problem.line}" if problem.line else problem.path or "-"
     rule = problem.rule.rsplit("#", 1)[-1]
-    return clean(f"{place}: {problem.severity}: {rule}: {short(problem.item)}: {problem.message}")
+    return clean(f"{place}: {problem.severity}: {rule}: {problem.item}: {problem.message}")

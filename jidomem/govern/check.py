@@ -114,7 +114,11 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema) -> Report:
 
 def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
     """Return what SHACL *shapes* find in *data* (path, content), by the standard alone: no ontology is added."""
-    rows, rules = parse(*data), parse(*shapes)
+    rules = parse(*shapes)
+    try:
+        rows = parse(*data)
+    except InvalidRequest as error:
+        return Report(problems=[Problem(data[0], SYNTAX, "violation", error.detail, data[0])])
     for _, predicate, value in rules:
         if predicate.startswith(f"<{SH}") and re.search(r"\bSERVICE\b", value, re.IGNORECASE) and not is_iri(value):
             raise PolicyDenied(

@@ -77,6 +77,23 @@ def test_check_exits_with_3_when_nothing_could_be_judged(run, tmp_path):
     assert "unchecked: empty.ttl" in run("check", "empty.ttl", code=3).stdout
 
 
+def test_check_never_takes_what_kept_it_from_checking_for_a_finding(run, tmp_path):
+    root = tmp_path / "misconfigured"
+    root.mkdir()
+    (root / "config.toml").write_text('projct = "p"\n')
+
+    assert "projct" in run("check", "--root", root, code=3).stderr
+    assert json.loads(run("check", "--json", "--project", "nobodys", code=3).stdout)["code"] == "unknown_project"
+    assert "--help" in run("check", "--fromat", "json", code=2).stderr
+
+
+def test_check_names_a_memory_by_its_whole_iri(run):
+    # C113
+    lesson = run("remember", "Pin the toolchain", "--type", "lesson").stdout.strip()
+
+    assert f"LessonHasAnOrigin: {lesson}: " in run("check").stdout
+
+
 def test_check_of_a_clean_memory_exits_with_0(run):
     # C108
     run("remember", "the build needs Rust 1.80")

@@ -126,6 +126,13 @@ def test_any_turtle_is_held_to_any_shapes_by_the_standard_alone():
     ]
 
 
+def test_data_that_is_no_turtle_is_a_finding_like_any_other_file():
+    report = check_data(("data.ttl", b"nonsense"), ("shapes.ttl", PREFIXES.encode()))
+
+    assert report.exit_code == 1
+    assert [(p.item, p.rule.rsplit("#", 1)[1]) for p in report.problems] == [("data.ttl", "TurtleParses")]
+
+
 def test_shapes_that_would_call_out_are_refused():
     shapes = PREFIXES + 'ex:S a sh:NodeShape ; sh:targetClass ex:Person ; sh:sparql [ sh:select ' \
         '"SELECT $this { SERVICE <http://127.0.0.1:9/> { $this ?p ?o } }" ] .'  # fmt: skip
