@@ -130,11 +130,15 @@ class CommitLine:
                         block.add(ticket, ticket.judge(block.view, now))
                     except Exception as refusal:
                         ticket.outcome = refusal
+                    except BaseException:  # interrupted before anything was kept: others serve what still waits
+                        self._waiting.extendleft([ticket, *(member for member, _ in reversed(block.members))])
+                        block.members.clear()
+                        raise
                 if self._commit(block, version, now) is None:
                     self._waiting.extendleft(ticket for ticket, _ in reversed(block.members))
         except BaseException as failure:
             served = [ticket for ticket, _ in block.members]
-            if not served:  # the turn was never ours: all that wait now would wait as long again
+            if not served and isinstance(failure, Exception):  # no turn: all that wait now would wait as long again
                 served = [self._waiting.popleft() for _ in range(len(self._waiting))]
             for ticket in served:
                 ticket.outcome = ticket.outcome or failure
@@ -163,7 +167,8 @@ class CommitLine:
         after = self._tail.journal.append(self._stream, version, commit)
         if isinstance(after, Moved):
             return None
-        self._tail.apply(self._stream, commit)
+        with suppress(Exception):  # it is durable: the next look at the journal brings the index level
+            self._tail.apply(self._stream, commit)
         for ticket, judged in block.members:
             receipt = judged.receipt
             ticket.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)

@@ -19,12 +19,14 @@ class View:
         self._probe = probe
         self._by_subject: dict[Term, list[Triple]] = defaultdict(list)
         self._by_object: dict[tuple[Term, Term], list[Term]] = defaultdict(list)
+        self._pointed: set[Term] = set()
 
     def add(self, triples: Iterable[Triple]) -> None:
         """Let later members of the block see *triples*."""
         for subject, predicate, value in triples:
             self._by_subject[subject].append((subject, predicate, value))
             self._by_object[predicate, value].append(subject)
+            self._pointed.add(value)
 
     def about(self, subject: Term) -> list[Triple]:
         """Return every triple with this subject."""
@@ -47,9 +49,7 @@ class View:
     def mentions(self, subject: Term) -> bool:
         """Return whether *subject* is described or pointed at."""
         return bool(
-            self.about(subject)
-            or next(iter(self._probe(None, None, subject)), None)
-            or any(value == subject for _, value in self._by_object)
+            self.about(subject) or next(iter(self._probe(None, None, subject)), None) or subject in self._pointed
         )
 
     def pending(self, subject: Term) -> bool:
