@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.errors import InvalidRequest
+from jidomem.errors import Failed, InvalidRequest
 from jidomem.exchange import export as exporting
 from jidomem.exchange.importing import Entry, Report, import_adr, import_turtle
 from jidomem.journal.files import Stream
@@ -22,13 +22,16 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(cls=Verb, as_of=True)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else standard output.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file, or its folder; else standard output.")
 @pass_door
 def export(door: Door, output: Path | None) -> int:
     """Write the project's memory as one Turtle file: what is remembered, without the journal's bookkeeping.
 
+    In a folder the file is called PROJECT_memory.ttl.
+
     Examples:
       jidomem export -o memory.ttl
+      jidomem export -o .
       jidomem export --as-of 2026-11-01
     """
     memory = door.read()
@@ -38,12 +41,26 @@ def export(door: Door, output: Path | None) -> int:
         moment = _moment(door.as_of)
         commits = (commit for commit in commits if commit.recorded_at <= moment)
     data = exporting.turtle(memory.project, commits, memory.schema.version)
-    if output is None:
-        sys.stdout.buffer.write(data)
+    if output is not None:
+        _save(door, memory.project, data, output)
+    elif door.json:
+        show_json({"project": memory.project, "turtle": data.decode()})
     else:
-        output.write_bytes(data)
-        door.say(f"{len(data):,} bytes to {output}")
+        sys.stdout.buffer.write(data)
     return 0
+
+
+def _save(door: Door, project: str, data: bytes, output: Path) -> None:
+    """Write an export to the file *output*, or into that folder; raises Failed `write_failed`."""
+    path = output / f"{project}_memory.ttl" if output.is_dir() else output
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        hint = f"name a file in a folder that is there: jidomem export -o {project}_memory.ttl"
+        raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
+    if door.json:
+        show_json({"project": project, "file": str(path), "bytes": len(data)})
+    door.say(f"{len(data):,} bytes to {path}")
 
 
 @click.group("import", cls=Verbs)

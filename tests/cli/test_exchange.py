@@ -46,6 +46,20 @@ def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
 
 
+def test_an_export_into_a_folder_is_named_after_its_project(run, tmp_path):
+    # C024
+    run("export", "-o", ".")
+
+    assert (tmp_path / "p_memory.ttl").read_text() == run("export").stdout
+
+
+def test_an_export_to_where_nothing_can_be_written_names_a_command_that_works(run):
+    refused = run("export", "-o", "nowhere/memory.ttl", code=1).stderr
+
+    assert "nowhere/memory.ttl: No such file or directory" in refused
+    assert "hint: name a file in a folder that is there: jidomem export -o p_memory.ttl" in refused
+
+
 def test_an_export_as_of_a_past_moment_holds_nothing_recorded_since(run):
     run("remember", "the build needs Rust 1.80")
 
