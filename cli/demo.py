@@ -18,6 +18,7 @@ import click
 import jidomem
 from jidomem import resources
 from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import show_json
 
 KINDS: tuple[Mapping[str, Any], ...] = (
     {"type": "fact", "summary": "The journal of a million memories is a few thousand files", "topic": "journal size"},
@@ -50,13 +51,13 @@ def demo(door: Door, keep: Path | None) -> None:
       jidomem demo --keep tour
     """
     started = time.monotonic()
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        _tour(keep.resolve())
-        door.say(f"the root is kept in {keep}")
-    else:
-        with tempfile.TemporaryDirectory(prefix="jidomem-demo-") as folder:
-            _tour(Path(folder))
+    if door.json:
+        told = io.StringIO()
+        with redirect_stdout(told):
+            _show_tour(door, keep)
+        show_json({"tour": told.getvalue().splitlines(), "seconds": round(time.monotonic() - started, 1)})
+        return
+    _show_tour(door, keep)
     _say(f"That took {time.monotonic() - started:.1f} s. Where to go next:")
     click.echo(
         "  jidomem init                        make a memory for the repository you stand in\n"
@@ -65,6 +66,17 @@ def demo(door: Door, keep: Path | None) -> None:
         "  jidomem ask                         list the questions there are\n"
         "  docs/intents.md, docs/conflicts.md  what may be said, and what disagrees"
     )
+
+
+def _show_tour(door: Door, keep: Path | None) -> None:
+    """Run the tour in *keep*, or in a folder that goes when it has ended."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        _tour(keep.resolve())
+        door.say(f"the root is kept in {keep}")
+    else:
+        with tempfile.TemporaryDirectory(prefix="jidomem-demo-") as folder:
+            _tour(Path(folder))
 
 
 def _tour(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Help that can be believed: every example runs, and the reference page says what the verbs say."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -52,6 +53,17 @@ def test_the_examples_in_a_help_text_run_one_after_the_other(path, repository):
         else:
             result = run(*shlex.split(line)[1:])
             assert result.exit_code == 0, f"{line}: {result.stderr or result.stdout}"
+
+
+@pytest.mark.parametrize("path", [path for path, command in ALL.items() if not isinstance(command, click.Group)])
+def test_each_verb_answers_a_program_with_one_object_or_one_a_line(path, repository):
+    lay_out_files(repository)
+    line = next(line for line in examples(ALL[path]) if "|" not in line and "--format" not in line)
+
+    answer = run("--json", *shlex.split(line)[1:])
+
+    assert answer.exit_code == 0, answer.stderr
+    assert all(isinstance(json.loads(text), dict) for text in answer.stdout.splitlines())
 
 
 @pytest.mark.parametrize("path", [path for path, command in ALL.items() if isinstance(command, click.Group)])
