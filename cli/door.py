@@ -75,9 +75,14 @@ class Door:
         """Return *text* for standard error, in colour where that is a terminal that may have it."""
         return click.style(text, fg=color, bold=True) if self.paints(sys.stderr) else text
 
+    @property
+    def colors(self) -> bool:
+        """Return whether colours were not declined."""
+        return not self.no_color and not os.environ.get("NO_COLOR")
+
     def paints(self, stream: TextIO) -> bool:
-        """Return whether *stream* is a terminal, and colours were not declined."""
-        return stream.isatty() and not self.no_color and not os.environ.get("NO_COLOR")
+        """Return whether *stream* is a terminal that may have colours."""
+        return self.colors and stream.isatty()
 
 
 def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
@@ -147,7 +152,10 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Do what the verb does; raises InvalidRequest for a moment it cannot honour."""
-        if ctx.ensure_object(Door).as_of is not None and not self.honours_as_of:
+        door = ctx.ensure_object(Door)
+        if not door.colors:
+            ctx.color = False
+        if door.as_of is not None and not self.honours_as_of:
             from jidomem.errors import InvalidRequest
 
             raise InvalidRequest(f"{ctx.command_path} knows the present only", hint="leave out --as-of")

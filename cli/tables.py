@@ -102,7 +102,7 @@ def _rich_table(door: Door, cells: Sequence[Sequence[str]], columns: Sequence[st
         table.add_column(column, overflow="fold")
     for row in cells:
         table.add_row(*map(Text, row))
-    Console(no_color=not door.paints(sys.stdout), highlight=False).print(table)
+    Console(color_system="auto" if door.paints(sys.stdout) else None, highlight=False).print(table)
 
 
 def _json_lines(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
