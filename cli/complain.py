@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import shlex
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
 from jidomem_cli.door import Door
+from jidomem_cli.fields import HELP
 from jidomem_cli.tables import clean, short
 
 BUG = 1
+Options = Callable[[Mapping[str, Any]], str]
 
 
 def complain(error: Exception, door: Door) -> int:
@@ -35,10 +37,10 @@ def complain(error: Exception, door: Door) -> int:
     return BUG
 
 
-def tell(error: JidomemError, door: Door, *, options: bool = False, where: str = "") -> None:
+def tell(error: JidomemError, door: Door, *, options: Options | None = None, where: str = "") -> None:
     """Print one error, on standard output where that is JSON.
 
-    *options* tells what settles a conflict as options of `remember`; *where* opens the line of a person.
+    *options* writes fields as the verb takes them, and so what puts it right; *where* opens the line of a person.
     """
     if door.json:
         click.echo(json.dumps(error.to_dict(), ensure_ascii=False, default=str))
@@ -55,7 +57,7 @@ def tell(error: JidomemError, door: Door, *, options: bool = False, where: str =
     if fixed:
         click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
     elif error.hint and not (isinstance(error, Conflict) and options):
-        click.echo(f"{door.painted('hint:', 'cyan')} {clean(error.hint)}", err=True)
+        click.echo(f"{door.painted('hint:', 'cyan')} {clean(_hint(error, options))}", err=True)
 
 
 def as_options(fields: Mapping[str, Any]) -> str:
@@ -64,11 +66,32 @@ def as_options(fields: Mapping[str, Any]) -> str:
     >>> as_options({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
     '--supersedes 0000abcd'
     """
-    words = []
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in _entries(fields))
+
+
+def as_changes(fields: Mapping[str, Any]) -> str:
+    """Return fields of an intent as options of `jidomem revise`.
+
+    >>> as_changes({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
+    '--set supersedes=0000abcd'
+    """
+    return " ".join(f"--set {name}={value}" for name, value in _entries(fields))
+
+
+def _entries(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each field with each of its values, ready for a shell."""
     for name, value in fields.items():
         for entry in value if isinstance(value, list) else [value]:
-            words += [f"--{name.replace('_', '-')}", shlex.quote(short(entry))]
-    return " ".join(words)
+            yield name, shlex.quote(short(entry))
+
+
+def _hint(error: JidomemError, options: Options | None) -> str:
+    """Return the hint of *error*; where all is put right by options of its verb, the options to give."""
+    found = error.violations
+    mended = all(violation.field in HELP and (violation.nearest or violation.value is None) for violation in found)
+    if not found or options is None or not mended:
+        return error.hint
+    return f"give {options({str(violation.field): violation.nearest or 'TEXT' for violation in found})}"
 
 
 def _misused(error: click.ClickException) -> InvalidRequest:
@@ -79,19 +102,20 @@ def _misused(error: click.ClickException) -> InvalidRequest:
 def _violation(violation: Violation, named: bool) -> Iterator[str]:
     """Yield the lines of one broken rule; its message only where the error holds several."""
     if named:
-        yield f"{violation.field}: {violation.message}" if violation.field else violation.message
+        known = violation.field is None or violation.message.startswith(violation.field)
+        yield violation.message if known else f"{violation.field}: {violation.message}"
     if violation.nearest:
         yield f"nearest: {violation.nearest}"
     elif violation.allowed:
         yield f"allowed: {', '.join(violation.allowed)}"
 
 
-def _conflicts(error: Conflict, options: bool) -> Iterator[str]:
+def _conflicts(error: Conflict, options: Options | None) -> Iterator[str]:
     for found in error.conflicts:
         yield f"{found.kind} with {found.iri}"
         if found.resolve_with:
             fields = json.dumps(dict(found.resolve_with), ensure_ascii=False)
-            yield f"settle it with: {as_options(found.resolve_with) if options else fields}"
+            yield f"settle it with: {options(found.resolve_with) if options else fields}"
 
 
 def place(door: Door) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from jidomem.errors import Conflict
-from jidomem_cli.complain import tell
+from jidomem import JidomemError
+from jidomem_cli.complain import as_options, tell
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import given, intent_options, with_whole_ids
 from jidomem_cli.receipts import show_receipt
@@ -30,8 +30,8 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
     values = with_whole_ids(memory, given(fields))
     try:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
-    except Conflict as conflict:
-        tell(conflict, door, options=True)
-        return conflict.exit_code
+    except JidomemError as refusal:
+        tell(refusal, door, options=as_options)
+        return refusal.exit_code
     show_receipt(door, memory, receipt)
     return 0

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from jidomem import Jidomem, Receipt
+from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
+from jidomem_cli.complain import as_changes, tell
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import whole_id, with_whole_ids
 from jidomem_cli.receipts import show_receipt
@@ -33,7 +34,7 @@ def revise(
     reason: str | None,
     idempotency_key: str | None,
     dry_run: bool,
-) -> None:
+) -> int:
     """Supersede the memory IRI with a changed one, every other field carried over; or withdraw it.
 
     Examples:
@@ -50,11 +51,16 @@ def revise(
     fields: dict[str, Any] = {**_fields(changes), **({"summary": supersede} if supersede is not None else {}), **key}
     fields = with_whole_ids(memory, fields)
     whole = whole_id(memory, item)
-    if invalidate:
-        receipt = _invalidate(memory, whole, reason, dry_run, fields)
-    else:
-        receipt = memory.writer.revise(memory.project, whole, changes=fields, reason=reason, dry_run=dry_run)
+    try:
+        if invalidate:
+            receipt = _invalidate(memory, whole, reason, dry_run, fields)
+        else:
+            receipt = memory.writer.revise(memory.project, whole, changes=fields, reason=reason, dry_run=dry_run)
+    except JidomemError as refusal:
+        tell(refusal, door, options=as_changes)
+        return refusal.exit_code
     show_receipt(door, memory, receipt)
+    return 0
 
 
 def _invalidate(memory: Jidomem, item: str, reason: str | None, dry_run: bool, fields: dict[str, Any]) -> Receipt:

@@ -36,7 +36,8 @@ def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> N
     result = memory.reader.run(memory.project, _text(query, file), infer=infer)
     if door.format is not None and door.format not in _FORMATS[result.kind]:
         raise InvalidRequest(
-            f"the answer to this query cannot be {door.format}", hint=f"--format {'|'.join(_FORMATS[result.kind])}"
+            f"the answer to this query cannot be {door.format}",
+            hint=f"give --format {' or '.join(_FORMATS[result.kind])}",
         )
     _show(door, result)
 

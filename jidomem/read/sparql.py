@@ -91,7 +91,7 @@ def _refuse_update(code: Sequence[Token]) -> None:
     if first_word(code) in _UPDATES:
         raise PolicyDenied(
             f"{first_word(code)} is an update, and the reader writes nothing",
-            hint="submit an intent: memory.writer.submit_intent(...)",
+            hint="submit an intent: jidomem submit FILE, or memory.writer.submit_intent(...)",
             code="update_refused",
         )
 

@@ -123,6 +123,32 @@ def test_a_conflict_names_the_option_that_settles_it():
     assert run(*words, "--supersedes", OLD).exit_code == 0
 
 
+def test_a_refused_revision_names_the_changes_that_settle_it():
+    first = run("revise", TASK, "--set", "status=InProgress").stdout.strip()
+    words = ["revise", TASK, "--set", "status=Completed"]
+
+    refused = run(*words)
+
+    assert refused.exit_code == 5
+    assert f"settle it with: --set supersedes={first[-8:]}" in refused.stderr
+    assert run(*words, "--set", f"supersedes={first[-8:]}").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["remember", "Use Jena", "--type", "decision"], "give --rationale TEXT"),
+        (["remember", "Use Jena", "--type", "descision"], "give --type decision"),
+        (["revise", TASK, "--set", "severity=high"], "correct severity and resubmit"),
+    ],
+)
+def test_what_a_refusal_says_to_give_is_an_option_of_the_verb(words, hint):
+    refused = run(*words)
+
+    assert refused.exit_code == 3
+    assert refused.stderr.splitlines()[-1] == f"hint: {hint}"
+
+
 def test_a_mechanical_refusal_prints_a_command_to_paste_that_is_accepted(repository):
     refused = run("submit", "--project", "p", stdin=json.dumps({**INTENTS[0], "confidence": "hihg"}))
     command = refused.stderr.partition("this would be accepted:\n")[2]
