@@ -32,12 +32,13 @@ WHY: Mapping[str, str] = {
 
 
 def normal_text(text: str) -> str:
-    """Return *text* as it is compared: NFC, casefolded, white space collapsed.
+    """Return *text* as it is compared: casefolded, NFC (which casefolding undoes), white space collapsed.
 
     >>> normal_text(" Use  Oxigraph ")
     'use oxigraph'
     """
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    folded = unicodedata.normalize("NFD", text).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
 
 
 def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
@@ -141,7 +142,7 @@ def _stale(intent: MemoryUpdateIntent, view: View) -> Iterable[ConflictItem]:
         for other in getattr(intent, field):
             for inverse, word in (("supersededBy", "superseded"), ("invalidatedBy", "invalidated")):
                 for end in view.objects(iri(other), jido(inverse)):
-                    latest = _end_of_chain(end, view)
+                    latest = end_of_chain(end, view)
                     yield ConflictItem(
                         other,
                         "stale_supersession",
@@ -153,13 +154,19 @@ def _stale(intent: MemoryUpdateIntent, view: View) -> Iterable[ConflictItem]:
                     )
 
 
-def _end_of_chain(item: Term, view: View) -> Term | None:
+def end_of_chain(item: Term, view: View) -> Term | None:
     """Return what is in force at the end of the chain of successors, None when it ended without one."""
     seen = {item}
     while (after := view.first(item, jido("supersededBy"))) is not None and after not in seen:
         seen.add(after)
         item = after
     return item if view.in_force(item) else None
+
+
+def coexisting(item: Term, view: View) -> list[Term]:
+    """Return what is in force of the memories *item* names in coexists_with, or of what replaced them."""
+    ends = (end_of_chain(other, view) for other in view.objects(item, jido("coexistsWith")))
+    return [end for end in ends if end is not None]
 
 
 def _coexists(intent: MemoryUpdateIntent, other: str, view: View) -> bool:
@@ -171,7 +178,9 @@ def _coexists(intent: MemoryUpdateIntent, other: str, view: View) -> bool:
     mine = set(map(normal_text, intent.about))
     scope = view.first(item, jido("hasConventionScope"))
     distinct = intent.convention_scope is not None and scope != jido(intent.convention_scope)
-    return distinct or bool(mine and mine != about)
+    # the other one may have said where it applies, beside what this one replaces
+    settled = any(bare(end) in intent.supersedes for end in coexisting(item, view))
+    return distinct or bool((mine or settled) and mine != about)
 
 
 def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: View) -> ConflictItem:

@@ -30,7 +30,7 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
     What no field says becomes an extra triple.
     """
     values: dict[str, Any] = {"iri": bare(item)}
-    rows = sorted(rows)
+    rows = sorted(rows, key=_in_order)
     for _, predicate, value in rows:
         if predicate == TYPE:
             kind = vocab.TYPE_OF_CLASS.get(vocab.local_name(value)) if value.startswith(f"<{vocab.JIDO}") else None
@@ -44,6 +44,12 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
     if values.get("type") in DECISIONS and isinstance(values.get("status"), str):
         values["status"] = values["status"].lower()
     return values
+
+
+def _in_order(row: Triple) -> tuple[Term, int, Term]:
+    """Return what rows are sorted by: alternatives by their number, all else by its value."""
+    _, predicate, value = row
+    return predicate, len(value) if predicate == jido("hasAlternative") else 0, value
 
 
 def _say(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping[Term, str]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from jidomem import vocab
 from jidomem.errors import IntentRefused, NotFound, Violation
-from jidomem.terms import Term, Triple, date_time, integer, iri, parts
+from jidomem.terms import Term, Triple, bare, date_time, integer, iri, parts
 from jidomem.vocab import TYPE, jido
-from jidomem.write.names import nearest, put, squash
+from jidomem.write.names import moment, nearest, put, squash
 from jidomem.write.triples import session_stub
 from jidomem.write.view import View
 
@@ -69,7 +69,9 @@ def moved(
     if status is not None:
         triples.append((event, jido("toStatus"), jido(status)))
         if status in ENDED:
-            triples.append((session, jido("endedAt"), date_time(at)))
+            started = view.first(session, jido("startedAt"))  # a moment given by an agent, or by a clock since set back
+            ended = max(at, moment(bare(started)) or at) if started else at
+            triples.append((session, jido("endedAt"), date_time(ended)))
     if phase is not None:
         triples.append((event, jido("toPhase"), jido(phase)))
     return triples

@@ -139,7 +139,8 @@ class Stages:
         validate.require_fields(intent, project)
         validate.check_references(intent, view, self.policy, known)
         validate.check_extra_triples(intent, view)
-        described = [*triples.describe(intent), *placement.declare_objects(intent, view, self.schema)]
+        described = [t for t in triples.describe(intent) if not _types_a_memory_as_evidence(t, view)]
+        described += placement.declare_objects(intent, view, self.schema)
         declared = triples.stubs(intent, view, self.policy)
         warnings = placement.check_terms(described, view, self.schema, self.policy)
         links = [t for t in triples.relate(intent, triples.ASSERTED) if t[0] == iri(intent.iri or "")]
@@ -182,9 +183,15 @@ class Stages:
         return self.judged(receipt, kept, view)
 
 
+def _types_a_memory_as_evidence(triple: Triple, view: View) -> bool:
+    """Return whether *triple* would make evidence of a memory, whose class is that of its type."""
+    return triple[1:] == (TYPE, jido("Evidence")) and view.is_item(triple[0])
+
+
 def _request(proposal: MemoryUpdateIntent) -> str:
-    """Return the digest of the request as it was made."""
-    values = {name: value for name, value in proposal.to_dict().items() if name != "idempotency_key"}
+    """Return the digest of the request as it was made; a retry may come from a later session."""
+    told = ("idempotency_key", "asserted_in")
+    values = {name: value for name, value in proposal.to_dict().items() if name not in told}
     return triples.digest(json.loads(json.dumps(values, default=str)))
 
 

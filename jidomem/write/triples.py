@@ -217,7 +217,7 @@ def _evidence(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
             node = iri(f"{vocab.BASE}evidence/{digest(entry)}")
             triples += [(node, TYPE, jido("Evidence")), (node, vocab.LABEL, term)]
             term = node
-        elif not entry.startswith(vocab.BASE):
+        elif not entry.startswith((vocab.BASE, "urn:jido:")):
             triples.append((term, TYPE, jido("Evidence")))
         triples.append((item, jido("derivedFrom"), term))
     return triples

@@ -20,12 +20,14 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
-from jidomem.write import restate, session, triples
+from jidomem.write import conflict, restate, session, triples
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.names import is_absolute
 from jidomem.write.stages import Judged, Proposal, Stages
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
+
+_SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
 
 
 class MemoryWriter:
@@ -121,16 +123,23 @@ class MemoryWriter:
         values = self.restated(project_id, item)
         for name in ("iri", "timestamp", "supersedes", "invalidates", "coexists_with"):
             values.pop(name, None)
+        values["coexists_with"] = self._beside(project_id, iri(item))
         who = {"asserted_by": self.agent, "asserted_in": self.session}
         revised = values | who | {"supersedes": [item], "reason": reason} | dict(changes)
         return self.submit_intent(project_id, revised, dry_run=dry_run)
+
+    def _beside(self, project_id: str, item: Term) -> list[str]:
+        """Return the memories in force that *item* coexists with, whichever of the two said so."""
+        view = self._line(project_id).view()
+        named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.in_force(other)]
+        return sorted({bare(other) for other in (*conflict.coexisting(item, view), *named_by)})
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
         old = self.restated(project_id, item)
         values = {
             "type": "deleted_marker",
-            "summary": f"Withdrawn: {old.get('summary', item)}",
+            "summary": f"Withdrawn: {old.get('summary', item)[:_SHOWN]}",
             "rationale": reason,
             "applies_to_project": project_id,
             "asserted_by": self.agent,

@@ -1,12 +1,18 @@
 """What a reading by fresh eyes found broken, each with the test that found it."""
 
 import threading
+from datetime import UTC, datetime, timedelta
 
-from conftest import intent
-from writing import held, journalled
+import pytest
+from conftest import decision, intent
+from writing import held, journalled, refusal, said
 
+import jidomem
+from jidomem.clock import Sources
 from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.policy import LITERAL_LIMIT
 from jidomem.terms import literal
+from jidomem.vocab import TYPE, jido
 
 
 def summaries(triples):
@@ -63,3 +69,79 @@ def test_what_a_block_points_at_is_known_by_a_look_up(memory):
     view.add(("<urn:s>", "<urn:p>", f"<urn:o:{n}>") for n in range(3))
     assert view.mentions("<urn:o:2>")
     assert not view.mentions("<urn:o:3>")
+
+
+def types(memory, item):
+    return sorted(o for s, p, o in held(memory) if s == f"<{item}>" and p == TYPE)
+
+
+def test_a_memory_named_as_evidence_keeps_its_class_alone(memory):  # C067
+    memory.writer.submit_intent("p", intent(iri="https://e.org/x"))
+    receipt = memory.writer.submit_intent("p", intent(summary="therefore", evidence=["https://e.org/x"]))
+    assert types(memory, "https://e.org/x") == [jido("Fact")]
+    assert said(memory, receipt.iri, "derivedFrom") == ["<https://e.org/x>"]
+    assert memory.writer.revise("p", "https://e.org/x", changes={"confidence": "low"}, reason="older").commit
+
+
+def test_a_commit_is_no_evidence(memory):
+    receipt = memory.writer.submit_intent("p", intent())
+    commit = f"urn:jido:commit:{receipt.commit}"
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="therefore", evidence=[commit]))
+    assert (error.code, error.violations[0].field) == ("shape_violation", "evidence")
+
+
+def beside(memory, first, second):
+    """Two decisions on one topic, the second said to hold beside the first; their IRIs."""
+    old = memory.writer.submit_intent("p", decision(topic="index", **first)).iri
+    new = decision(topic="index", summary="Use Lucene", coexists_with=[old], **second)
+    return old, memory.writer.submit_intent("p", new).iri
+
+
+@pytest.mark.parametrize("first", [{"about": ["server"]}, {}], ids=["each has a place", "one is for all else"])
+def test_what_holds_beside_another_still_does_once_either_is_revised(memory, first):  # C060
+    pair = [*beside(memory, first, {"about": ["search"]})]
+    for turn in (0, 1, 0, 1, 1, 0):
+        changes = {"detailed_explanation": f"more {len(held(memory))}"}
+        pair[turn] = memory.writer.revise("p", pair[turn], changes=changes, reason="more").iri
+        assert said(memory, pair[turn], "coexistsWith") == [f"<{pair[1 - turn]}>"]
+
+
+def test_what_held_beside_another_clashes_once_it_is_about_the_same(memory):  # C060
+    old, _ = beside(memory, {"about": ["server"]}, {"about": ["search"]})
+    error = refusal(memory.writer.revise, "p", old, changes={"about": ["search"]}, reason="wider")
+    assert [found.kind for found in error.conflicts] == ["overlapping_decision"]
+
+
+def test_alternatives_are_restated_in_their_order(memory):
+    given = [f"option {n}" for n in range(12)]
+    receipt = memory.writer.submit_intent("p", decision(alternatives=given))
+    assert memory.writer.restated("p", receipt.iri)["alternatives"] == given
+
+
+def test_a_session_that_started_in_the_future_can_be_closed(memory):
+    memory.writer.submit_intent("p", intent(timestamp="2030-01-01"))
+    memory.writer.move_session("p", "s-1", status="closed")
+    session = "https://jido.ai/sessions/s-1"
+    assert said(memory, session, "endedAt") == said(memory, session, "startedAt")
+
+
+def test_a_memory_with_the_longest_summary_can_be_withdrawn(memory):
+    receipt = memory.writer.submit_intent("p", intent(summary="x" * LITERAL_LIMIT))
+    assert memory.writer.invalidate("p", receipt.iri, reason="too long").status == "asserted"
+
+
+def test_text_that_casefolding_takes_apart_is_compared_in_one_form(memory):
+    """The second topic is the first in capitals, its marks written one by one."""
+    memory.writer.submit_intent("p", decision(topic="\u0390"))
+    error = refusal(memory.writer.submit_intent, "p", decision(topic="\u03aa\u0301", summary="Use Lucene"))
+    assert [found.kind for found in error.conflicts] == ["overlapping_decision"]
+
+
+def test_a_retry_after_midnight_gets_its_first_receipt(tmp_path):
+    """The session of the day is another one; the request is not."""
+    clock = [datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)]
+    with jidomem.open(tmp_path / "root", sources=Sources(now=lambda: clock[0])) as memory:
+        first = memory.writer.remember("p", "the port is 80", idempotency_key="k")
+        clock[0] += timedelta(seconds=2)
+        assert memory.writer.remember("p", "the port is 80", idempotency_key="k").iri == first.iri
+        assert refusal(memory.writer.remember, "p", "other", idempotency_key="k").code == "idempotency_mismatch"
