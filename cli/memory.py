@@ -9,7 +9,7 @@ from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
 
 #: kind -> (the question it asks, what it lists)
 _KINDS = {
-    "decisions": ("active-decisions", "architectural decisions"),
+    "decisions": ("active-decisions", "architectural decisions; for those of every sort: jidomem ask decisions"),
     "tasks": ("open-tasks", "open tasks"),
     "errors": ("open-errors", "open errors"),
     "conventions": ("conventions", "conventions"),

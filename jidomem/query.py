@@ -64,16 +64,17 @@ class NamedQuery:
         for name in values:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known) or 'no parameters'}"
-                raise InvalidRequest(f"{self.role}/{self.name} has no parameter {name!r}", hint=hint)
+                takes = ", ".join(map(snake, known)) or "no parameters"
+                hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
+                raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)
         return {param.name: self._bound(param, values) for param in self.params}
 
     def _bound(self, param: Param, values: Mapping[str, object]) -> Term:
         if param.name in values:
-            return to_term(values[param.name], param.type, param.name)
+            return to_term(values[param.name], param.type, snake(param.name))
         if param.default is None:
-            hint = f"give {param.name}, {_ARTICLE[param.type]}"
-            raise InvalidRequest(f"{self.role}/{self.name} needs the parameter {param.name!r}", hint=hint)
+            hint = f"give {snake(param.name)}, {_ARTICLE[param.type]}"
+            raise InvalidRequest(f"{self.role}/{self.name} needs the parameter {snake(param.name)!r}", hint=hint)
         return param.default
 
 
@@ -85,6 +86,15 @@ _ARTICLE = {
     "dateTime": "an ISO 8601 moment such as 2026-11-01T00:00:00Z",
     "project": "a project id such as my_project (a-z, 0-9, - and _)",
 }
+
+
+def snake(name: str) -> str:
+    """Return the name of a parameter as callers write it.
+
+    >>> snake("actionableOnly")
+    'actionable_only'
+    """
+    return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
 
 
 def to_term(value: object, kind: str, name: str) -> Term:

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.query import FOREVER, parse
+from jidomem.query import FOREVER, parse, snake
 
 X = "http://www.w3.org/2001/XMLSchema#"
 QUERY = parse(
@@ -62,10 +62,11 @@ def test_a_value_becomes_a_term_of_the_parameters_type(name, value, term):
     ],
 )  # fmt: skip
 def test_a_value_of_another_type_is_refused_by_name(name, value):
-    with pytest.raises(InvalidRequest, match=f"^{name}=.* is not ") as refusal:
+    written = snake(name)
+    with pytest.raises(InvalidRequest, match=f"^{written}=.* is not ") as refusal:
         QUERY.bind({**GIVEN, name: value})
     assert refusal.value.code == "invalid_argument"
-    assert refusal.value.hint.startswith(f"give {name} as")
+    assert refusal.value.hint.startswith(f"give {written} as")
 
 
 def test_a_missing_parameter_is_refused_by_name():

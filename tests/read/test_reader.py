@@ -178,10 +178,10 @@ def test_values_are_plain_python(reader):  # C085
         ({"limit": 0}, "limit=0 is not a positive whole number"),
         ({"limit": True}, "limit=True is not a positive"),
         ({"limit": "5"}, "limit='5' is not a positive"),
-        ({"as_of": "yesterday"}, "asOf='yesterday' is not an ISO 8601 moment"),
-        ({"as_of": 5}, "asOf=5 is not an ISO 8601 moment"),
+        ({"as_of": "yesterday"}, "as_of='yesterday' is not an ISO 8601 moment"),
+        ({"as_of": 5}, "as_of=5 is not an ISO 8601 moment"),
         ({"as_of": "0001-01-01T00:00:00+05:00"}, "is not an ISO 8601 moment"),
-        ({"include_inactive": "perhaps"}, "includeInactive='perhaps' is not true or false"),
+        ({"include_inactive": "perhaps"}, "include_inactive='perhaps' is not true or false"),
         ({"actionable": True}, "has no parameter 'actionable'"),
         ({"cursor": "nonsense"}, "the cursor is damaged"),
         ({"cursor": "é"}, "the cursor is damaged"),
@@ -195,7 +195,7 @@ def test_an_argument_that_does_not_fit_is_refused(reader, asked, says):
 
 
 def test_a_question_without_inactive_items_refuses_to_be_asked_for_them(reader):
-    with pytest.raises(InvalidRequest, match="has no parameter 'includeInactive'"):
+    with pytest.raises(InvalidRequest, match="has no parameter 'include_inactive'"):
         reader.code.elixir_modules("demo", include_inactive=True)
 
 
