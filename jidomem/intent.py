@@ -114,6 +114,8 @@ class MemoryUpdateIntent:
 
 
 FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
+#: How like a field's name a key is that is a slip of the pen, and one that is worth a question.
+_SURE, _LIKELY = 0.75, 0.6
 LIST_FIELDS = frozenset(
     ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with")
 )
@@ -156,20 +158,22 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
-    """Return the violation for an unknown *key*; renaming it is mechanical when the near name is free."""
+    """Return the violation for an unknown *key*; renaming it is mechanical when the name surely meant is free."""
     text = str(key)
     tidy = text.strip().lower().replace("-", "_").replace(" ", "_")
-    nearest = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy)
-    if nearest is None:
-        near = get_close_matches(tidy, FIELDS, n=1, cutoff=0.6)
-        nearest = near[0] if near else None
+    meant = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy) or _near(tidy, _SURE)
+    nearest = meant or _near(tidy, _LIKELY)
     message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
     repair = None
-    if nearest is not None and nearest not in values:
-        repair = partial(_renamed, old=key, new=nearest)
+    if meant is not None and meant not in values:
+        repair = partial(_renamed, old=key, new=meant)
     return Violation(
         "unknown_field", message, field=text, value=values[key], allowed=tuple(FIELDS), nearest=nearest, repair=repair
     )
+
+
+def _near(key: str, cutoff: float) -> str | None:
+    return next(iter(get_close_matches(key, FIELDS, n=1, cutoff=cutoff)), None)
 
 
 def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """What somebody who holds only the published interfaces relies on: where memory lives, and whose it is."""
 
 import pytest
+from conftest import intent
 
 import jidomem
-from jidomem.errors import Failed, NotFound
+from jidomem.errors import Failed, IntentRefused, NotFound
 from jidomem.runtime.settings import load
 
 
@@ -67,3 +68,17 @@ def test_a_root_that_was_found_has_no_authority_and_the_error_names_both_ways_on
 
     assert "take bind out of that file" in refusal.value.hint
     assert f"jidomem trust {nobody}" in refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest", "repaired"),
+    [("confidance", "confidence", True), ("typ", "type", True), ("bogus", "about", False)],
+)
+def test_only_a_slip_of_the_pen_is_repaired_without_asking(memory, key, nearest, repaired):
+    wrong = intent()
+    wrong[key] = wrong.pop(nearest, ["x"])
+
+    with pytest.raises(IntentRefused, match=f"did you mean '{nearest}'") as refusal:
+        memory.writer.submit_intent("p", wrong)
+
+    assert (refusal.value.fixed_intent is not None) is repaired
