@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -14,6 +17,7 @@ from jidomem_cli.complain import as_changes, tell
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import whole_id, with_whole_ids
 from jidomem_cli.receipts import show_receipt
+from jidomem_cli.tables import short
 
 
 @click.command(cls=Verb, writes=("agent", "session", "wait"))
@@ -57,7 +61,7 @@ def revise(
         else:
             receipt = memory.writer.revise(memory.project, whole, changes=fields, reason=reason, dry_run=dry_run)
     except JidomemError as refusal:
-        tell(refusal, door, options=as_changes)
+        tell(refusal, door, options=partial(_withdrawals, reason=reason) if invalidate else as_changes)
         return refusal.exit_code
     show_receipt(door, memory, receipt)
     return 0
@@ -67,6 +71,12 @@ def _invalidate(memory: Jidomem, item: str, reason: str | None, dry_run: bool, f
     if not reason:
         raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint='add --reason "why it is wrong"')
     return memory.writer.invalidate(memory.project, item, reason=reason, dry_run=dry_run, **fields)
+
+
+def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:
+    """Return the commands that withdraw what *fields* name instead, ready to paste."""
+    words = ("--invalidate", "--reason", shlex.quote(reason or "TEXT"))
+    return "; ".join(f"jidomem revise {shlex.quote(short(item))} {' '.join(words)}" for item in fields["invalidates"])
 
 
 def _fields(changes: tuple[str, ...]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,16 @@ def test_a_refused_revision_names_the_changes_that_settle_it():
     assert refused.exit_code == 5
     assert f"settle it with: --set supersedes={first[-8:]}" in refused.stderr
     assert run(*words, "--set", f"supersedes={first[-8:]}").exit_code == 0
+
+
+def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
+    newer = run("revise", FACT, "--supersede", "the cache holds 4 GiB").stdout.strip()
+
+    refused = run("revise", FACT, "--invalidate", "--reason", "not measured")
+
+    command = f"revise {newer[-8:]} --invalidate --reason 'not measured'"
+    assert f"settle it with: jidomem {command}" in refused.stderr
+    assert run(*shlex.split(command)).exit_code == 0
 
 
 @pytest.mark.parametrize(
