@@ -50,19 +50,17 @@ class OxigraphIndex:
         with self._lock:
             return frozenset(self._applied.get(graph, ()))
 
-    def reset(self, graph: str) -> None:
-        """Empty *graph* and forget its commits."""
+    def reset(self, graph: str, commits: Mapping[str, Iterable[Triple]]) -> None:
+        """Make *commits*, id -> triples, the whole content of *graph*; a reader sees what was or what is, whole."""
+        rows = (line(triple) for triples in commits.values() for triple in triples)
         with self._lock:
-            self._store.remove_graph(ox.NamedNode(graph))
-            self._applied.pop(graph, None)
+            self._replace(graph, rows)
+            self._applied[graph] = set(commits)
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
         """Make *triples* the whole content of the ontology graph, in one step."""
-        rows = "\n".join(line(triple) for triple in triples)
         with self._lock:
-            self._store.update(
-                f"DROP SILENT GRAPH <{ONTOLOGY_GRAPH}> ; INSERT DATA {{ GRAPH <{ONTOLOGY_GRAPH}> {{ {rows} }} }}"
-            )
+            self._replace(ONTOLOGY_GRAPH, map(line, triples))
 
     def triples(
         self,
@@ -102,6 +100,10 @@ class OxigraphIndex:
     def _held(self, graphs: Sequence[str]) -> list[str]:
         """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
         return [graph for graph in graphs if graph in self._applied or graph == ONTOLOGY_GRAPH]
+
+    def _replace(self, graph: str, rows: Iterable[str]) -> None:
+        content = "\n".join(rows)
+        self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{graph}> {{ {content} }} }}")
 
     def _load(self, graph: str, triples: Iterable[Triple]) -> None:
         document = "".join(f"{line(triple)}\n" for triple in triples).encode()

@@ -27,9 +27,9 @@ class Tail:
             head = self.journal.head(stream)
             if head != self._applied[stream]:
                 if not self.journal.holds(stream, self._applied[stream]):  # another branch was checked out
-                    self.index.reset(stream.graph)
-                    self._applied[stream] = Version()
-                self._apply_after(stream, self._applied[stream])
+                    self._start_again(stream)
+                else:
+                    self._apply_after(stream, self._applied[stream])
             return self._applied[stream]
 
     def apply(self, stream: Stream, commit: Commit) -> None:
@@ -37,6 +37,11 @@ class Tail:
         with self._lock:
             self.index.apply(stream.graph, commit.id, commit.triples)
             self._applied[stream] = advance(self._applied.get(stream, Version()), [commit])
+
+    def _start_again(self, stream: Stream) -> None:
+        commits = list(self.journal.read(stream))
+        self.index.reset(stream.graph, {commit.id: commit.triples for commit in commits})
+        self._applied[stream] = advance(Version(), commits)
 
     def _apply_after(self, stream: Stream, version: Version) -> None:
         commits = []

@@ -1,9 +1,11 @@
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
+from jidomem.terms import parts
 from jidomem.vocab import ONTOLOGY_GRAPH
 
 A, B = "https://jido.ai/projects/a/graphs/long-term-context", "https://jido.ai/projects/b/graphs/long-term-context"
@@ -36,13 +38,32 @@ def test_a_commit_that_does_not_parse_leaves_nothing_behind(index):
     assert index.applied(A) == {"c1"}
 
 
-def test_reset_empties_one_graph_and_forgets_its_commits(index):
+def test_reset_gives_one_graph_other_commits_and_leaves_the_rest_alone(index):
     index.apply(B, "c1", [ROW])
-    index.reset(A)
-    assert (list(index.triples(A)), index.applied(A)) == ([], frozenset())
+    index.reset(A, {"c2": [("<urn:x>", "<urn:p>", ROW[2])]})
+    assert (list(index.triples(A)), index.applied(A)) == ([("<urn:x>", "<urn:p>", ROW[2])], {"c2"})
     assert (list(index.triples(B)), index.applied(B)) == ([ROW], {"c1"})
     index.apply(A, "c1", [ROW])
-    assert list(index.triples(A)) == [ROW]
+    assert set(index.triples(A)) == {("<urn:x>", "<urn:p>", ROW[2]), ROW}
+
+
+def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
+    before, after = ([(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)] for part in "ab")
+    index.reset(A, {"c": before})
+    seen, done = set(), threading.Event()
+
+    def look():
+        while not done.is_set():
+            found = index.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", graphs=[A])
+            seen.add(found.rows[0][0])
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        for content in (after, before) * 10:
+            index.reset(A, {"c": content})
+        done.set()
+        looking.result()
+    assert {parts(count).text for count in seen} == {"2000"}
 
 
 def test_the_ontology_is_replaced_whole(index):
