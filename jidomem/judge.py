@@ -15,6 +15,7 @@ from jidomem.vocab import JIDO, SHAPE, TYPE, XSD, jido, local_name
 
 SH = "http://www.w3.org/ns/shacl#"
 EVERY_ITEM_IS_JUDGED = iri(SHAPE + "EveryItemIsJudged")
+UNNAMED = iri(SH + "Shape")
 Severity = OneOf["violation", "warning", "info"]
 _MESSAGE = iri(SH + "message")
 #: rdflib's SPARQL and pyshacl's shapes keep state that two threads must not touch at once.
@@ -96,12 +97,20 @@ class Judge:
             path = shown if path.n3().startswith("_:") else path.n3()
         return Finding(
             focus=terms.get(said["focusNode"]) or said["focusNode"].n3(),
-            shape=said["sourceShape"].n3(),
+            shape=self._named(said["sourceShape"]),
             path=path,
             value=None if value is None else terms.get(value) or value.n3(),
             message=str(said.get("resultMessage", "")),
             severity=_severity(said["resultSeverity"]),
         )
+
+    def _named(self, shape: Any) -> Term:
+        """Return the rule, or the one with a name that an unnamed one is part of."""
+        seen: set[Any] = set()
+        while shape.n3().startswith("_:") and shape not in seen:
+            seen.add(shape)
+            shape = min(self._rules.graph.subjects(None, shape), default=shape)
+        return UNNAMED if shape in seen else str(shape.n3())
 
     def unjudged(self, node: Term) -> Finding:
         """Return the finding on a memory no rule speaks about."""

@@ -27,7 +27,7 @@ _PROPERTIES |= {iri(OWL + "ObjectProperty"): True, iri(OWL + "DatatypeProperty")
 _ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
 _CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js")
 _CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
-_NESTED_REPETITION = re.compile(r"[+*}]\)?[^()]*\)[+*{]")
+_PATTERN_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[:=!]|.", re.DOTALL)
 _LONGEST_PATTERN = 200
 
 
@@ -216,8 +216,8 @@ def _objection(subject: Term, predicate: Term, value: Term) -> tuple[str, str] |
     if predicate in _CODE_IN_SHAPES:
         hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...), or as a query in queries/gates/"
         return f"runs code by sh:{local_name(predicate)}, which an overlay may not bring", hint
-    if predicate == iri(SH + "pattern") and not _is_bounded(parts(value).text):
-        hint = f"use a pattern of at most {_LONGEST_PATTERN} characters without a repetition inside a repeated group"
+    if predicate == iri(SH + "pattern") and not (value.startswith('"') and _is_bounded(parts(value).text)):
+        hint = f"use a pattern of at most {_LONGEST_PATTERN} characters, with no repetition or choice in a repeated group"
         return f"has the pattern {value}, which is not sure to end soon", hint
     return None
 
@@ -228,4 +228,21 @@ def _is_bounded(pattern: str) -> bool:
         re.compile(pattern)
     except re.error:
         return False
-    return len(pattern) <= _LONGEST_PATTERN and not _NESTED_REPETITION.search(pattern)
+    return len(pattern) <= _LONGEST_PATTERN and not _repeats_what_varies(pattern)
+
+
+def _repeats_what_varies(pattern: str) -> bool:
+    """Return whether a group is repeated that holds a repetition, an option or a choice."""
+    varies, closed = [False], False  # the groups that are open, and the one that was just closed
+    for part in _PATTERN_PARTS.findall(pattern):
+        if closed and part in ("+", "*", "{"):
+            return True
+        closed = False
+        if part.startswith("("):
+            varies.append(False)
+        elif part == ")":
+            closed = varies.pop()
+            varies[-1] |= closed
+        elif part in ("+", "*", "{", "?", "|"):
+            varies[-1] = True
+    return False

@@ -62,4 +62,4 @@ def _checksum(text: bytes) -> bytes:
 
 def number(name: str) -> int:
     """Return what a file name adds to the sum of a sight."""
-    return crc32(name.encode())
+    return crc32(name.encode(errors="surrogateescape"))

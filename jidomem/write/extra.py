@@ -133,7 +133,7 @@ def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
     choices = choices_of(values["type"])
     rest = []
     for subject, predicate, value in triples:
-        field = _FIELD_OF.get(predicate) if subject == values["iri"] else None
+        field = FIELD_OF.get(predicate) if subject == values["iri"] else None
         said = _said(field, value, choices.get(field)) if field else None
         if field is None or said is None or (field == "status" and not _is_status_of(predicate, values["type"])):
             rest.append([subject, predicate, value])
@@ -166,7 +166,8 @@ def _is_status_of(predicate: str, kind: str | None) -> bool:
 
 
 _DATATYPE_OF: Mapping[str, str] = {"tracked_by": "anyURI", **dict.fromkeys(MOMENTS, "dateTime")}
-_FIELD_OF: Mapping[str, str] = {
+#: Properties that say what a field of the intent says -> the field.
+FIELD_OF: Mapping[str, str] = {
     vocab.JIDO + name: field
     for name, field in {
         "hasTaskStatus": "status",

@@ -40,7 +40,8 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
         if predicate == TYPE:
             types[subject] = types.get(subject, frozenset()) | {value}
     warnings: dict[str, None] = {}
-    violations = []
+    items = {node for node, of in types.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
+    violations = _second_values((t for t in triples if t[0] not in items), schema)  # shapes count what memories say
     for subject, predicate, value in triples:
         problem = _term_problem(predicate, value, schema, policy, warnings)
         if problem is None and predicate != TYPE:
@@ -50,6 +51,17 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
     if violations:
         raise IntentRefused(violations)
     return list(warnings)
+
+
+def _second_values(triples: Iterable[Triple], schema: Schema) -> list[Violation]:
+    """Return a violation for each further value of a property that has only one."""
+    first: dict[tuple[Term, Term], Term] = {}
+    functional = [t for t in triples if (known := schema.properties.get(t[1])) is not None and known.functional]
+    return [
+        _misplaced(triple, f"{bare(triple[1])} has one value, and {bare(triple[0])} was given another")
+        for triple in functional
+        if first.setdefault(triple[:2], triple[2]) != triple[2]
+    ]
 
 
 def _term_problem(

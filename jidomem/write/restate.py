@@ -11,6 +11,8 @@ from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import DECISIONS
 from jidomem.write.triples import IRIS, MOMENTS, NAMES, TEXTS
 
+#: What a field says once and a memory may say again in an extra triple.
+_MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
 _STATUS = ("hasTaskStatus", "hasErrorStatus", "decisionStatus")
 _ITEMS: Mapping[str, str] = {"supersedes": "supersedes", "invalidates": "invalidates", "coexistsWith": "coexists_with"}
 #: Written by the writer, or by what came later; an intent does not say them.
@@ -56,7 +58,9 @@ def _say(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping
     """Put one triple into the field that says it."""
     name = vocab.local_name(predicate) if predicate.startswith(f"<{vocab.JIDO}") else ""
     plain = bare(value)
-    if name in _FIELD_OF_TEXT:
+    if _MAY_REPEAT.get(name) in values:
+        values.setdefault("extra_triples", []).append([bare(predicate), object_of(value)])
+    elif name in _FIELD_OF_TEXT:
         values.setdefault(_FIELD_OF_TEXT[name], plain)
     elif name in _FIELD_OF_IRI:
         values.setdefault(_FIELD_OF_IRI[name], plain)

@@ -12,6 +12,7 @@ from jidomem.policy import Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri
 from jidomem.vocab import TYPE, jido
+from jidomem.write.extra import FIELD_OF as FIELD_OF_EXTRA
 from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS
 from jidomem.write.names import RESERVED, is_absolute, is_ours, is_reserved, put, swap
 from jidomem.write.normalize import ITEM_LISTS
@@ -48,6 +49,10 @@ OWN_FIELD: Mapping[str, str] = {
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
 ) | {"revives"}
+#: Fields that hold one value and that no shape counts: a second one, in an extra triple, would go unjudged.
+_SAID_ONCE = frozenset(
+    ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
+) | {"expires_on", "valid_from", "valid_until"}
 #: Classes of what the writer makes besides memories.
 _WRITERS_OWN = frozenset(vocab.JIDO + name for name in ("Commit", "Submission", "SessionEvent"))
 
@@ -144,6 +149,9 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
             violations.append(broken_triple(predicate, f"jido:{name} has a field of its own: use {OWN_FIELD[name]}"))
         elif name in WRITER_ONLY:
             violations.append(broken_triple(predicate, f"jido:{name} is written by the writer alone: leave it out"))
+        elif (field := FIELD_OF_EXTRA.get(predicate)) in _SAID_ONCE and getattr(intent, field) is not None:
+            message = f"jido:{name} is said twice: {field} is {getattr(intent, field)!r:.200} already"
+            violations.append(broken_triple(predicate, message))
         elif iri(predicate) == TYPE and value.get("@id", "").startswith(vocab.JIDO) and value["@id"] != own:
             violations.append(broken_triple(value["@id"], "a memory has the class of its type: set type instead"))
         if is_ours(value.get("@id", "")) and not view.about(iri(value["@id"])) and value["@id"] != intent.iri:

@@ -1,14 +1,16 @@
 """What a reading by fresh eyes found broken, each with the test that found it."""
 
+import os
 import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from conftest import decision, intent
-from writing import held, journalled, refusal, said
+from writing import held, journalled, open_with, refusal, said
 
 import jidomem
 from jidomem.clock import Sources
+from jidomem.errors import Failed
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.policy import LITERAL_LIMIT
 from jidomem.terms import literal
@@ -145,3 +147,82 @@ def test_a_retry_after_midnight_gets_its_first_receipt(tmp_path):
         clock[0] += timedelta(seconds=2)
         assert memory.writer.remember("p", "the port is 80", idempotency_key="k").iri == first.iri
         assert refusal(memory.writer.remember, "p", "other", idempotency_key="k").code == "idempotency_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("fields", "again"),
+    [
+        ({"type": "decision", "rationale": "r", "topic": "queue"}, ["jido:topic", "index"]),
+        ({"type": "decision", "rationale": "r"}, ["jido:topic", "index"]),
+        ({"type": "convention", "convention_name": "Style"}, ["jido:conventionName", "Indent"]),
+        ({"type": "convention", "convention_scope": "GlobalScope"}, ["jido:hasConventionScope", "jido:ProjectScope"]),
+    ],
+    ids=["a topic", "two topics", "a name", "a scope"],
+)
+def test_what_tells_memories_apart_is_said_once(memory, fields, again):  # C060
+    """A second topic, name or scope in an extra triple would be one under which no clash is looked for."""
+    extra = [again, [again[0], "queue" if "topic" not in fields else again[1]]]
+    error = refusal(memory.writer.submit_intent, "p", intent(**fields, extra_triples=extra))
+    assert error.code == "shape_violation"
+    assert again[0] in error.detail
+
+
+def test_a_property_with_one_value_is_not_given_two_in_one_intent(memory):
+    file = "https://example.org/src/a.ex"
+    extra = [[file, "rdf:type", "jido:SourceFile"], *([file, "jido:filePath", path] for path in ("a.ex", "b.ex"))]
+    error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=extra))
+    assert [broken.value for broken in error.violations] == ["b.ex"]
+
+
+def overlay(tmp_path, rule):
+    """A root that brings a shape for tasks, whose property shape is *rule*."""
+    shapes = tmp_path / "root" / "shapes"
+    shapes.mkdir(parents=True)
+    prefixes = "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix jido: <https://jido.ai/ontology#> ."
+    (shapes / "own.ttl").write_text(f"{prefixes} <https://example.org/Task> sh:targetClass jido:Task ; {rule} .")
+    return open_with(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "rule", ["sh:property [ {} ]", "sh:and ( [ sh:property [ {} ] ] ) ; sh:property [ {} ]"], ids=["part", "nested"]
+)
+def test_a_rule_without_a_name_refuses_in_the_name_of_the_one_it_is_part_of(tmp_path, rule):  # C041
+    rule = rule.replace("{}", 'sh:path jido:topic ; sh:minCount 1 ; sh:message "a task has a topic"')
+    with overlay(tmp_path, f"a sh:NodeShape ; {rule}") as memory:
+        error = refusal(memory.writer.submit_intent, "p", intent(type="task"))
+        assert {broken.shape for broken in error.violations} == {"https://example.org/Task"}
+        assert memory.writer.submit_intent("p", intent(type="task", topic="docs")).commit
+
+
+@pytest.mark.parametrize(
+    "pattern", ["<https://example.org/x>", '"(a|a)*b"', '"(a?){40}b"', '"(((a+)))+b"', '"(a+(b))*"']
+)
+def test_a_pattern_that_may_never_end_is_refused_when_the_root_is_opened(tmp_path, pattern):
+    with pytest.raises(Failed, match="not sure to end") as caught:
+        overlay(tmp_path, f"sh:property [ sh:path jido:summary ; sh:pattern {pattern} ]")
+    assert (caught.value.code, "own.ttl" in caught.value.detail) == ("invalid_config", True)
+
+
+@pytest.mark.parametrize("pattern", ["^(?:abc)+$", "^[+*|]+(a|b)$", "^(\\\\\\\\|)?[(]+$", "^v[0-9]+(?:[.][0-9]+)?$"])
+def test_a_pattern_that_ends_soon_is_honoured(tmp_path, pattern):
+    with overlay(tmp_path, f'sh:property [ sh:path jido:summary ; sh:pattern "{pattern}" ]') as memory:
+        assert refusal(memory.writer.submit_intent, "p", intent(type="task")).code == "shape_violation"
+
+
+def test_a_stray_file_whose_name_is_no_text_is_damage_that_is_named(memory):  # C027
+    memory.writer.submit_intent("p", intent())
+    folder = memory.settings.root / "projects/p/memory"
+    with open(os.fsencode(folder) + b"/\xff.ttl", "wb"):
+        pass
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="the second"))
+    assert error.code == "journal_damaged"
+    assert error.to_dict()["path"].endswith(".ttl")
+
+
+def test_every_assignee_is_carried_over_when_a_task_is_revised(memory):
+    fields = {"assigned_to": "planner", "extra_triples": [["jido:assignedTo", "https://jido.ai/agents/architect"]]}
+    memory.writer.submit_intent("p", intent(asserted_by="architect"))
+    old = memory.writer.submit_intent("p", intent(type="task", summary="Write the docs", **fields)).iri
+    new = memory.writer.revise("p", old, changes={"status": "InProgress"}, reason="begun").iri
+    both = ["<https://jido.ai/agents/architect>", "<https://jido.ai/agents/planner>"]
+    assert said(memory, old, "assignedTo") == said(memory, new, "assignedTo") == both
