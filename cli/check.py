@@ -25,6 +25,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def check(door: Door, paths: Sequence[Path], data: Path | None, shapes: Path | None) -> int:
     """Check the project's memory, or Turtle files at PATHS: syntax, shapes with the ontology in view, references.
 
+    Of a memory the journal is checked too, and that nothing in force disagrees.
     Exits with 0 when all is well, 1 when a rule is violated, 2 on misuse, 3 when something could not be checked.
 
     Examples:
@@ -59,7 +60,8 @@ def _report(door: Door, paths: Sequence[Path], data: Path | None, shapes: Path |
         return check_files([(str(path), path.read_bytes()) for path in paths], door.open().schema)
     memory = door.read()
     memory.catch_up(memory.project)
-    return check_project(memory.tail, memory.schema, memory.project)
+    disagreements = memory.reader.ask("conflicts", project=memory.project)
+    return check_project(memory.tail, memory.schema, memory.project, disagreements)
 
 
 def _line(problem: Problem) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ SEVERITIES = ("violation", "warning", "info")
 DANGLING = vocab.SHAPE + "EveryReferenceExists"
 SYNTAX = vocab.SHAPE + "TurtleParses"
 JOURNAL = vocab.SHAPE + "JournalIsIntact"
+CIRCLE = vocab.SHAPE + "SupersessionHasNoCycle"
+CONFLICT = vocab.SHAPE + "NothingInForceDisagrees"
 #: What only jidomem mints: an IRI below these that nothing describes points at nothing.
 _MINTED = tuple(f"<{vocab.BASE}{name}/" for name in ("memory", "agents", "sessions", "projects", "evidence"))
 
@@ -79,15 +82,19 @@ class Report:
         }
 
 
-def check_project(tail: Tail, schema: Schema, project: str) -> Report:
-    """Return what is wrong with the memory of *project*: journal, shapes with the ontology in view, references."""
+def check_project(tail: Tail, schema: Schema, project: str, disagreements: Iterable[Mapping[str, Any]] = ()) -> Report:
+    """Return what is wrong with the memory of *project*: journal, shapes with the ontology in view, references.
+
+    *disagreements* are the rows of the question `conflicts`, each of which is a finding.
+    """
     stream = Stream(project)
     tail.catch_up(stream)
     damage = tail.journal.damage(stream)
     rows = list(tail.index.triples(stream.graph))
     report = Report(judged=_items(rows, schema), problems=[_damaged(found) for found in damage])
     places = _Places(tail, stream, rows)
-    for problem in _judged(rows, schema):
+    unsettled = {(row["a"], row["b"]): row for row in disagreements}
+    for problem in [*_judged(rows, schema), *map(_unsettled, unsettled.values())]:
         path, line = places.of(problem.item)
         report.problems.append(_placed(problem, path, line))
     return report
@@ -147,7 +154,34 @@ def _judged(rows: Sequence[Triple], schema: Schema) -> list[Problem]:
     for target, subject, predicate in sorted(dangling):
         message = f"jido:{vocab.local_name(predicate)} points at {bare(target)}, which nothing describes"
         problems.append(Problem(bare(subject), DANGLING, "violation", message))
+    for circle in _circles(rows):
+        message = f"supersession runs in a circle through {', '.join(map(bare, circle))}: say again what holds"
+        problems.append(Problem(bare(circle[0]), CIRCLE, "violation", message))
     return problems
+
+
+def _circles(rows: Iterable[Triple]) -> Iterator[list[Term]]:
+    """Yield each circle of supersessions, one to a knot; it is settled where a later item revives a member."""
+    rows = list(rows)
+    revived = {value for _, predicate, value in rows if predicate == jido("revives")}
+    ends: dict[Term, set[Term]] = {}
+    for subject, predicate, value in sorted(rows):
+        if predicate == jido("supersededBy") and subject not in revived:
+            ends.setdefault(subject, set()).add(value)
+    while True:
+        try:
+            TopologicalSorter(ends).prepare()
+        except CycleError as error:
+            circle = sorted(set(error.args[1]))
+            yield circle
+            ends = {item: later for item, later in ends.items() if item not in circle}
+        else:
+            return
+
+
+def _unsettled(row: Mapping[str, Any]) -> Problem:
+    message = f"{row['kind']} with {row['b']}: settle it with one of the commands of: jidomem conflicts"
+    return Problem(row["a"], CONFLICT, "violation", message)
 
 
 def _placed(problem: Problem, path: str | None, line: int | None) -> Problem:

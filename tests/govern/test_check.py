@@ -89,6 +89,18 @@ def test_a_reference_to_a_memory_nobody_describes_is_a_finding_with_its_line(mem
     assert report.exit_code == 1
 
 
+def test_supersessions_that_run_in_a_circle_are_a_finding_until_one_of_them_is_revived(memory):
+    other = GOOD[GOOD.index("ex:fact") :].replace("ex:fact", "ex:later").replace('"a"', '"b"')
+    circle = GOOD + other + "ex:fact jido:supersededBy ex:later . ex:later jido:supersededBy ex:fact ."
+
+    (problem,) = checked(circle, memory.schema).problems
+    revived = checked(circle + "ex:later jido:revives ex:fact .", memory.schema)
+
+    assert (problem.item, problem.rule) == ("https://example.org/fact", "https://jido.ai/shapes#SupersessionHasNoCycle")
+    assert "https://example.org/later" in problem.message
+    assert revived.exit_code == 0
+
+
 def test_a_file_that_does_not_parse_is_a_finding_with_its_line(memory):
     report = checked(GOOD + "ex:broken a", memory.schema)
 
