@@ -113,9 +113,7 @@ _SECONDS = click.FloatRange(0, 86_400)
 _WRITING = {
     "agent": _option("--agent", metavar="NAME", help="Who asserts; else $JIDOMEM_AGENT, else your user name."),
     "session": _option("--session", metavar="NAME", help="The session; else $JIDOMEM_SESSION, else one a day."),
-    "wait": _option(
-        "--wait", type=click.FloatRange(0, 86_400), metavar="SECONDS", help="How long to wait for another writer (10)."
-    ),
+    "wait": _option("--wait", type=_SECONDS, metavar="SECONDS", help="How long to wait for another writer (10)."),
 }
 _PAGED = (
     _option("--limit", type=int, metavar="N", help="At most N rows."),
