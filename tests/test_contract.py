@@ -4,7 +4,7 @@ import pytest
 from conftest import intent
 
 import jidomem
-from jidomem.errors import Failed, IntentRefused, NotFound
+from jidomem.errors import Failed, IntentRefused, InvalidRequest, NotFound
 from jidomem.runtime.settings import load
 
 
@@ -48,6 +48,21 @@ def test_a_project_that_is_only_asked_for_is_unknown_until_something_is_kept_in_
 
     assert refusal.value.code == "unknown_project"
     assert refusal.value.hint.startswith("there is shop")
+
+
+@pytest.mark.parametrize(
+    ("root", "detail"),
+    [("postgresql://host/memory", "is an address"), ("s3://bucket/key", "is an address"), ("afile", "is no folder")],
+)
+def test_what_is_no_folder_is_refused_as_a_root_and_nothing_is_made(nobody, monkeypatch, root, detail):
+    (nobody / "afile").write_text("")
+    monkeypatch.setenv("JIDOMEM_ROOT", root)
+
+    for open_it in (lambda: jidomem.open(root), jidomem.open):
+        with pytest.raises(InvalidRequest, match=detail):
+            open_it()
+
+    assert [path.name for path in nobody.iterdir()] == ["afile"]
 
 
 @pytest.mark.parametrize(("named", "hint"), [('"My Shop"', 'project = "my-shop"'), ("5", 'project = "5"')])

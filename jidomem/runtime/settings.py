@@ -14,7 +14,7 @@ from typing import Any
 from platformdirs import user_data_dir
 
 from jidomem import vocab
-from jidomem.errors import Failed
+from jidomem.errors import Failed, InvalidRequest
 from jidomem.policy import ON_CONFLICT, AgentPolicy, Policy
 from jidomem.write.kinds import family
 
@@ -53,9 +53,11 @@ def load(
 ) -> Settings:
     """Return the settings: what is given, else what the environment, the tree above or the config says.
 
-    Raises Failed `invalid_config` naming file, key and the nearest known key.
+    Raises Failed `invalid_config` naming file, key and the nearest known key, InvalidRequest for a root that is none.
     """
     folder, found = _root(root)
+    if folder.exists() and not folder.is_dir():
+        raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     config = read_config(folder / CONFIG)
     own = config.get("project")
     named = project or os.environ.get("JIDOMEM_PROJECT") or own or _folder_name(folder, found)
@@ -112,14 +114,21 @@ def slug_of(name: str) -> str:
 
 def _root(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     if given is not None:
-        return Path(given).expanduser().resolve(), "given"
+        return _folder(given), "given"
     if env := os.environ.get("JIDOMEM_ROOT"):
-        return Path(env).expanduser().resolve(), "JIDOMEM_ROOT"
+        return _folder(env), "JIDOMEM_ROOT"
     here = Path.cwd().resolve()
     for folder in (here, *here.parents):
         if (folder / FOLDER).is_dir():
             return folder / FOLDER, "found above the working directory"
     return Path(user_data_dir("jidomem", appauthor=False)).resolve(), OWN
+
+
+def _folder(root: str | os.PathLike[str]) -> Path:
+    """Return the folder *root*; raises InvalidRequest for an address, which would be taken for a relative path."""
+    if re.match(r"[a-z][a-z0-9+.-]+://", os.fspath(root)):
+        raise InvalidRequest(f"{root} is an address, and memory is kept in a folder", hint="--root .jidomem")
+    return Path(root).expanduser().resolve()
 
 
 def _folder_name(root: Path, found: str) -> str:
