@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,7 @@ import pyoxigraph as ox
 from jidomem import resources
 from jidomem.errors import Failed
 from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
-from jidomem.terms import Term, Triple, iri, parts
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import BASE, JIDO, RDF, RDFS, SHAPE, TYPE, jido, local_name
 
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -24,6 +24,7 @@ _SUBCLASS = iri(RDFS + "subClassOf")
 _CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}
 _PROPERTIES: dict[Term, bool | None] = dict.fromkeys((iri(OWL + "AnnotationProperty"), iri(RDF + "Property")))
 _PROPERTIES |= {iri(OWL + "ObjectProperty"): True, iri(OWL + "DatatypeProperty"): False}
+_DECLARING = [[TYPE, kind] for kind in (*_CLASSES, *_PROPERTIES)]
 _ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
 _CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js")
 _CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
@@ -44,7 +45,10 @@ class Property:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """The ontology, shipped or with a project's overlay, as tables; and the shapes as a judge."""
+    """The ontology, shipped or with a project's overlay, as tables; and the shapes as a judge.
+
+    A term of one of `namespaces`, ours and the overlay's, that is not declared is a mistake.
+    """
 
     version: str
     triples: tuple[Triple, ...]
@@ -55,6 +59,7 @@ class Schema:
     alignment: Mapping[Term, Term]
     _ancestors: Mapping[Term, frozenset[Term]]
     _rules: tuple[Triple, ...]
+    namespaces: frozenset[str] = frozenset((JIDO,))
     _judges: list[Judge] = field(default_factory=list)
 
     def ancestors(self, cls: Term) -> frozenset[Term]:
@@ -152,7 +157,10 @@ def load(overlay: Sequence[Path] = ()) -> Schema:
             if objection := _objection(subject, predicate, value):
                 raise Failed(f"{path}: {subject} {objection[0]}", hint=objection[1], code="invalid_config")
     shipped = {path: _parse(path) for path in resources.ontology()}
-    return _schema(shipped | terms, [*map(_parse, resources.shapes()), *rules.values()])
+    extended = _schema(shipped | terms, [*map(_parse, resources.shapes()), *rules.values()])
+    own = {subject for triples in terms.values() for subject, *kind in triples if kind in _DECLARING}
+    spaces = {bare(term).removesuffix(local_name(term)) for term in own if is_iri(term)}
+    return replace(extended, namespaces=extended.namespaces | spaces)
 
 
 def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -> Schema:
@@ -217,7 +225,9 @@ def _objection(subject: Term, predicate: Term, value: Term) -> tuple[str, str] |
         hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...), or as a query in queries/gates/"
         return f"runs code by sh:{local_name(predicate)}, which an overlay may not bring", hint
     if predicate == iri(SH + "pattern") and not (value.startswith('"') and _is_bounded(parts(value).text)):
-        hint = f"use a pattern of at most {_LONGEST_PATTERN} characters, with no repetition or choice in a repeated group"
+        hint = (
+            f"use a pattern of at most {_LONGEST_PATTERN} characters, with no repetition or choice in a repeated group"
+        )
         return f"has the pattern {value}, which is not sure to end soon", hint
     return None
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
-from jidomem.terms import Term, bare, iri, literal
+from jidomem.terms import Term, bare, iri, is_iri, literal
 from jidomem.vocab import jido
 from jidomem.write.kinds import family
-from jidomem.write.triples import digest
+from jidomem.write.triples import digest, value_of
 from jidomem.write.view import View
 
 #: Fields that say who, when and how, not what.
@@ -119,7 +119,9 @@ def detect(
 def _comparable(value: Any) -> Any:
     if isinstance(value, list):
         return sorted((_comparable(entry) for entry in value), key=str)
-    return normal_text(value) if isinstance(value, str) else value
+    if not isinstance(value, str) or is_iri(value_of(value)):  # in an IRI each letter counts
+        return value
+    return normal_text(value)
 
 
 def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:

@@ -16,6 +16,8 @@ from jidomem.policy import LITERAL_LIMIT
 from jidomem.terms import literal
 from jidomem.vocab import TYPE, jido
 
+OWN = "https://example.org/own#"
+
 
 def summaries(triples):
     return sorted(value for _, predicate, value in triples if predicate.endswith("#summary>"))
@@ -226,3 +228,34 @@ def test_every_assignee_is_carried_over_when_a_task_is_revised(memory):
     new = memory.writer.revise("p", old, changes={"status": "InProgress"}, reason="begun").iri
     both = ["<https://jido.ai/agents/architect>", "<https://jido.ai/agents/planner>"]
     assert said(memory, old, "assignedTo") == said(memory, new, "assignedTo") == both
+
+
+def owning(tmp_path):
+    """A root that declares the property `cost`, of which a memory has one."""
+    ontology = tmp_path / "root" / "ontology"
+    ontology.mkdir(parents=True)
+    owl = "http://www.w3.org/2002/07/owl#"
+    (ontology / "own.ttl").write_text(f"<{OWN}cost> a <{owl}DatatypeProperty>, <{owl}FunctionalProperty> .")
+    return open_with(tmp_path)
+
+
+def test_an_undeclared_term_of_a_namespace_the_project_declares_is_refused(tmp_path):  # C043
+    with owning(tmp_path) as memory:
+        error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=[[f"{OWN}csot", 5]]))
+        assert (error.code, error.violations[0].nearest) == ("unknown_term", f"{OWN}cost")
+        assert memory.writer.submit_intent("p", error.fixed_intent).status == "asserted"
+        other = intent(summary="else", extra_triples=[["https://example.org/else#csot", 5]])
+        assert "foreign vocabulary" in memory.writer.submit_intent("p", other).warnings[0]
+
+
+def test_a_memory_is_given_one_value_of_a_property_the_project_declares_functional(tmp_path):  # C043
+    with owning(tmp_path) as memory:
+        extra = [[f"{OWN}cost", 5], [f"{OWN}cost", 6]]
+        assert refusal(memory.writer.submit_intent, "p", intent(extra_triples=extra)).code == "shape_violation"
+
+
+def test_what_rests_on_another_document_is_another_memory(memory):
+    """Each letter of an IRI counts, also where text is compared without regard to case."""
+    memory.writer.submit_intent("p", intent(evidence=["https://example.org/A"]))
+    error = refusal(memory.writer.submit_intent, "p", intent(evidence=["https://example.org/a"]))
+    assert [found.kind for found in error.conflicts] == ["duplicate"]
