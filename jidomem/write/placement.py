@@ -41,8 +41,9 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
             types[subject] = types.get(subject, frozenset()) | {value}
     warnings: dict[str, None] = {}
     items = {node for node, of in types.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
-    counted = lambda t: t[0] in items and field_of(bare(t[1])) != "extra_triples"  # noqa: E731 - by a shape
-    violations = _second_values((t for t in triples if not counted(t)), schema)
+    # what a field of a memory says is counted by a shape
+    counted = {t for t in triples if t[0] in items and field_of(bare(t[1])) != "extra_triples"}
+    violations = _second_values((t for t in triples if t not in counted), schema)
     for subject, predicate, value in triples:
         problem = _term_problem(predicate, value, schema, policy, warnings)
         if problem is None and predicate != TYPE:
