@@ -149,8 +149,16 @@ class IntentRefused(JidomemError):
         }
 
 
+_HINTS: Mapping[str, str] = {
+    "iri_exists": "leave iri out; to replace that memory, name it in supersedes",
+    "project_mismatch": "set applies_to_project to the project it is submitted to, or submit it to the other one",
+}
+
+
 def _hint(violations: Sequence[Violation]) -> str:
     """Return the next step for refusals no machine can mend."""
+    if len(violations) == 1 and violations[0].code in _HINTS:
+        return _HINTS[violations[0].code]
     fields = sorted({violation.field for violation in violations if violation.field})
     nearest = [f"{v.field}: did you mean {v.nearest!r}?" for v in violations if v.nearest]
     return "; ".join([*nearest, f"correct {', '.join(fields)} and resubmit" if fields else "correct it and resubmit"])
@@ -158,7 +166,7 @@ def _hint(violations: Sequence[Violation]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConflictItem:
-    """One item in force that disagrees: what it is, why it disagrees, and the exact fields that settle it."""
+    """One item in force that disagrees: what it is, why, and the exact fields that settle it and its like at once."""
 
     iri: str
     kind: str

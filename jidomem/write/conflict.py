@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from jidomem.errors import ConflictItem
@@ -94,8 +95,9 @@ def detect(
     intent: MemoryUpdateIntent, found: Mapping[str, str], view: View, is_functional: Callable[[Term], bool]
 ) -> tuple[list[ConflictItem], list[str]]:
     """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close."""
-    conflicts = {item.iri: item for item in _stale(intent, view)}
-    warnings = []
+    conflicts, ends, warnings = {}, {}, []
+    for stale, end in _stale(intent, view):
+        conflicts[stale.iri], ends[stale.iri] = stale, end
     settled = {*intent.supersedes, *intent.invalidates}
     for key, kind in found.items():
         if kind == "identical":
@@ -113,7 +115,8 @@ def detect(
             other = bare(item)
             if other not in settled and literal(value) not in view.objects(item, jido("conflictKey")):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
-    return list(conflicts.values()), warnings
+    settlement = _settlement(intent, conflicts.values(), ends)
+    return [replace(found, resolve_with=settlement) for found in conflicts.values()], warnings
 
 
 def _comparable(value: Any) -> Any:
@@ -138,22 +141,28 @@ def _summary(item: str, view: View) -> str:
     return bare(found) if found else ""
 
 
-def _stale(intent: MemoryUpdateIntent, view: View) -> Iterable[ConflictItem]:
-    """Yield a conflict for each named memory that has a successor already, or was invalidated."""
+def _stale(intent: MemoryUpdateIntent, view: View) -> Iterable[tuple[ConflictItem, str | None]]:
+    """Yield a conflict for each named memory that has ended already, and what to name in its place."""
     for field in ("supersedes", "invalidates"):
         for other in getattr(intent, field):
             for inverse, word in (("supersededBy", "superseded"), ("invalidatedBy", "invalidated")):
                 for end in view.objects(iri(other), jido(inverse)):
-                    latest = end_of_chain(end, view)
-                    yield ConflictItem(
-                        other,
-                        "stale_supersession",
-                        _summary(other, view),
-                        f"{other} is already {word} by {bare(end)}",
-                        {field: [bare(latest) if entry == other else entry for entry in getattr(intent, field)]}
-                        if latest
-                        else {},
-                    )
+                    latest = None if (field, word) == ("invalidates", "invalidated") else end_of_chain(end, view)
+                    why = f"{other} is already {word} by {bare(end)}"
+                    found = ConflictItem(other, "stale_supersession", _summary(other, view), why, {})
+                    yield found, bare(latest) if latest else None
+
+
+def _settlement(
+    intent: MemoryUpdateIntent, conflicts: Iterable[ConflictItem], ends: Mapping[str, str | None]
+) -> dict[str, list[str]]:
+    """Return the fields that settle *conflicts* all at once; *ends* says what to name in place of what has ended."""
+    rivals = [found.iri for found in conflicts if found.iri not in ends]
+    fields = {}
+    for field, further in (("supersedes", rivals), ("invalidates", [])):
+        named = [ends.get(entry, entry) for entry in getattr(intent, field)]
+        fields[field] = [*dict.fromkeys(entry for entry in [*named, *further] if entry)]
+    return {field: entries for field, entries in fields.items() if entries and entries != getattr(intent, field)}
 
 
 def end_of_chain(item: Term, view: View) -> Term | None:
@@ -190,4 +199,4 @@ def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: View) -> 
     why = WHY[kind].format(iri=other, summary=summary, topic=intent.topic)
     if other in intent.coexists_with:
         why += "; coexists_with needs a distinct scope: name in about (or convention_scope) where the new one applies"
-    return ConflictItem(other, kind, summary, why, {"supersedes": [*intent.supersedes, other]})
+    return ConflictItem(other, kind, summary, why, {})

@@ -14,6 +14,23 @@ CONVENTIONS = frozenset(
 )
 
 
+#: What others call a state of ours; refused like a slip of the pen, with ours as the nearest.
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "closed": ("Completed", "Resolved"),
+    "done": ("Completed", "Resolved"),
+    "finished": ("Completed", "Resolved"),
+    "fixed": ("Resolved",),
+    "new": ("Planned", "Reported", "proposed"),
+    "open": ("Planned", "Reported", "proposed"),
+    "started": ("InProgress", "Investigating"),
+    "todo": ("Planned",),
+    "wip": ("InProgress",),
+    "cancelled": ("Abandoned", "rejected"),
+    "canceled": ("Abandoned", "rejected"),
+    "wontfix": ("Abandoned", "Deferred"),
+}
+
+
 def family(kind: str) -> str:
     """Return the kind directly below MemoryItem that *kind* belongs to.
 

@@ -87,9 +87,10 @@ def type_key(value: str) -> str:
 
 
 def nearest(value: str, allowed: Iterable[str]) -> str | None:
-    """Return the member of *allowed* most like *value*, compared without case and separators, or None."""
-    squashed = {squash(name): name for name in allowed}
-    near = get_close_matches(squash(value), squashed, n=1, cutoff=0.6)
+    """Return the one of *allowed* that *value* begins, or is most like, without case and separators; else None."""
+    given, squashed = squash(value), {squash(name): name for name in allowed}
+    begun = [name for name in squashed if len(given) > 2 and name.startswith(given)]
+    near = begun if len(begun) == 1 else get_close_matches(given, squashed, n=1, cutoff=0.7)
     return squashed[near[0]] if near else None
 
 

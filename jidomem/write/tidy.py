@@ -13,6 +13,7 @@ from jidomem.intent import LIST_FIELDS
 from jidomem.policy import LITERAL_LIMIT
 from jidomem.schema import Schema
 from jidomem.write import names
+from jidomem.write.kinds import SYNONYMS
 
 MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold either
@@ -123,7 +124,8 @@ class Tidy:
         forms = {names.squash(one): one for one in allowed} | written
         found = forms.get(names.squash(given))
         if found is None:
-            near = names.nearest(given, allowed)
+            meant = [one for one in SYNONYMS.get(names.squash(given), ()) if one in allowed]
+            near = meant[0] if meant else names.nearest(given, allowed)
             self.refuse(
                 "shape_violation",
                 name,

@@ -121,7 +121,7 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
         message = f"{intent.asserted_in} cannot be a session and an agent"
         violations.append(Violation("shape_violation", message, field="asserted_in", value=intent.asserted_in))
     if policy.strict:
-        violations += _undeclared(intent, view)
+        violations += _undeclared(intent, view, policy)
     if violations:
         raise IntentRefused(violations)
 
@@ -271,13 +271,20 @@ def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
     )
 
 
-def _undeclared(intent: MemoryUpdateIntent, view: View) -> Iterable[Violation]:
+def _undeclared(intent: MemoryUpdateIntent, view: View, policy: Policy) -> Iterable[Violation]:
+    """Yield a violation for each agent and session a strict project has not heard of; its policy names agents too."""
     for field in ("asserted_by", "assigned_to", "asserted_in"):
         value = getattr(intent, field)
-        if value is not None and not view.types(iri(value)):
-            yield Violation(
-                "unknown_reference", f"{value} is not declared, and this project is strict", field=field, value=value
-            )
+        if value is None or view.types(iri(value)):
+            continue
+        name = vocab.local_name(value)
+        way = f"declare it in config.toml: [agents.{name}]"
+        if field == "asserted_in":
+            way = f"open it with: jidomem session start {name}"
+        elif name in policy.agents:
+            continue
+        message = f"{value} is not declared, and this project is strict; {way}"
+        yield Violation("unknown_reference", message, field=field, value=value)
 
 
 def broken_triple(value: str, message: str) -> Violation:

@@ -326,12 +326,11 @@ def test_every_disagreement_is_listed_at_once(memory):  # C055
     assert memory.writer.submit_intent("p", settled).status == "asserted"
 
 
-def test_the_repair_of_several_disagreements_is_built_up_step_by_step(memory):  # C056
+def test_the_repair_of_several_disagreements_settles_them_all(memory):  # C056
     for name in ("one", "two"):
         memory.writer.submit_intent("p", rule(convention_name=name, topic=f"t {name}", summary=name))
     new = rule(convention_name="one", topic="t two", summary="three")
-    for _ in range(2):
-        new |= refusal(memory.writer.submit_intent, "p", new).conflicts[0].resolve_with
+    new |= refusal(memory.writer.submit_intent, "p", new).conflicts[0].resolve_with
     assert memory.writer.submit_intent("p", new).status == "asserted"
 
 
@@ -369,3 +368,26 @@ def test_a_scope_said_by_an_extra_triple_clashes_like_any_other(memory):  # C053
     error = refusal(memory.writer.submit_intent, "p", second)
 
     assert [found.kind for found in error.conflicts] == ["convention_clash"]
+
+
+def test_one_resubmission_settles_every_conflict_at_once(memory):  # C057 C059
+    submit = memory.writer.submit_intent
+    old = submit("p", decision(topic="store")).iri
+    new = submit("p", decision(topic="store", summary="Use a file", supersedes=[old])).iri
+    other = submit("p", decision(topic="port", summary="Use 8700")).iri
+    third = decision(topic="port", summary="Use Jena", supersedes=[old])
+
+    error = refusal(submit, "p", third)
+
+    assert {found.kind for found in error.conflicts} == {"stale_supersession", "overlapping_decision"}
+    assert {tuple(found.resolve_with["supersedes"]) for found in error.conflicts} == {(new, other)}
+    assert submit("p", third | error.conflicts[0].resolve_with).status == "asserted"
+
+
+def test_what_is_invalidated_already_is_not_to_be_invalidated_again(memory):  # C058
+    item = memory.writer.submit_intent("p", intent()).iri
+    memory.writer.invalidate("p", item, reason="wrong")
+
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="no", invalidates=[item]))
+
+    assert [dict(found.resolve_with) for found in error.conflicts] == [{}]

@@ -127,3 +127,25 @@ def test_an_unknown_agent_of_a_strict_project_is_not_repaired(tmp_path):  # C044
         error = refusal(memory.writer.submit_intent, "p", decision(confidence="hgih"))
         assert (error.code, error.fixed_intent) == ("invalid_confidence", None)
         assert refusal(memory.writer.submit_intent, "p", decision()).code == "unknown_reference"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "meant"),
+    [
+        ("task", "Done", "Completed"), ("task", "todo", "Planned"), ("error", "fixed", "Resolved"),
+        ("task", "wip", "InProgress"),
+    ],
+)  # fmt: skip
+def test_what_others_call_a_state_is_repaired_to_what_it_means(memory, kind, status, meant):  # C072
+    with pytest.raises(IntentRefused) as refused:
+        memory.writer.submit_intent("p", intent(type=kind, status=status))
+
+    assert refused.value.violations[0].nearest == meant
+    assert memory.writer.submit_intent("p", refused.value.fixed_intent).status == "asserted"
+
+
+def test_a_word_that_is_like_none_of_the_states_is_not_repaired(memory):
+    with pytest.raises(IntentRefused) as refused:
+        memory.writer.submit_intent("p", intent(type="task", status="bone"))
+
+    assert refused.value.fixed_intent is None

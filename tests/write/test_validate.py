@@ -1,10 +1,11 @@
 """Stage 2: what an intent has to say, and that what it names exists."""
 
 import pytest
-from conftest import decision, files, intent
+from conftest import decision, files, fixed_sources, intent
 from writing import GRAPH, MEMORY, codes, held, open_with, refusal, said
 
-from jidomem.errors import CODES
+import jidomem
+from jidomem.errors import CODES, IntentRefused
 from jidomem.terms import iri
 from jidomem.vocab import CLASS_OF_TYPE, TYPE, jido
 
@@ -276,3 +277,16 @@ def test_a_session_named_for_the_first_time_is_declared_once(memory):  # C045
 def test_a_decision_of_a_closed_list_is_accepted(memory):  # C041
     impact = [["jido:impactLevel", "critical"]]
     assert memory.writer.submit_intent("p", decision(status="Accepted", extra_triples=impact)).status == "asserted"
+
+
+def test_a_strict_project_knows_the_agents_its_configuration_names_and_says_how_to_declare_others(tmp_path):  # C044
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "config.toml").write_text('strict = true\n[agents.architect]\nrole = "Architect"\n')
+    with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
+        memory.writer.start_session("p", "s-1", agent="architect")
+
+        assert memory.writer.submit_intent("p", intent()).status == "asserted"
+        with pytest.raises(IntentRefused, match=r"\[agents\.eve\]"):
+            memory.writer.submit_intent("p", intent(summary="two", asserted_by="eve"))
+        with pytest.raises(IntentRefused, match="jidomem session start s-2"):
+            memory.writer.submit_intent("p", intent(summary="two", asserted_in="s-2"))
