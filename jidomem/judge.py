@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
@@ -35,9 +35,20 @@ class Finding:
 
 
 class Judge:
-    """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone."""
+    """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone.
 
-    def __init__(self, rules: Iterable[Triple]) -> None:
+    With *only*, the shapes of these names alone look for nodes; the others are there to be referred to.
+    """
+
+    def __init__(self, rules: Iterable[Triple], only: Collection[Term] | None = None) -> None:
+        self._triples, self._only, self._ready = tuple(rules), only, False
+        self._at_write_only = {s for s, p, o in self._triples if p == jido("atWriteOnly") and parts(o).text == "true"}
+        self._check_severity = {s: severity_of(bare(o)) for s, p, o in self._triples if p == jido("checkSeverity")}
+        said = (parts(o).text for s, p, o in self._triples if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE))
+        self._unjudged = next(said, "")
+
+    def _prepare(self) -> None:
+        """Hand the shapes to pyshacl, once and not before they are needed: loading it takes half a second."""
         from pyshacl.errors import ReportableRuntimeError
         from pyshacl.helper.path_helper import shacl_path_to_sparql_path
         from pyshacl.pytypes import SHACLExecutor
@@ -45,19 +56,18 @@ class Judge:
 
         # Ill-typed literals are findings here, and are not to be logged with a traceback besides.
         logging.getLogger("rdflib.term").setLevel(logging.ERROR)
-        rules = tuple(rules)
-        self._at_write_only = {s for s, p, o in rules if p == jido("atWriteOnly") and parts(o).text == "true"}
-        self._check_severity = {s: _severity(bare(o)) for s, p, o in rules if p == jido("checkSeverity")}
-        self._unjudged = next((parts(o).text for s, p, o in rules if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE)), "")
         self._malformed = ReportableRuntimeError
         self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
         try:
-            self._rules = ShapesGraph(_graph(rules, {}))
+            self._rules = ShapesGraph(_graph(self._triples, {}))
             self._shapes = [
-                (shape, self._asked(shape)) for shape in self._rules.shapes if any(map(list, shape.target()))
+                (shape, self._asked(shape))
+                for shape in self._rules.shapes
+                if any(map(list, shape.target())) and (self._only is None or shape.node.n3() in self._only)
             ]
         except self._malformed as error:
             raise _unusable(error) from error
+        self._ready = True
 
     def _asked(self, shape: Any) -> list[Any]:
         """Return what its targets are asked: *shape*, or the property shapes it merely groups, all nodes at once."""
@@ -70,13 +80,19 @@ class Judge:
 
     def findings(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return what SHACL finds in *data*; nodes outside *focus* are looked at but not judged."""
+        if not self._ready:
+            self._prepare()
         terms: dict[Any, Term] = {}
         graph = _graph(data, terms)
         found: dict[Finding, None] = {}
         try:
             # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
             for shape, asked in self._shapes:
-                nodes = [node for node in shape.focus_nodes(graph) if focus is None or terms.get(node) in focus]
+                nodes = [
+                    node
+                    for node in shape.focus_nodes(graph)
+                    if focus is None or (terms.get(node) or node.n3()) in focus
+                ]
                 for rule in asked if nodes else ():
                     reports = rule.validate(self._executor, graph, nodes)[1]
                     found |= dict.fromkeys(self._finding(report, terms) for report in reports)
@@ -101,7 +117,7 @@ class Judge:
             path=path,
             value=None if value is None else terms.get(value) or value.n3(),
             message=str(said.get("resultMessage", "")),
-            severity=_severity(said["resultSeverity"]),
+            severity=severity_of(said["resultSeverity"]),
         )
 
     def _named(self, shape: Any) -> Term:
@@ -135,7 +151,8 @@ def _unusable(error: Exception) -> Failed:
     return Failed(f"the shapes cannot be used: {error}", hint="correct the shape it names", code="invalid_config")
 
 
-def _severity(node: Any) -> Severity:
+def severity_of(node: Any) -> Severity:
+    """Return the severity a term of SHACL, by its local name, stands for."""
     severities: dict[str, Severity] = {"Warning": "warning", "Info": "info"}
     return severities.get(local_name(str(node)), "violation")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 ON_CONFLICT = ("refuse", "propose", "warn")
+JUDGES = ("compiled", "pyshacl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +23,15 @@ class Policy:
 
     `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; what
     it does not name is refused. `strict` refuses agents and sessions nobody declared and terms of foreign
-    vocabularies. `create_projects` lets a first write create its project.
+    vocabularies. `create_projects` lets a first write create its project. `judge` is who holds a write to the shapes:
+    `compiled`, or the reference implementation `pyshacl`.
     """
 
     on_conflict: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, AgentPolicy] = field(default_factory=dict)
     strict: bool = False
     create_projects: bool = True
+    judge: str = "compiled"
 
 
 LITERAL_LIMIT = 256 * 1024  # bytes of UTF-8 in one text

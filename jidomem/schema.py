@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 
 import pyoxigraph as ox
 
 from jidomem import resources
+from jidomem.compiled import CompiledJudge
 from jidomem.errors import Failed
 from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
@@ -59,8 +61,9 @@ class Schema:
     alignment: Mapping[Term, Term]
     _ancestors: Mapping[Term, frozenset[Term]]
     _rules: tuple[Triple, ...]
+    _by_reference: bool = False
     namespaces: frozenset[str] = frozenset((JIDO,))
-    _judges: list[Judge] = field(default_factory=list)
+    _judges: list[CompiledJudge] = field(default_factory=list)
 
     def ancestors(self, cls: Term) -> frozenset[Term]:
         """Return *cls* and every class above it."""
@@ -96,17 +99,18 @@ class Schema:
         """Return the rules *triples* break, at the nodes of *focus* or, without it, at every node a rule speaks about.
 
         A node that ought to be judged and that no rule speaks about is a finding too. With *in_check* the severities
-        of a whole memory count, and rules that bind only a new intent are left out.
+        of a whole memory count, and rules that bind only a new intent are left out; otherwise pyshacl confirms, and
+        words, what is refused.
         """
         data = list(triples)
         nodes = None if focus is None else set(focus)
-        with ONE_AT_A_TIME:
-            if not self._judges:
-                self._judges.append(Judge(self._rules))
-            judge = self._judges[0]
-            found = judge.findings([*data, *self._entailed(data)], nodes)
-        found += [judge.unjudged(node) for node in self._unjudged(data, nodes)]
-        return sorted(judge.in_check(found) if in_check else found, key=repr)
+        if not self._judges:
+            self._judges.append(CompiledJudge(self._rules))
+        judge = self._judges[0]
+        asked = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
+        found = asked([*data, *self._entailed(data)], nodes)
+        found += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
+        return sorted(judge.pyshacl.in_check(found) if in_check else found, key=repr)
 
     def _entailed(self, data: list[Triple]) -> Iterator[Triple]:
         """Yield the types that follow from the class tree, also of the individuals *data* refers to."""
@@ -142,14 +146,18 @@ def _shipped() -> Schema:
     return _schema({path: _parse(path) for path in resources.ontology()}, map(_parse, resources.shapes()))
 
 
-def load(overlay: Sequence[Path] = ()) -> Schema:
+def load(overlay: Sequence[Path] = (), *, by_reference: bool = False) -> Schema:
     """Return the shipped schema, extended by the terms and rules of *overlay* folders.
 
-    Raise `Failed` (invalid_config), naming file and term, where an overlay says again or changes what is shipped,
-    or holds what would run code or fetch something.
+    With *by_reference* pyshacl judges everything, and nothing is compiled. Raise `Failed` (invalid_config), naming
+    file and term, where an overlay says again or changes what is shipped, holds what would run code or fetch
+    something, or a shape that the SHACL of SHACL objects to.
     """
-    if not overlay:
-        return _shipped()
+    extended = _extended(overlay) if overlay else _shipped()
+    return replace(extended, _by_reference=True) if by_reference else extended
+
+
+def _extended(overlay: Sequence[Path]) -> Schema:
     terms = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("ontology/*.ttl"))}
     rules = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("shapes/*.ttl"))}
     for path, triples in (terms | rules).items():
@@ -158,9 +166,20 @@ def load(overlay: Sequence[Path] = ()) -> Schema:
                 raise Failed(f"{path}: {subject} {objection[0]}", hint=objection[1], code="invalid_config")
     shipped = {path: _parse(path) for path in resources.ontology()}
     extended = _schema(shipped | terms, [*map(_parse, resources.shapes()), *rules.values()])
+    for path, triples in rules.items():
+        for finding in objections(extended._rules, {term for row in triples for term in (row[0], row[2])}):
+            detail = f"{path}: the shapes cannot be used: {finding.focus} {finding.path or ''}: {finding.message}"
+            raise Failed(detail, hint="see https://www.w3.org/TR/shacl/#syntax-rules", code="invalid_config")
     own = {subject for triples in terms.values() for subject, *kind in triples if kind in _DECLARING}
     spaces = {bare(term).removesuffix(local_name(term)) for term in own if is_iri(term)}
     return replace(extended, namespaces=extended.namespaces | spaces)
+
+
+def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:
+    """Return what the SHACL of SHACL, as the W3C publishes it and pyshacl brings it, finds in shapes."""
+    shacl_shacl = Path(str(files("pyshacl") / "assets" / "shacl-shacl.ttl"))
+    with ONE_AT_A_TIME:
+        return sorted(Judge(_parse(shacl_shacl)).findings(rules, focus), key=repr)
 
 
 def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -> Schema:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "clock"},
     {"version", "intent", "item", "query", "policy"},
-    {"judge", "schema"},
+    {"judge", "follow", "constraints", "compiled", "schema"},
     {"journal"},
     {"index"},
     {"read"},
@@ -23,6 +23,9 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PURE = [
     "intent.py",
     "query.py",
+    "follow.py",
+    "constraints.py",
+    "compiled.py",
     "policy.py",
     "version.py",
     "terms.py",

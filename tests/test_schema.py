@@ -300,9 +300,9 @@ def test_plain_shapes_that_are_none_are_refused():
     ],
 )
 def test_malformed_rules_of_an_overlay_are_an_error_of_configuration(overlay, text):
-    extended = schema.load([overlay("shapes/mine.ttl", text)])
+    folder = overlay("shapes/mine.ttl", text)
     with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
-        extended.judge(FACT)
+        schema.load([folder]).judge(FACT)
     assert refusal.value.code == "invalid_config"
 
 

@@ -43,7 +43,8 @@ class Jidomem:
         self.settings = given
         self.sources = sources
         self.journal = FileJournal(given.root, wait=wait)
-        self.schema = schema.load([given.root] if _overlaid(given.root, "ontology", "shapes") else [])
+        overlay = [given.root] if _overlaid(given.root, "ontology", "shapes") else []
+        self.schema = schema.load(overlay, by_reference=given.policy.judge == "pyshacl")
         self.index = OxigraphIndex()
         self.index.put_ontology(self.schema.triples)
         self.tail = Tail(self.journal, self.index)

@@ -1,0 +1,300 @@
+"""Deltas that break one constraint of one shipped shape and nothing else, and deltas that just hold it."""
+
+from itertools import pairwise
+
+from jidomem import resources, schema
+from jidomem.judge import SH
+from jidomem.terms import XSD, date_time, integer, iri, literal
+from jidomem.vocab import BASE, SHAPE, TYPE, jido, local_name
+
+SCHEMA = schema.load()
+RULES = [row for path in resources.shapes() for row in schema._parse(path)]
+#: Every constraint of every shipped shape: the shape's name and the SHACL parameter.
+CONSTRAINTS = sorted(
+    (local_name(subject), local_name(predicate))
+    for subject, predicate, _ in RULES
+    if subject.startswith(f"<{SHAPE}")
+    and predicate.startswith(f"<{SH}")
+    and local_name(predicate)
+    not in {"path", "property", "severity", "message", "targetClass", "targetSubjectsOf", "qualifiedValueShape"}
+)
+NAMES = {cls: sorted(t for t, of in SCHEMA.individuals.items() if jido(cls) in of) for cls in
+         ("ConfidenceLevel", "TaskStatus", "ErrorStatus", "SessionStatus", "Capability", "AgentRole",
+          "EnforcementLevel", "ConventionScope")}  # fmt: skip
+PROJECTS = [iri(f"{BASE}projects/{name}") for name in ("demo", "other")]
+LEVELS = ["low", "medium", "high", "critical"]
+IRIS = ["<urn:x:y>", "<urn:uuid:0>", "<https://jido.ai/agents/a>", "<http://example.org/ü?q=1#f>"]
+NO_TEXT = ['""', '" "', '"\\t\\n"', '"\u00a0"', '"\u2003 "', '" "@en']
+TEXT = ['"x"', '" x "', '"\\n.\\n"', '"ü"', '"日本"', '"\\""', '"0"']
+
+
+def time(rng):
+    day = f"{rng.randint(1, 9999):04}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
+    clock = f"{rng.randint(0, 23):02}:{rng.randint(0, 59):02}:{rng.randint(0, 59):02}"
+    return date_time(
+        f"{day}T{clock}{rng.choice(['', '.5', '.123456'])}{rng.choice(['Z', '+01:00', '-11:30', '+14:00'])}"
+    )
+
+
+def one_of(cls):
+    return lambda rng: rng.choice(NAMES[cls])
+
+
+def text(rng):
+    return literal("".join(rng.choice('abc de"\\\nüß☃') for _ in range(rng.randint(0, 12))) + "." + str(rng.random()))
+
+
+def name(rng):
+    return iri(f"{BASE}{rng.choice(['memory', 'agents', 'sessions'])}/{rng.randint(0, 10**9)}")
+
+
+ITEM = {"summary": text, "appliesToProject": lambda rng: PROJECTS[0], "assertedBy": name, "assertedIn": name,
+        "hasConfidence": one_of("ConfidenceLevel"), "hasTimestamp": time}  # fmt: skip
+KINDS = {
+    "Fact": ITEM, "Hypothesis": ITEM, "Milestone": ITEM, "DeletedMarker": ITEM,
+    "Task": ITEM | {"hasTaskStatus": one_of("TaskStatus"), "assignedTo": name},
+    "ArchitecturalDecision": ITEM | {"rationale": text}, "Decision": ITEM | {"rationale": text},
+    "Bug": ITEM | {"hasErrorStatus": one_of("ErrorStatus")}, "Error": ITEM | {"hasErrorStatus": one_of("ErrorStatus")},
+    "Convention": ITEM | {"conventionName": text, "hasConventionScope": one_of("ConventionScope"),
+                          "hasEnforcementLevel": one_of("EnforcementLevel")},
+    "LessonLearned": ITEM | {"derivedFrom": name}, "RootCause": ITEM, "Assumption": ITEM | {"expiresOn": time},
+    "Agent": {"hasRole": one_of("AgentRole"), "hasCapability": one_of("Capability")},
+    "WorkSession": {"startedAt": time, "hasStatus": one_of("SessionStatus")},
+}  # fmt: skip
+ITEMS = [kind for kind in KINDS if kind not in ("Agent", "WorkSession", "RootCause")]
+#: The property a shape is about, and the kinds it is asked of.
+ABOUT = {
+    "AgentHasACapability": ("hasCapability", ["Agent"]), "AgentHasARole": ("hasRole", ["Agent"]),
+    "ConventionHasALevel": ("hasEnforcementLevel", ["Convention"]),
+    "ConventionHasAName": ("conventionName", ["Convention"]),
+    "ConventionHasAScope": ("hasConventionScope", ["Convention"]),
+    "ItemHasAnAuthor": ("assertedBy", ITEMS), "ItemHasASession": ("assertedIn", ITEMS),
+    "ItemHasOneConfidence": ("hasConfidence", ITEMS), "ItemHasOneProject": ("appliesToProject", ITEMS),
+    "ItemHasOneSummary": ("summary", ITEMS), "ItemHasOneTimestamp": ("hasTimestamp", ITEMS),
+    "DecisionHasRationale": ("rationale", ["Decision", "ArchitecturalDecision"]),
+    "DecisionStatusIsKnown": ("decisionStatus", ["Decision", "ArchitecturalDecision"]),
+    "ImpactLevelIsKnown": ("impactLevel", ["Decision", "ArchitecturalDecision"]),
+    "SeverityIsKnown": ("severityLevel", ["Error", "Bug"]), "ErrorHasOneStatus": ("hasErrorStatus", ["Error", "Bug"]),
+    "TaskHasOneStatus": ("hasTaskStatus", ["Task"]), "TaskHasAnAssignee": ("assignedTo", ["Task"]),
+    "SessionEndIsATime": ("endedAt", ["WorkSession"]), "SessionHasAStart": ("startedAt", ["WorkSession"]),
+    "SessionHasAStatus": ("hasStatus", ["WorkSession"]),
+}  # fmt: skip
+NOT_TIMES = ['"2026-11-21T08:00:00Z"', f'"2026-11-21T08:00:00Z"^^<{XSD}date>', '"2026-11-21T08:00:00Z"@en',
+             '"2026-11-21T08:00:00Z"^^<urn:time>', "-2026-11-21T08:00:00Z"]  # fmt: skip
+ILL_TYPED = ["2026-02-30T00:00:00Z", "2026-11-21T25:00:00Z", "2026-13-01T00:00:00Z", "12026-11-21T08:00:00Z",
+             "2026-11-21T08:00:00Zz", "2026-11-21T08:00:00+25:00", "2026-11-21T08:00:60Z"]  # fmt: skip
+ODD_TIMES = ["2026-11-21", "20261121T080000Z", "2026-11-21T08:00Z", "2026-11-21T08", "2026-W47-6T08:00:00Z",
+             "2026-11-21 08:00:00", "2026-11-21T080000"]  # fmt: skip
+EDGE_TIMES = ["2026-11-21T08:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "2024-02-29T00:00:00+14:00",
+              "2026-11-21T08:00:00,5Z", "2026-11-21T08:00:00.1234567Z"]  # fmt: skip
+
+
+def as_time(form):
+    return form if form.startswith('"') else date_time(form)
+
+
+class Delta:
+    """Some described nodes, as the writer would hand them to the judge."""
+
+    def __init__(self, rng):
+        self.rng, self.rows = rng, []
+
+    def add(self, kind, node=None, **given):
+        """Describe a conforming node, but for the properties given: a value, or None for none."""
+        node = node or iri(f"{BASE}memory/{self.rng.randint(0, 10**12)}")
+        self.rows.append((node, TYPE, jido(kind)))
+        for prop, make in KINDS[kind].items():
+            if prop not in given:
+                self.rows.append((node, jido(prop), make(self.rng)))
+        self.rows += [(node, jido(prop), value) for prop, value in given.items() if value is not None]
+        if kind == "RootCause":
+            self.rows.append((name(self.rng), jido("hasRootCause"), node))
+        if kind in ITEMS and self.rng.random() < 0.3:
+            self.rows.append((node, jido("about"), text(self.rng)))
+        return node
+
+    def link(self, *pairs, by="supersededBy"):
+        self.rows += [(one, jido(by), other) for one, other in pairs]
+
+
+def delta(rng, shape, parameter, broken):
+    """Rows that break *parameter* of *shape* and nothing else, or that just hold it."""
+    made = Delta(rng)
+    if rng.random() < 0.3:
+        made.add(rng.choice(sorted(KINDS)))
+    recipe = SPECIAL.get((shape, parameter)) or SPECIAL.get(shape)
+    if recipe:
+        recipe(made, rng, broken)
+    else:
+        prop, kinds = ABOUT[shape]
+        # What is compared with an end has to be before it, whatever the end is.
+        given = {"startedAt": date_time("0001-01-01T00:00:00")} if prop == "endedAt" else {}
+        node = made.add(rng.choice(kinds), **given | {prop: None})
+        made.rows += [(node, jido(prop), value) for value in VALUES[parameter](made, rng, broken, shape, prop)]
+    rng.shuffle(made.rows)
+    return made.rows
+
+
+def good(rng, shape, prop):
+    """Any value the shape accepts."""
+    for makers in KINDS.values():
+        if prop in makers:
+            return makers[prop](rng)
+    return time(rng) if prop == "endedAt" else literal(rng.choice(LEVELS))
+
+
+def at_least_one(made, rng, broken, shape, prop):
+    return [] if broken else [good(rng, shape, prop)]
+
+
+def at_most_one(made, rng, broken, shape, prop):
+    pool = [good(rng, shape, prop) for _ in range(9)] + (PROJECTS if prop == "appliesToProject" else [])
+    return list(dict.fromkeys(pool))[: rng.randint(2, 3)] if broken else pool[:1]
+
+
+def of_class(made, rng, broken, shape, prop):
+    (cls,) = (value for subject, predicate, value in RULES
+              if (local_name(subject), local_name(predicate)) == (shape, "class"))  # fmt: skip
+    right = NAMES[local_name(cls)]
+    if broken:
+        others = [term for names in NAMES.values() for term in names if term not in right]
+        return [rng.choice([*others, *IRIS, '"High"', "_:b", integer(3)])]
+    if rng.random() < 0.3:
+        made.rows.append(("<urn:new>", TYPE, cls))
+        return ["<urn:new>"]
+    return [rng.choice(right)]
+
+
+def of_kind(made, rng, broken, shape, prop):
+    return [rng.choice(['"text"', "_:b", '"x"@en', integer(1), '""'] if broken else IRIS)]
+
+
+def of_datatype(made, rng, broken, shape, prop):
+    if prop == "summary":
+        return [
+            rng.choice(['"x"@en', integer(5), "<urn:x>", f'"x"^^<{XSD}token>'] if broken else TEXT)
+            if broken or rng.random() < 0.5
+            else text(rng)
+        ]
+    wrong = ILL_TYPED if prop == "endedAt" else [*NOT_TIMES, *ILL_TYPED]
+    return [as_time(rng.choice(wrong if broken else EDGE_TIMES))]
+
+
+def of_pattern(made, rng, broken, shape, prop):
+    if prop in ("hasTimestamp", "startedAt", "endedAt"):
+        return [as_time(rng.choice(ODD_TIMES if broken else EDGE_TIMES))]
+    if prop == "summary":
+        return [rng.choice(NO_TEXT[1:-1] if broken else TEXT)]
+    return [rng.choice([*NO_TEXT, "_:b"] if broken else [*TEXT, "<urn:x>", '"x"@en', integer(0)])]
+
+
+def of_list(made, rng, broken, shape, prop):
+    allowed = ["proposed", "accepted", "deprecated", "rejected"] if prop == "decisionStatus" else LEVELS
+    if not broken:
+        return [literal(each) for each in rng.sample(allowed, rng.randint(1, 4))]
+    one = rng.choice(allowed)
+    wrong = [literal(one.upper()), f'"{one}"@en', literal(one + " "), iri(f"urn:{one}"), f'"{one}"^^<{XSD}token>', '""']
+    return [rng.choice(wrong), *([literal(one)] if rng.random() < 0.3 else [])]
+
+
+def of_length(made, rng, broken, shape, prop):
+    return ['""' if broken else rng.choice(TEXT)]
+
+
+VALUES = {"minCount": at_least_one, "maxCount": at_most_one, "class": of_class, "nodeKind": of_kind, "in": of_list,
+          "datatype": of_datatype, "pattern": of_pattern, "minLength": of_length}  # fmt: skip
+
+
+def same_project(link):
+    def recipe(made, rng, broken):
+        kind = rng.choice(["Task", "Bug", "Decision"])
+        old = made.add(kind)
+        if broken and rng.random() < 0.3:
+            made.link((old, name(rng)), by=link)
+        else:
+            made.link((old, made.add(kind, appliesToProject=PROJECTS[broken])), by=link)
+
+    return recipe
+
+
+def one_successor(made, rng, broken):
+    old, *new = [made.add("Task") for _ in range(rng.randint(3, 4) if broken else 2)]
+    made.link(*((old, each) for each in new))
+
+
+def no_cycle(made, rng, broken):
+    chain = [made.add("Task") for _ in range(rng.randint(1 if broken else 2, 4))]
+    made.link(*pairwise(chain), *([(chain[-1], chain[0])] if broken else []))
+
+
+def promoted(made, rng, broken):
+    """A fact in a hypothesis's place, without evidence or with it."""
+    old, new = made.add("Hypothesis"), made.add("Fact", derivedFrom=None if broken else name(rng))
+    made.link(rng.choice([(old, new)]))
+    if rng.random() < 0.5:
+        made.link((new, old), by="supersedes")
+
+
+def of_another_kind(made, rng, broken):
+    """A fact without evidence in the place of what is no hypothesis: which class was replaced is what counts."""
+    old = made.add("Hypothesis" if not broken else rng.choice(["Fact", "Task", "Milestone"]))
+    made.link((made.add("Fact", derivedFrom=None if broken else name(rng)), old), by="supersedes")
+
+
+def no_hypothesis_replaced(made, rng, broken):
+    if broken:
+        promoted(made, rng, True)
+    else:
+        of_another_kind(made, rng, True)
+
+
+def ends_after_start(made, rng, broken):
+    start = f"2026-11-21T{rng.randint(2, 20):02}:{rng.randint(0, 59):02}:{rng.randint(0, 59):02}"
+    hour = int(start[11:13])
+    early = [
+        f"{start[:11]}{hour - 1:02}{start[13:]}Z",
+        f"2025{start[4:]}Z",
+        f"{start}+00:01",
+        f"{start[:11]}{hour:02}{start[13:]}+01:00",
+    ]
+    same = [
+        f"{start}Z",
+        f"{start}.000000Z",
+        f"{start}+00:00",
+        f"{start[:11]}{hour + 1:02}{start[13:]}+01:00",
+        f"{start}.000001Z",
+    ]
+    ends = [rng.choice(early if broken else same), *(["9999-01-01T00:00:00Z"] if rng.random() < 0.2 else [])]
+    node = made.add("WorkSession", startedAt=date_time(f"{start}Z"))
+    made.rows += [(node, jido("endedAt"), date_time(end)) for end in ends]
+
+
+def lesson(made, rng, broken):
+    node = made.add("LessonLearned", derivedFrom=None)
+    if not broken:
+        made.rows.append(
+            (node, jido("derivedFrom"), name(rng)) if rng.random() < 0.5 else (name(rng), jido("producedLesson"), node)
+        )
+
+
+def assumption(made, rng, broken):
+    node = made.add("Assumption", expiresOn=None)
+    if not broken:
+        made.rows.append((node, jido(rng.choice(["expiresOn", "validUntil"])), time(rng)))
+
+
+def root_cause(made, rng, broken):
+    node = made.add("RootCause")
+    if broken:
+        made.rows = [row for row in made.rows if row[1:] != (jido("hasRootCause"), node)]
+
+
+SPECIAL = {
+    "InvalidatorIsOfTheSameProject": same_project("invalidatedBy"),
+    "SuccessorIsOfTheSameProject": same_project("supersededBy"),
+    "ItemHasOneSuccessor": one_successor, "SupersessionHasNoCycle": no_cycle,
+    "PromotedHypothesisHasEvidence": promoted, "FactHasEvidence": promoted,
+    "FactSupersedesNoHypothesis": no_hypothesis_replaced, "Hypothesis": of_another_kind,
+    "SessionEndsAfterItsStart": ends_after_start, "LessonHasAnOrigin": lesson,
+    "AssumptionHasAReviewDate": assumption, "RootCauseExplainsAnError": root_cause,
+}  # fmt: skip

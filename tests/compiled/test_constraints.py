@@ -1,0 +1,76 @@
+"""Every constraint of every shipped shape: broken alone, held at its edge, and missed when it is dropped."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from deltas import CONSTRAINTS, RULES, SCHEMA, delta
+
+from jidomem.compiled import CompiledJudge
+from jidomem.judge import SH, Judge
+from jidomem.terms import iri
+from jidomem.vocab import SHAPE, local_name
+
+TIMES = 52
+#: What cannot be broken without another constraint of the same shape: where there is no character, none is visible.
+IMPLIES = {("ItemHasOneSummary", "minLength"): {("ItemHasOneSummary", "pattern")}}
+#: Constraints of shapes that only serve another one, which is the one that is reported, or not.
+REPORTED_AS = {
+    ("FactHasEvidence", "minCount"): {("PromotedHypothesisHasEvidence", "or")},
+    ("FactSupersedesNoHypothesis", "qualifiedMaxCount"): {("PromotedHypothesisHasEvidence", "or")},
+    ("Hypothesis", "class"): set(),
+}
+
+
+class ByConstraint(Judge):
+    """pyshacl, whose findings also say which constraint component was broken."""
+
+    def _finding(self, report, terms):
+        (name,) = (local_name(str(value[1])) for subject, predicate, value in report[2]
+                   if subject == report[1] and str(predicate) == SH + "sourceConstraintComponent")  # fmt: skip
+        found = super()._finding(report, terms)
+        name = name.removesuffix("ConstraintComponent")
+        return replace(found, message=f"{name[0].lower()}{name[1:]}: {found.message}")
+
+
+REFERENCE = ByConstraint(RULES)
+COMPILED = CompiledJudge(RULES)
+
+
+def compiled(rows, judge=COMPILED):
+    """What the compiled shapes alone find, pyshacl not asked; a doubt is a failure."""
+    judged = judge.judged(rows, None)
+    assert None not in judged.values()
+    return {
+        replace(b.finding, message=f"{b.constraint}: {b.finding.message}") for found in judged.values() for b in found
+    }
+
+
+def without(shape, parameter):
+    dropped = {iri(SH + parameter)} | ({iri(SH + "qualifiedValueShape")} if parameter == "qualifiedMaxCount" else set())
+    return CompiledJudge([row for row in RULES if row[0] != iri(SHAPE + shape) or row[1] not in dropped])
+
+
+def names(found):
+    return {(local_name(finding.shape), finding.message.split(":")[0]) for finding in found}
+
+
+def test_every_constraint_of_every_shape_is_compiled():
+    assert COMPILED.left == frozenset()
+    assert len(CONSTRAINTS) * 2 * TIMES >= 5_000
+
+
+@pytest.mark.parametrize(("shape", "parameter"), CONSTRAINTS)
+def test_it_is_found_when_broken_alone_and_not_at_its_edge_as_pyshacl_finds_it(shape, parameter):
+    rng, mutant = random.Random(f"{shape} {parameter}"), without(shape, parameter)
+    expected = REPORTED_AS.get((shape, parameter), {(shape, parameter), *IMPLIES.get((shape, parameter), ())})
+    missed = 0
+    for broken in (True, False):
+        for _ in range(TIMES):
+            rows = delta(rng, shape, parameter, broken)
+            rows = [*rows, *SCHEMA._entailed(rows)]
+            found = compiled(rows)
+            assert found == set(REFERENCE.findings(rows, None)), rows
+            assert names(found) == (expected if broken else set()), rows
+            missed += broken and compiled(rows, mutant) != found
+    assert missed == TIMES
