@@ -12,47 +12,14 @@ from jidomem.terms import Term, Triple, bare, iri, parts
 from jidomem.vocab import RDFS, TYPE, local_name
 
 _SUBCLASS, _CLASS = iri(RDFS + "subClassOf"), iri(RDFS + "Class")
-_COMPONENT, _TARGETS = (
-    iri(SH + "ConstraintComponent"),
-    ("targetNode", "targetClass", "targetSubjectsOf", "targetObjectsOf"),
-)
-_SILENT = frozenset(
-    (
-        "path",
-        "message",
-        "severity",
-        "deactivated",
-        "name",
-        "description",
-        "order",
-        "group",
-        "defaultValue",
-        "flags",
-        "qualifiedValueShape",
-    )
-)
-_ONCE = frozenset(
-    (
-        "path",
-        "severity",
-        "deactivated",
-        "flags",
-        "datatype",
-        "nodeKind",
-        "in",
-        "minLength",
-        "maxLength",
-        "minCount",
-        "maxCount",
-        "uniqueLang",
-        "qualifiedValueShape",
-        "qualifiedMinCount",
-        "qualifiedMaxCount",
-    )
-)
-_OF_PROPERTIES = frozenset(
-    ("minCount", "maxCount", "lessThan", "lessThanOrEquals", "uniqueLang", "qualifiedValueShape")
-)
+_COMPONENT = iri(SH + "ConstraintComponent")
+_TARGETS = ("targetNode", "targetClass", "targetSubjectsOf", "targetObjectsOf")
+#: What a shape may say besides its constraints.
+_BESIDE = {"path", "message", "severity", "deactivated", "name", "description", "order", "group", "defaultValue",
+           "flags", "qualifiedValueShape", *_TARGETS}  # fmt: skip
+_ONCE = {"path", "severity", "deactivated", "flags", "datatype", "nodeKind", "in", "minLength", "maxLength", "minCount",
+         "maxCount", "uniqueLang", "qualifiedValueShape", "qualifiedMinCount", "qualifiedMaxCount"}  # fmt: skip
+_OF_PROPERTIES = {"minCount", "maxCount", "lessThan", "lessThanOrEquals", "uniqueLang", "qualifiedValueShape"}
 #: The deepest nesting of shapes that is compiled; pyshacl gives up at 15.
 _DEEPEST = 12
 
@@ -190,11 +157,7 @@ class _Compiler:
         path, (severity,) = named.get("path", [None])[0], named.get("severity", [f"<{SH}Violation>"])[:1]
         wrong_kind = iri(SH + ("NodeShape" if path else "PropertyShape")) in said.get(TYPE, ())
         counted = bool({"qualifiedMinCount", "qualifiedMaxCount"} & named.keys())
-        if (
-            wrong_kind
-            or counted != ("qualifiedValueShape" in named)
-            or named.keys() - _SILENT - set(_TARGETS) - set(COVERED)
-        ):
+        if wrong_kind or counted != ("qualifiedValueShape" in named) or named.keys() - _BESIDE - set(COVERED):
             raise Left(node)
         if (not path and _OF_PROPERTIES & named.keys()) or any(len(named[name]) > 1 for name in _ONCE & named.keys()):
             raise Left(node)

@@ -94,11 +94,28 @@ class Judge:
                     if focus is None or (terms.get(node) or node.n3()) in focus
                 ]
                 for rule in asked if nodes else ():
-                    reports = rule.validate(self._executor, graph, nodes)[1]
-                    found |= dict.fromkeys(self._finding(report, terms) for report in reports)
+                    found |= dict.fromkeys(self._found(rule, graph, nodes, terms))
         except self._malformed as error:
             raise _unusable(error) from error
         return list(found)
+
+    def _found(self, rule: Any, graph: Any, nodes: list[Any], terms: Mapping[Any, Term]) -> list[Finding]:
+        """Return what *nodes* break of *rule*; values that rdflib cannot put in order break it, as SHACL has it."""
+        try:
+            return [self._finding(report, terms) for report in rule.validate(self._executor, graph, nodes)[1]]
+        except TypeError as error:
+            if "not supported between" not in str(error):
+                raise
+        if len(nodes) > 1:
+            return [finding for node in nodes for finding in self._found(rule, graph, [node], terms)]
+        focus, message = terms.get(nodes[0]) or nodes[0].n3(), str(next(rule.message, ""))
+        path = self._shown(rule.path())
+        return [Finding(focus, self._named(rule.node), path, None, message, severity_of(rule.severity))]
+
+    def _shown(self, path: Any) -> Term | str | None:
+        if path is None or not path.n3().startswith("_:"):
+            return None if path is None else str(path.n3())
+        return str(self._sparql_path(self._rules, path, prefixes={"jido": JIDO}))
 
     def _finding(self, report: Any, terms: Mapping[Any, Term]) -> Finding:
         """Return what pyshacl's *report*, a text, a result node and its triples, says of that node."""
@@ -107,14 +124,11 @@ class Judge:
             for subject, predicate, value in sorted(report[2], key=str)
             if subject == report[1]
         }
-        value, path = said.get("value"), said.get("resultPath")
-        if path is not None:
-            shown = self._sparql_path(self._rules, path, prefixes={"jido": JIDO})
-            path = shown if path.n3().startswith("_:") else path.n3()
+        value = said.get("value")
         return Finding(
             focus=terms.get(said["focusNode"]) or said["focusNode"].n3(),
             shape=self._named(said["sourceShape"]),
-            path=path,
+            path=self._shown(said.get("resultPath")),
             value=None if value is None else terms.get(value) or value.n3(),
             message=str(said.get("resultMessage", "")),
             severity=severity_of(said["resultSeverity"]),

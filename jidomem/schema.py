@@ -122,7 +122,7 @@ class Schema:
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
         """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
-        of_items = {term for term, known in self.properties.items() if any(self.is_a(c, ITEM) for c in known.domain)}
+        of_items = _of_items(self)
         types: dict[Term, set[Term]] = {}
         items = set()
         for subject, predicate, value in data:
@@ -139,6 +139,13 @@ class Schema:
             if not judged and (node in items or unknown):
                 missed.append(node)
         return missed
+
+
+@lru_cache(maxsize=8)
+def _of_items(schema: Schema) -> frozenset[Term]:
+    """Return the properties that only memories have."""
+    known = schema.properties.items()
+    return frozenset(term for term, said in known if any(schema.is_a(cls, ITEM) for cls in said.domain))
 
 
 @lru_cache(maxsize=1)

@@ -153,6 +153,14 @@ def test_a_session_whose_dates_are_ill_typed_is_judged_and_not_a_crash(shipped):
     assert shapes_of(shipped.judge(broken)) == ["SessionEndIsATime"]
 
 
+@pytest.mark.parametrize("by_reference", [True, False])
+def test_a_session_whose_dates_cannot_be_compared_breaks_the_rule_that_compares_them(by_reference):
+    session = triples(CASES / "SessionEndsAfterItsStart" / "conforms.ttl")
+    broken = [(s, p, f'"1999-02-30T00:00:00Z"{DATE_TIME}' if p == jido("endedAt") else o) for s, p, o in session]
+    found = schema.load(by_reference=by_reference).judge([*broken, *FACT])
+    assert shapes_of(found) == ["SessionEndIsATime", "SessionEndsAfterItsStart"]
+
+
 def test_lexical_forms_are_left_alone(shipped):
     nought = '"007"^^<http://www.w3.org/2001/XMLSchema#integer>'
     assert [f.value for f in shipped.judge(changed(jido("summary"), nought)) if f.value] == [nought]

@@ -114,7 +114,7 @@ def judged(name, text, times):
         focus = None if rng.random() < 0.7 else set(rng.sample(NODES, 2))
         try:
             found = reference.findings(rows, focus)
-        except (TypeError, Failed):  # rdflib does not compare all values, and pyshacl no blank nodes
+        except Failed:  # pyshacl compares no blank nodes
             continue
         broken += bool(found)
         certain += agree(judge, reference, rows, focus)
