@@ -248,7 +248,7 @@ def _objection(subject: Term, predicate: Term, value: Term) -> tuple[str, str] |
             "copy the terms you need into ontology/ and drop the import",
         )
     if predicate in _CODE_IN_SHAPES:
-        hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...), or as a query in queries/gates/"
+        hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
         return f"runs code by sh:{local_name(predicate)}, which an overlay may not bring", hint
     if predicate == iri(SH + "pattern") and not (value.startswith('"') and _is_bounded(parts(value).text)):
         hint = (
