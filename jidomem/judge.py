@@ -42,7 +42,7 @@ class Judge:
 
     def __init__(self, rules: Iterable[Triple], only: Collection[Term] | None = None) -> None:
         self._triples, self._only, self._ready = tuple(rules), only, False
-        self._at_write_only = {s for s, p, o in self._triples if p == jido("atWriteOnly") and parts(o).text == "true"}
+        self._at_write_only = {s for s, p, o in self._triples if p == jido("atWriteOnly") and bare(o) == "true"}
         self._check_severity = {s: severity_of(bare(o)) for s, p, o in self._triples if p == jido("checkSeverity")}
         said = (parts(o).text for s, p, o in self._triples if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE))
         self._unjudged = next(said, "")

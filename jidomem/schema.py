@@ -203,7 +203,7 @@ def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -
         classes=classes,
         properties={s: _property(s, of[s]) for s, kinds in types.items() if kinds & _PROPERTIES.keys()},
         individuals={s: frozenset(kinds & classes) for s, kinds in types.items() if kinds & classes},
-        deprecated=frozenset(s for s, p, o in triples if p == iri(OWL + "deprecated") and parts(o).text == "true"),
+        deprecated=frozenset(s for s, p, o in triples if p == iri(OWL + "deprecated") and bare(o) == "true"),
         alignment={s: o for s, p, o in aligned if p in _ALIGNS},
         _ancestors={cls: _above(cls, of) for cls in classes},
         _rules=tuple(triple for found in rules for triple in found),

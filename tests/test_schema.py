@@ -365,3 +365,30 @@ def test_severities_in_check_are_those_the_shape_states_for_a_whole_memory(shipp
     found = shipped.judge(cause)
     assert [replace(finding, severity="violation") for finding in found] == shipped.judge(cause, in_check=True)
     assert [finding.severity for finding in found] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "text"),
+    [
+        ("ontology", "my:C a owl:Class ; owl:deprecated my:x ."),
+        (
+            "shapes",
+            "my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:property my:P ."
+            ' my:P sh:path jido:topic ; sh:maxCount 1 ; sh:message "one topic" ; jido:atWriteOnly my:x .',
+        ),
+    ],
+)
+def test_an_annotation_of_an_overlay_that_is_no_truth_value_counts_as_false(tmp_path, folder, text):
+    prefixes = (
+        "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix jido: <https://jido.ai/ontology#> ."
+        " @prefix my: <https://my.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+    )
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "mine.ttl").write_text(prefixes + text)
+    two = [*FACT, (FACT[0][0], jido("topic"), '"a"'), (FACT[0][0], jido("topic"), '"b"')]
+
+    loaded = schema.load([tmp_path])
+
+    assert loaded.deprecated == frozenset()
+    in_check = [finding.message for finding in loaded.judge(two, in_check=True)]
+    assert ("one topic" in in_check) == (folder == "shapes")
