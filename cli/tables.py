@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from jidomem.query import written
+from jidomem.moments import stamp
 from jidomem.read.item import short_id
 from jidomem.vocab import BASE, JIDO, local_name
 from jidomem_cli.door import Door
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(entry) for entry in value]
-    return written(value) if isinstance(value, datetime) else value
+    return stamp(value) if isinstance(value, datetime) else value
 
 
 def short(value: Any) -> str:

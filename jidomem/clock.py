@@ -40,12 +40,3 @@ class Sources:
     now: Callable[[], datetime] = now
     new_id: Callable[[], str] = new_id
     nonce: Callable[[], bytes] = nonce
-
-
-def stamp(moment: datetime) -> str:
-    """Return *moment* in the one written form, UTC to the microsecond.
-
-    >>> stamp(datetime(2026, 11, 21, 8, tzinfo=UTC))
-    '2026-11-21T08:00:00.000000Z'
-    """
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from jidomem.errors import Failed, InvalidRequest
+from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, boolean, date_time, integer, iri, literal
 from jidomem.vocab import BASE
 
@@ -121,7 +121,7 @@ def _term(value: object, kind: str) -> Term | None:
         return integer(int(str(value))) if whole else None
     if kind == "dateTime":
         moment = parse_moment(value)
-        return None if moment is None else date_time(written(moment))
+        return None if moment is None else date_time(stamp(moment))
     if not isinstance(value, str) or not _encodable(value):
         return None
     if kind == "iri":
@@ -139,26 +139,6 @@ def _is(value: object, *types: type) -> bool:
 def _encodable(value: str) -> bool:
     """Return whether *value* is Unicode text; a lone surrogate, half a character, is not."""
     return not any("\ud800" <= char <= "\udfff" for char in value)
-
-
-def parse_moment(value: object) -> datetime | None:
-    """Return the moment *value* names, in UTC, or None; a moment without an offset is UTC, a date is its midnight.
-
-    >>> parse_moment("2026-11-01")
-    datetime.datetime(2026, 11, 1, 0, 0, tzinfo=datetime.timezone.utc)
-    """
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-        if not isinstance(moment, datetime):
-            return None
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def written(moment: datetime) -> str:
-    """Return *moment*, in UTC, in the one written form."""
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def parse(name: str, role: str, text: str) -> NamedQuery:

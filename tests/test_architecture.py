@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
-    {"errors", "terms", "vocab", "resources", "clock"},
+    {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy"},
     {"judge", "follow", "constraints", "compiled", "schema"},
     {"journal"},
@@ -29,6 +29,7 @@ PURE = [
     "policy.py",
     "version.py",
     "terms.py",
+    "moments.py",
     "vocab.py",
     "errors.py",
     "journal/commit.py",

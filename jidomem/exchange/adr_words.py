@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import zip_longest
 
 from jidomem.exchange.adr_page import MARK, Line, parse_line
+from jidomem.moments import parse_moment
 
 #: What the headings of a record are called, by the part they play.
 _HEADINGS: Mapping[str, tuple[str, ...]] = {
@@ -138,12 +138,8 @@ def references(line: Line, text: str) -> Iterator[Reference]:
 
 def moment(text: str) -> str | None:
     """Return an ISO 8601 date as a moment in UTC; a date alone is its midnight."""
-    try:
-        found = datetime.fromisoformat(text)
-        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-    return found.strftime("%Y-%m-%dT%H:%M:%SZ") if found.year >= 1000 else None
+    found = parse_moment(text)
+    return found.strftime("%Y-%m-%dT%H:%M:%SZ") if found and found.year >= 1000 else None
 
 
 def number_of(path: str, title: str) -> int | None:

@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from threading import Lock
 
 from jidomem import vocab
-from jidomem.clock import Sources, stamp
+from jidomem.clock import Sources
 from jidomem.errors import JidomemError
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal import commit as commits
 from jidomem.journal.files import Moved, Stream
+from jidomem.moments import stamp
 from jidomem.terms import Triple, bare, date_time
 from jidomem.version import Version
 from jidomem.vocab import jido

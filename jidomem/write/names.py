@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode
 
 from jidomem import vocab
 from jidomem.errors import Repair
+from jidomem.moments import parse_moment, stamp
 
 PREFIXES = {"jido": vocab.JIDO, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD, "prov": vocab.PROV}
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
@@ -45,12 +46,8 @@ def moment(text: str) -> str | None:
     >>> moment("2026-11-21")
     '2026-11-21T00:00:00.000000Z'
     """
-    try:
-        parsed = datetime.fromisoformat(text)
-        parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-    return parsed.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if parsed.year >= 1000 else None
+    found = parse_moment(text)
+    return stamp(found) if found and found.year >= 1000 else None
 
 
 def other_date(text: str) -> str | None:

@@ -10,11 +10,12 @@ from threading import Lock
 from typing import Any
 
 from jidomem import vocab
-from jidomem.clock import Sources, stamp
+from jidomem.clock import Sources
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal.files import Stream
+from jidomem.moments import stamp
 from jidomem.policy import AgentPolicy, Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri

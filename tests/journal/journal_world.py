@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from jidomem import terms, vocab
-from jidomem.clock import stamp
 from jidomem.journal.commit import Commit, build
 from jidomem.journal.files import FileJournal, Moved, Stream
+from jidomem.moments import stamp
 from jidomem.version import Version
 
 STREAM = Stream("demo")

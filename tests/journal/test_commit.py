@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from journal_world import START, STREAM, WRITER, commit_on, fact
 
 from jidomem import terms, vocab
-from jidomem.clock import stamp
 from jidomem.journal.commit import FormatError, advance, build, parse
+from jidomem.moments import stamp
 from jidomem.version import Version
 
 GOLDEN = Path(__file__).parent / "golden"
