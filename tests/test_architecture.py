@@ -17,6 +17,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"exchange"},
     {"govern"},
     {"runtime", "__init__"},
+    {"serve"},
     {"jidomem_cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

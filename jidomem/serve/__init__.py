@@ -1,0 +1,1 @@
+"""The doors for programs: the HTTP server, and the child that answers ad hoc SPARQL."""
