@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
-    {"version", "intent", "item", "query", "policy"},
+    {"version", "intent", "item", "query", "policy", "sparql", "values"},
     {"judge", "follow", "constraints", "compiled", "schema"},
     {"journal"},
     {"index"},

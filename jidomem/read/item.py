@@ -9,8 +9,8 @@ from typing import Any
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.query import FOREVER, to_term
-from jidomem.read.values import to_value
 from jidomem.terms import Term, bare, iri, literal, parts
+from jidomem.values import to_value
 from jidomem.vocab import BASE, TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name
 
 _COMMIT = "urn:jido:commit:"

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from jidomem import resources
+from jidomem import resources, sparql
 from jidomem.errors import Failed, NotFound
 from jidomem.query import NamedQuery, parse
-from jidomem.read import sparql
 
 #: A folder beside the roles that holds no questions for agents: what CI asks, where a row is a failure.
 _GATES = "gates"

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from jidomem import sparql
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.query import FOREVER, NamedQuery, to_term
-from jidomem.read import item, sparql
+from jidomem.read import item
 from jidomem.read.pages import Cursor, Page, fingerprint, page_size
 from jidomem.read.playbook import Playbook
 from jidomem.read.roles import Architect, Debugger, Planner, Role
-from jidomem.read.values import to_value
 from jidomem.terms import Term, Triple
+from jidomem.values import to_value
 from jidomem.version import Version
 from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from reader_world import reader_of, shortened, world_index
 
+from jidomem import sparql
 from jidomem.errors import Failed, NotFound, PolicyDenied
 from jidomem.query import parse
-from jidomem.read import Playbook, sparql
+from jidomem.read import Playbook
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "queries" / "cases"

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reader_world import PREFIXES, reader_of, short, world_index
 
+from jidomem import sparql
 from jidomem.errors import InvalidRequest, PolicyDenied, TooLarge
-from jidomem.read import sparql
 from jidomem.vocab import graph_iri
 
 PREFIX = f"PREFIX jido: <{PREFIXES['jido']}> PREFIX m: <{PREFIXES['m']}> "
