@@ -50,6 +50,16 @@ def files(root: Path) -> dict[str, bytes]:
     }
 
 
+def pytest_addoption(parser):
+    parser.addoption("--scale", type=int, default=1, help="how many times longer the torture tests torture")
+
+
+@pytest.fixture
+def scale(request):
+    """How many times longer than in CI a torture test should go on (ci/torture)."""
+    return request.config.getoption("--scale")
+
+
 def pytest_terminal_summary(terminalreporter):
     """Name each test that was skipped in the last lines, whoever runs them."""
     for report in terminalreporter.stats.get("skipped", []):

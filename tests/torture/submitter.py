@@ -1,6 +1,6 @@
 """A writer in a process of its own: says what it sends and what was acknowledged, until it has done or is killed.
 
-python submitter.py ROOT NAME COUNT THREADS
+python submitter.py ROOT NAME COUNT THREADS [FIRST]
 """
 
 import sys
@@ -22,11 +22,10 @@ def proposal(key):
     }
 
 
-def work(memory, name, number):
-    """Submit *number* intents, one by one and now and then three together, with a line before and after each."""
-    n = 0
+def work(memory, name, number, n=0):
+    """Submit the intents from *n* up to *number*, now and then three together, with a line before and after each."""
     while n < number:
-        batch = [f"{name}-{n + k}" for k in range(3 if n % 4 == 3 else 1)]
+        batch = [f"{name}-{n + k}" for k in range(min(3 if n % 4 == 3 else 1, number - n))]
         n += len(batch)
         sys.stdout.write("".join(f"send {key}\n" for key in batch))
         sys.stdout.flush()
@@ -35,10 +34,11 @@ def work(memory, name, number):
         sys.stdout.flush()
 
 
-def main(root, name, number, threads):
+def main(root, name, number, threads, first="0"):
     with jidomem.open(root, wait=60) as memory:
         workers = [
-            threading.Thread(target=work, args=(memory, f"{name}.{t}", int(number))) for t in range(int(threads))
+            threading.Thread(target=work, args=(memory, f"{name}.{t}", int(number), int(first)))
+            for t in range(int(threads))
         ]
         for worker in workers:
             worker.start()

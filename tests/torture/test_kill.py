@@ -15,11 +15,12 @@ from jidomem.vocab import graph_iri, jido
 SCRIPT = Path(__file__).with_name("submitter.py")
 STREAM = Stream("p")
 KILLS = 50
+WRITERS, WRITES = 8, 60
 AT_ONCE = 2
 
 
-def start(root, name, number=10**6, threads=1):
-    command = [sys.executable, str(SCRIPT), str(root), name, str(number), str(threads)]
+def start(root, name, number=10**6, threads=1, first=0):
+    command = [sys.executable, str(SCRIPT), str(root), name, str(number), str(threads), str(first)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
@@ -40,11 +41,11 @@ def by_key(memory):
     return found
 
 
-def test_what_was_acknowledged_survives_any_kill(tmp_path):  # C075 C077 C027
-    root, chance = tmp_path / "root", random.Random(20261121)
+def test_what_was_acknowledged_survives_any_kill(tmp_path, scale):  # C075 C077 C027
+    root, chance, kills = tmp_path / "root", random.Random(20261121), KILLS * scale
     sent, kept, killed, busy = set(), {}, 0, []
-    while killed < KILLS:
-        while len(busy) < min(AT_ONCE, KILLS - killed):
+    while killed < kills:
+        while len(busy) < min(AT_ONCE, kills - killed):
             worker = start(root, f"w{killed}-{len(busy)}")
             begun = chance.random() < 0.9  # else it is killed while it starts
             head = worker.stdout.readline() if begun else b""
@@ -58,7 +59,7 @@ def test_what_was_acknowledged_survives_any_kill(tmp_path):  # C075 C077 C027
         killed += 1
         sent |= keys
         kept |= acknowledged
-    assert len(sent) > len(kept) > KILLS  # some were killed between the asking and the answer
+    assert len(sent) > len(kept) > kills  # some were killed between the asking and the answer
 
     with jidomem.open(root) as memory:
         assert memory.journal.verify(STREAM) == ()
@@ -110,3 +111,26 @@ def test_threads_of_two_processes_and_a_reader_lose_nothing(tmp_path):  # C023 C
         assert kept.items() <= by_key(memory).items()
         assert memory.journal.verify(STREAM) == ()
         assert len(memory.journal.head(STREAM).heads) == 1  # one line of commits, no branches
+
+
+def test_eight_processes_killed_again_and_again_lose_and_double_nothing(tmp_path, scale):  # C023 C027
+    """Each writer is killed at random and goes on from what was not acknowledged, until all it has to say is said."""
+    root, chance, number = tmp_path / "root", random.Random(8), WRITES * scale
+    kept, kills = {}, 0
+    left = {f"w{n}": 0 for n in range(WRITERS)}
+    while left:
+        running = {name: start(root, name, number, first=first) for name, first in left.items()}
+        time.sleep(0.4)
+        for name, worker in running.items():
+            if chance.random() < 0.5 and kills < 2 * WRITERS * scale:
+                time.sleep(chance.uniform(0, 0.3))
+                worker.kill()
+            kept |= said(worker.communicate(timeout=300)[0])[1]
+            kills += worker.returncode == -9
+            left[name] = next((n for n in range(number) if f"{name}.0-{n}" not in kept), number)
+        left = {name: first for name, first in left.items() if first < number}
+    assert kills >= WRITERS // 2
+    with jidomem.open(root) as memory:
+        assert by_key(memory) == kept
+        assert len(kept) == WRITERS * number
+        assert memory.journal.verify(STREAM) == ()

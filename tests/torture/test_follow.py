@@ -1,0 +1,48 @@
+"""A reader beside busy writers: it sees commits whole, in order, and at once what was acknowledged."""
+
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import jidomem
+from jidomem.vocab import graph_iri, jido
+
+PAIRS = Path(__file__).with_name("pairs.py")
+COMMITS = 60
+
+
+def writer(root, name, number):
+    command = [sys.executable, str(PAIRS), str(root), name, str(number)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def halves(memory):
+    """The summaries that are there; each commit of `pairs.py` says `... left` and `... right`."""
+    memory.catch_up("p")
+    return {row[2][1:-1] for row in memory.index.triples(graph_iri("p"), None, jido("summary"), None)}
+
+
+def test_a_reader_sees_no_half_commit_and_every_receipt_at_once(tmp_path, scale):  # C020 E050
+    root = tmp_path / "root"
+    with jidomem.open(root) as memory, ExitStack() as stack:
+        memory.writer.remember("p", "the first")
+        seen, told = set(), 0
+        workers = [stack.enter_context(writer(root, name, COMMITS * scale)) for name in ("a", "b")]
+        while any(worker.poll() is None for worker in workers):
+            for worker in workers:
+                line = worker.stdout.readline().split()
+                if line:
+                    told += 1
+                    for iri in line:  # the receipt was given: its memory is there, whoever asks
+                        assert memory.reader.get_memory("p", iri)["status"] == "active"
+            now = halves(memory)
+            assert seen <= now  # what was seen is not taken back
+            pairs = {text.rsplit(" ", 1)[0] for text in now - {"the first"}}
+            assert now - {"the first"} == {f"{pair} {half}" for pair in pairs for half in ("left", "right")}
+            seen = now
+        for worker in workers:
+            told += sum(1 for _ in worker.stdout)
+            assert worker.wait() == 0
+        assert told == 2 * COMMITS * scale
+        assert len(halves(memory)) == 1 + 2 * told
