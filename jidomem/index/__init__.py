@@ -1,5 +1,5 @@
 """How memory is asked: an index fed from the journal, which may be thrown away and built again at any time."""
 
-from jidomem.index.oxigraph import Answer, OxigraphIndex, Solutions
+from jidomem.index.oxigraph import Answer, Observer, OxigraphIndex, Serialized, Solutions
 
-__all__ = ["Answer", "OxigraphIndex", "Solutions"]
+__all__ = ["Answer", "Observer", "OxigraphIndex", "Serialized", "Solutions"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import pyoxigraph as ox
 
@@ -29,10 +29,53 @@ class Solutions:
 Answer = Solutions | bool | tuple[Triple, ...]
 
 
+#: How rows (and the truth of an ASK) and triples may be serialised.
+ROW_FORMATS: Mapping[str, Any] = {
+    "json": ox.QueryResultsFormat.JSON,
+    "xml": ox.QueryResultsFormat.XML,
+    "csv": ox.QueryResultsFormat.CSV,
+    "tsv": ox.QueryResultsFormat.TSV,
+}
+GRAPH_FORMATS: Mapping[str, Any] = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+    "trig": ox.RdfFormat.TRIG,
+    "nquads": ox.RdfFormat.N_QUADS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Serialized:
+    """An answer as bytes, in the format asked for its kind."""
+
+    kind: Literal["select", "ask", "graph"]
+    data: bytes
+
+
+class Observer(Protocol):
+    """Something derived from the index that is told of every change, under the index's lock: it must not wait.
+
+    A call comes after the store has changed and before whoever brought the index up to date may read; a reader that
+    asked for nothing newer may still see the store ahead of what is derived.
+    """
+
+    def applied(self, graph: str, triples: Collection[Triple]) -> None:
+        """Take in that *triples*, of whole commits, were added to *graph*, some of which may have been there."""
+
+    def reset(self, graph: str) -> None:
+        """Forget all that is known of *graph*: it has other content now, to be read from the index when needed."""
+
+
 class OxigraphIndex:
-    """An index that lives as long as the process; any thread may read while another applies."""
+    """An index that lives as long as the process; any thread may read while another applies.
+
+    `observers` are told of every change of a stream's graph; more may be added before the first one.
+    """
 
     def __init__(self) -> None:
+        self.observers: list[Observer] = []
         self._store = ox.Store()
         self._applied: dict[str, set[str]] = {}
         self._lock = Lock()
@@ -42,8 +85,11 @@ class OxigraphIndex:
         with self._lock:
             done = self._applied.setdefault(graph, set())
             if commit_id not in done:
-                self._load(graph, triples)
+                added = frozenset(triples)
+                self._load(graph, added)
                 done.add(commit_id)
+                for observer in self.observers:
+                    observer.applied(graph, added)
 
     def applied(self, graph: str) -> frozenset[str]:
         """Return the ids of the commits *graph* holds."""
@@ -56,6 +102,8 @@ class OxigraphIndex:
         with self._lock:
             self._replace(graph, rows)
             self._applied[graph] = set(commits)
+            for observer in self.observers:
+                observer.reset(graph)
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
         """Make *triples* the whole content of the ontology graph, in one step."""
@@ -86,8 +134,37 @@ class OxigraphIndex:
 
         Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
+        return _plain(self._query(sparql, graphs, named, bindings))
+
+    def serialized(
+        self,
+        sparql: str,
+        *,
+        graphs: Sequence[str],
+        named: Sequence[str] | None = None,
+        bindings: Mapping[str, Term] | None = None,
+        rows_as: str = "json",
+        graph_as: str = "turtle",
+    ) -> Serialized:
+        """Return what `query` answers as bytes, written by the engine: rows and truths in *rows_as*, else *graph_as*.
+
+        *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. A truth is not written as CSV or TSV, which
+        have no form for it: it is then JSON. Raises InvalidRequest `malformed_query` as `query` does.
+        """
+        found = self._query(sparql, graphs, named, bindings)
+        if isinstance(found, ox.QueryTriples):
+            return Serialized("graph", found.serialize(format=GRAPH_FORMATS[graph_as]) or b"")
+        if isinstance(found, ox.QuerySolutions):
+            return Serialized("select", found.serialize(format=ROW_FORMATS[rows_as]) or b"")
+        form = "json" if rows_as in ("csv", "tsv") else rows_as
+        return Serialized("ask", found.serialize(format=ROW_FORMATS[form]))
+
+    def _query(
+        self, sparql: str, graphs: Sequence[str], named: Sequence[str] | None, bindings: Mapping[str, Term] | None
+    ) -> Any:
+        """Return what the engine answers; an iterator must be used up by the thread that asked."""
         try:
-            found = self._store.query(
+            return self._store.query(
                 sparql,
                 default_graph=[ox.NamedNode(graph) for graph in self._held(graphs)],
                 named_graphs=[ox.NamedNode(graph) for graph in (graphs if named is None else named)],
@@ -95,7 +172,6 @@ class OxigraphIndex:
             )
         except SyntaxError as error:
             raise _malformed(str(error)) from error
-        return _plain(found)
 
     def _held(self, graphs: Sequence[str]) -> list[str]:
         """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
@@ -123,7 +199,7 @@ def _node(term: Term) -> Any:
 
 
 def _plain(found: Any) -> Answer:
-    """Return the answer without store objects; an iterator must be used up by the thread that asked."""
+    """Return the answer without store objects."""
     if isinstance(found, ox.QueryBoolean):
         return bool(found)
     if isinstance(found, ox.QueryTriples):

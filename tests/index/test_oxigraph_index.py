@@ -1,10 +1,13 @@
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pyoxigraph as ox
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index import OxigraphIndex, Serialized, Solutions
+from jidomem.index.oxigraph import GRAPH_FORMATS
 from jidomem.terms import parts
 from jidomem.vocab import ONTOLOGY_GRAPH
 
@@ -93,6 +96,41 @@ def test_ask_and_construct_are_answered(index):
     assert index.query("CONSTRUCT { ?o <urn:r> 1 } { ?s <urn:q> ?o }", graphs=[A]) == (
         ("<urn:o>", "<urn:r>", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'),
     )
+
+
+def test_an_answer_is_written_in_the_format_asked_for_its_kind(index):
+    select, ask = "SELECT ?o { ?s <urn:q> ?o }", "ASK { ?s <urn:q> ?o }"
+    graph = "CONSTRUCT { ?s <urn:q> ?o } { ?s <urn:q> ?o }"
+    assert index.serialized(select, graphs=[A], rows_as="tsv") == Serialized("select", b"?o\n<urn:o>\n")
+    assert json.loads(index.serialized(select, graphs=[A]).data)["results"]["bindings"][0]["o"]["value"] == "urn:o"
+    assert json.loads(index.serialized(ask, graphs=[A], rows_as="csv").data)["boolean"] is True
+    assert b"<boolean>false</boolean>" in index.serialized(ask, graphs=[B], rows_as="xml").data
+    assert index.serialized(graph, graphs=[A], graph_as="ntriples").data == b"<urn:s> <urn:q> <urn:o> .\n"
+    for form in GRAPH_FORMATS:
+        written = index.serialized(graph, graphs=[A], graph_as=form)
+        assert (written.kind, [str(t) for t in ox.parse(written.data, format=GRAPH_FORMATS[form])]) == (
+            "graph",
+            ["<urn:s> <urn:q> <urn:o>"],
+        )
+    with pytest.raises(InvalidRequest, match="line 1 column 7"):
+        index.serialized("SELEKT", graphs=[A])
+
+
+def test_observers_are_told_of_what_is_added_and_of_what_is_replaced(index):
+    told = []
+
+    class Observer:
+        def applied(self, graph, triples):
+            told.append((graph, set(triples)))
+
+        def reset(self, graph):
+            told.append((graph, set(index.triples(graph))))
+
+    index.observers.append(Observer())
+    index.apply(A, "c2", [ROW])
+    index.apply(A, "c2", [ROW])
+    index.reset(A, {"c3": [("<urn:x>", "<urn:p>", "<urn:y>")]})
+    assert told == [(A, {ROW}), (A, {("<urn:x>", "<urn:p>", "<urn:y>")})]
 
 
 def test_a_query_that_does_not_parse_is_refused_with_its_place(index):
