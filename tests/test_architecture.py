@@ -1,7 +1,7 @@
 """The layers and the purity of the house, as docs/architecture.md draws them."""
 
 import ast
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -127,3 +127,21 @@ def test_the_packages_listed_for_the_wheel_are_the_folders_of_the_tree():
     data = {ROOT / "ontology", ROOT / "shapes", ROOT / "queries", ROOT / ".jidomem"}
     assert code | data <= listed
     assert all(folder.is_dir() for folder in listed)
+
+
+TOUCHES_THE_DISK = {"os", "io", "shutil", "tempfile", "fcntl", "mmap", "glob", "subprocess"}
+OF_PATHS = set(dir(Path)) - set(dir(PurePath))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "jidomem" / "journal").glob("*.py")), ids=lambda path: path.name)
+def test_the_journal_touches_the_disk_through_one_module(path):
+    if path.name == "disk.py":
+        return
+    touched = [name for name in imports(path) if name.split(".")[0] in TOUCHES_THE_DISK]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            touched.append(f"open in line {node.lineno}")
+        if isinstance(node, ast.Attribute) and node.attr in OF_PATHS - {"absolute", "replace"}:
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            touched += [] if owner in ("disk", "self") else [f".{node.attr} in line {node.lineno}"]
+    assert touched == []

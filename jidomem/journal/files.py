@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import os
 import re
 import threading
 from collections.abc import Iterator
@@ -15,9 +13,9 @@ from time import monotonic, sleep, time_ns
 
 from jidomem import vocab
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
+from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError
 from jidomem.journal.folder import Folder, commit_files, file_name
-from jidomem.journal.sight import Sight
 from jidomem.version import Version
 
 #: The folder of a stream in its project -> the short name of its graph.
@@ -80,7 +78,7 @@ class FileJournal:
 
     def __init__(self, folder: Path, *, wait: float = 10.0) -> None:
         """Open the journal of the memory root *folder*; *wait* is how many seconds a turn is waited for."""
-        self.folder = folder
+        self.folder = folder.absolute()
         self.wait = wait
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, _Turn]] = {}
@@ -91,16 +89,13 @@ class FileJournal:
 
     def streams(self) -> list[Stream]:
         """Return the streams that hold commits, sorted."""
-        try:
-            projects = os.listdir(self.folder / "projects")
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        found = [Stream(project, name) for project in projects if _PROJECT.fullmatch(project) for name in NAMES]
+        projects = filter(_PROJECT.fullmatch, disk.names(f"{self.folder}/projects"))
+        found = [Stream(project, name) for project in projects for name in NAMES]
         return sorted(filter(self.exists, found))
 
     def exists(self, stream: Stream) -> bool:
         """Return whether the stream holds a commit."""
-        return bool(commit_files(self.path(stream)))
+        return bool(commit_files(str(self.path(stream))))
 
     def head(self, stream: Stream) -> Version:
         """Return the version of a stream now: the heads of the files that are there and sound."""
@@ -145,12 +140,12 @@ class FileJournal:
                 version = _sound(folder)
                 if folder.unshared:
                     with suppress(OSError):
-                        _store(turn.descriptor, folder.sight)
+                        disk.overwrite(turn.descriptor, folder.sight.dump())
                         folder.unshared = False
                 yield version
             finally:
                 turn.holder = None
-                os.close(turn.descriptor)
+                disk.close(turn.descriptor)
         finally:
             turn.lock.release()
 
@@ -175,10 +170,10 @@ class FileJournal:
     ) -> Version | Moved:
         """Do `append` with the turn in hand."""
         version, name = _sound(folder), file_name(commit.head)
-        if os.path.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
+        if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
             with _writing(folder.path):
-                _flush(f"{folder.path}/{name}")
-                _flush(folder.path)
+                disk.flush(f"{folder.path}/{name}")
+                disk.flush(folder.path)
             return version
         if version != expected:
             return Moved(version)
@@ -186,14 +181,13 @@ class FileJournal:
         seen = folder.sight
         since = seen.since or time_ns()
         with _writing(folder.path):
-            if not expected.heads:  # another process may have made the folders and died before they were durable
-                for above in list(self.path(stream).parents)[:3]:
-                    _flush(str(above))
-            _store(turn.descriptor, replace(seen, mtime=-1))  # believed by nobody until it is true again
+            if not expected.heads:  # whoever made the folders, and however far it came
+                _flush_above(folder.path)
+            disk.overwrite(turn.descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
             _write(folder.path, name, commit.data)
         sight = folder.added(commit, seen, since)
         with suppress(OSError):
-            _store(turn.descriptor, sight)
+            disk.overwrite(turn.descriptor, sight.dump())
         return sight.version
 
     def _known(self, stream: Stream) -> tuple[Folder, _Turn]:
@@ -208,15 +202,14 @@ class FileJournal:
         while True:
             with _writing(folder.path):
                 _make(folder.path)
-                descriptor = os.open(folder.lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+                descriptor = disk.open_shared(folder.lock_path)
                 try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return descriptor
-                except BlockingIOError:
-                    os.close(descriptor)
+                    if disk.lock(descriptor):
+                        return descriptor
                 except OSError:  # a file system without locks
-                    os.close(descriptor)
+                    disk.close(descriptor)
                     raise
+                disk.close(descriptor)
             if monotonic() > deadline:
                 raise _busy(folder.lock_path, self.wait)
             sleep(pause)
@@ -249,21 +242,22 @@ def _write(path: str, name: str, data: bytes) -> None:
     """Put a file into a folder, durable and whole or not at all."""
     incoming, target = f"{path}/{INCOMING}", f"{path}/{name}"
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        with open(os.open(incoming, flags, 0o666), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(incoming, target)
+        descriptor = disk.create(incoming)
+        try:
+            disk.write(descriptor, data)
+            disk.fsync(descriptor)
+        finally:
+            disk.close(descriptor)
+        disk.rename(incoming, target)
     except OSError:
         with suppress(OSError):
-            os.unlink(incoming)
+            disk.unlink(incoming)
         raise
     try:
-        _flush(path)
+        disk.flush(path)
     except OSError as error:
         try:
-            os.unlink(target)
+            disk.unlink(target)
         except OSError:
             raise Failed(
                 f"{target}: the commit is in place, but could not be made durable: {error.strerror}",
@@ -272,28 +266,21 @@ def _write(path: str, name: str, data: bytes) -> None:
         raise
 
 
-def _store(descriptor: int, sight: Sight) -> None:
-    """Write what was seen into the lock file, of which this process holds the lock."""
-    os.pwrite(descriptor, sight.dump(), 0)
-
-
 def _make(path: str) -> None:
-    """Make a folder and those above it, each durable."""
-    if not os.path.isdir(path):
-        above = os.path.dirname(os.path.abspath(path))
-        _make(above)
-        with suppress(FileExistsError):
-            os.mkdir(path)
-        _flush(above)
+    """Make a folder and those above it."""
+    if not disk.exists(path):
+        _make(str(Path(path).parent))
+        disk.make_folder(path)
 
 
-def _flush(path: str) -> None:
-    """Make a file, or the names in a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _flush_above(path: str) -> None:
+    """Make the name of a folder durable, and those of all above it on the same file system."""
+    here = disk.device(path)
+    for above in map(str, Path(path).parents):
+        if disk.device(above) != here:
+            break
+        with suppress(PermissionError):  # who may not read a folder made nothing in it
+            disk.flush(above)
 
 
 @contextmanager

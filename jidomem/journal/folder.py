@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from pathlib import Path
 from time import time_ns
 
 from jidomem.errors import JournalDamaged, NotFound
+from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError, advance, parse
 from jidomem.journal.sight import SETTLE, Sight, number
 from jidomem.version import SHORT, Head, Version
@@ -32,12 +32,9 @@ def file_name(head: Head, *, redacted: bool = False) -> str:
     return f"{moment}-{head.id[:SHORT]}{'.redacted' if redacted else ''}.ttl"
 
 
-def commit_files(path: Path | str) -> set[str]:
+def commit_files(path: str) -> set[str]:
     """Return the names in a folder that are, or claim to be, commit files; empty where there is no folder."""
-    try:
-        return {name for name in os.listdir(path) if name.endswith(".ttl") and name[0] != "."}
-    except (FileNotFoundError, NotADirectoryError):
-        return set()
+    return {name for name in disk.names(path) if name.endswith(".ttl") and name[0] != "."}
 
 
 def _prefix(name: str) -> str:
@@ -77,7 +74,7 @@ class Folder:
     def look(self) -> Version:
         """Return the version of the folder now; list it only where its time and the lock file leave a doubt."""
         with self._lock:
-            now, mtime = time_ns(), self.mtime()
+            now, mtime = time_ns(), disk.mtime(self.path)
             if self._names is not None and not self.is_damaged:
                 if self.sight.since == 0 and self.sight.mtime == mtime:
                     return self.sight.version
@@ -154,7 +151,7 @@ class Folder:
     def added(self, commit: Commit, seen: Sight, since: int) -> Sight:
         """Return the sight after *commit*, written by this process on top of *seen*, last certain at *since*."""
         with self._lock:
-            name, mtime = file_name(commit.head), self.mtime()
+            name, mtime = file_name(commit.head), disk.mtime(self.path)
             self._entries[name] = Entry(commit.head, commit.parents)
             version = advance(seen.version, [commit])
             if self._names is not None and self._base == seen.version:
@@ -166,17 +163,10 @@ class Folder:
             self.sight = Sight(mtime or -1, since, seen.count + 1, seen.sum + number(name), version)
             return self.sight
 
-    def mtime(self) -> int | None:
-        """Return the folder's modification time in nanoseconds, None where there is no folder."""
-        try:
-            return os.stat(self.path).st_mtime_ns
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-
     def _list(self, *, trust: bool = True) -> None:
         """List the folder and bring everything known up to date; a missing parent is looked for twice."""
         for _ in range(2):
-            now, mtime = time_ns(), self.mtime()
+            now, mtime = time_ns(), disk.mtime(self.path)
             if mtime is None:
                 self._forget()
                 return
@@ -228,8 +218,7 @@ class Folder:
         """Return the commit in a file, verified; note the damage, or that the file has gone."""
         self._entries.pop(name, None)
         try:
-            with open(f"{self.path}/{name}", "rb") as file:
-                commit = parse(file.read())
+            commit = parse(disk.read(f"{self.path}/{name}"))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -300,7 +289,7 @@ class Folder:
     def _present(self, head: Head) -> str | None:
         """Return the name of a commit's file, the redacted form first, None where neither is there."""
         names = (file_name(head, redacted=True), file_name(head))
-        return next((name for name in names if os.path.exists(f"{self.path}/{name}")), None)
+        return next((name for name in names if disk.exists(f"{self.path}/{name}")), None)
 
     def _place(self, names: Iterable[str]) -> None:
         for name in names:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from hashlib import blake2b
 from zlib import crc32
 
+from jidomem.journal import disk
 from jidomem.version import Head, Version
 
 #: A folder's modification time is certain to have moved with every change more than this after it, in nanoseconds.
@@ -43,13 +43,9 @@ class Sight:
     def load(cls, path: str) -> Sight | None:
         """Return the sight kept in a lock file, None where there is none or it is being written."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            checksum, _, text = disk.read(path).partition(b"\n")[0].partition(b" ")
         except OSError:
             return None
-        try:
-            checksum, _, text = os.read(descriptor, 1 << 20).partition(b"\n")[0].partition(b" ")
-        finally:
-            os.close(descriptor)
         if checksum != _checksum(text):
             return None
         mtime, since, count, total, heads = json.loads(text)

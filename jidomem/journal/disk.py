@@ -1,0 +1,110 @@
+"""Every call the journal makes to the disk: one door, so that a test can record all that passes through it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def names(path: str) -> list[str]:
+    """Return the names in a folder; none where there is no folder."""
+    try:
+        return os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def mtime(path: str) -> int | None:
+    """Return when a folder or file last changed, in nanoseconds; None where it is not there."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def device(path: str) -> int:
+    """Return the number of the file system a path is on."""
+    return os.stat(path).st_dev
+
+
+def exists(path: str) -> bool:
+    """Return whether there is a file or folder."""
+    return os.path.exists(path)
+
+
+def read(path: str) -> bytes:
+    """Return the bytes of a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def make_folder(path: str) -> None:
+    """Make a folder where there is none; its name is durable once the folder above is flushed."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+
+
+def create(path: str) -> int:
+    """Return the descriptor of a new, empty file, whatever was there."""
+    return os.open(path, _NEW, 0o666)
+
+
+def write(descriptor: int, data: bytes) -> None:
+    """Write all of *data* where the last write ended."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def fsync(descriptor: int) -> None:
+    """Make what was written to a file durable."""
+    os.fsync(descriptor)
+
+
+def close(descriptor: int) -> None:
+    """Let go of a descriptor, and of the lock it holds."""
+    os.close(descriptor)
+
+
+def flush(path: str) -> None:
+    """Make a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rename(source: str, target: str) -> None:
+    """Give a file another name, in one step; what bore that name before is gone."""
+    os.rename(source, target)
+
+
+def unlink(path: str) -> None:
+    """Take a file away."""
+    os.unlink(path)
+
+
+def open_shared(path: str) -> int:
+    """Return the descriptor of a file that several processes write, made where it is not there."""
+    return os.open(path, _SHARED, 0o666)
+
+
+def lock(descriptor: int) -> bool:
+    """Return whether this process now holds the kernel lock of a file, which goes when it closes it or dies."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def overwrite(descriptor: int, data: bytes) -> None:
+    """Write *data* at the beginning of a file and leave what is behind it."""
+    os.pwrite(descriptor, data, 0)
