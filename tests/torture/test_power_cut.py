@@ -1,0 +1,173 @@
+"""The power goes at any moment: what was acknowledged is there, whole, and nothing else is mistaken for it."""
+
+import ast
+import shutil
+from itertools import count
+from pathlib import Path
+
+import pytest
+from power import Recorder, every_image, put
+
+from jidomem import terms, vocab
+from jidomem.errors import JidomemError
+from jidomem.journal import disk
+from jidomem.journal.commit import build
+from jidomem.journal.files import FileJournal, Moved, Stream
+
+STREAM = Stream("p")
+SOURCE = Path(disk.__file__).parent
+
+
+def commit_on(version, name, size=1):
+    """A small commit on top of *version*."""
+    item = terms.iri(f"urn:memory:{name}")
+    said = [(item, vocab.jido("summary"), terms.literal(f"{name} {number}")) for number in range(size)]
+    return build(
+        graph=STREAM.graph,
+        parents=version,
+        recorded_at=f"2026-11-21T08:{version.position // 60:02}:{version.position % 60:02}.000000Z",
+        committer="https://jido.ai/agents/memory-writer",
+        ontology_version="0.1.0",
+        body=said,
+        nonce=name.encode().ljust(32, b"."),
+    )
+
+
+class Run:
+    """A realistic run of a writer below *base*, recorded: `commits` by id, `log` what the disk was asked to do."""
+
+    def __init__(self, base):
+        self.root, self.commits = base / "new" / "root", {}
+        with pytest.MonkeyPatch.context() as patched:
+            self.recorder = Recorder(base, patched)
+            self._run(patched)
+        self.log = self.recorder.log
+
+    def _append(self, journal, commit):
+        self.commits[commit.id] = commit
+        assert not isinstance(journal.append(STREAM, journal.head(STREAM), commit), Moved)
+        self.recorder.told(commit.id)
+
+    def _run(self, patched):
+        with FileJournal(self.root).turn(STREAM):
+            pass  # made the folders, and died
+        journal = FileJournal(self.root)
+        for number in range(3):
+            self._append(journal, commit_on(journal.head(STREAM), f"n{number}"))
+        with journal.turn(STREAM) as version:
+            self._append(journal, commit_on(version, "group", 20))
+        self._unknown_outcome(journal, patched)
+        self._brought_by_git(journal)
+        self._append(FileJournal(self.root), commit_on(journal.head(STREAM), "last"))
+
+    def _unknown_outcome(self, journal, patched):
+        """A writer dies between the rename and the answer; another sends the same commit again."""
+        unsure = commit_on(journal.head(STREAM), "unsure")
+        self.commits[unsure.id] = unsure
+        recorded = disk.rename
+
+        def die(source, target):
+            recorded(source, target)
+            raise KeyboardInterrupt
+
+        with patched.context() as dying:
+            dying.setattr(disk, "rename", die)
+            with pytest.raises(KeyboardInterrupt):
+                journal.append(STREAM, journal.head(STREAM), unsure)
+        self._append(FileJournal(self.root), unsure)
+
+    def _brought_by_git(self, journal):
+        """A file comes from elsewhere, flushed by nobody; then its commit is sent for once more."""
+        brought = commit_on(journal.head(STREAM), "brought")
+        other = FileJournal(self.root.parent.parent.parent / "elsewhere")
+        shutil.copytree(self.root, other.folder)
+        with pytest.MonkeyPatch.context() as unrecorded:
+            for name, call in self.recorder.real.items():
+                unrecorded.setattr(disk, name, call)
+            other.append(STREAM, other.head(STREAM), brought)
+        (path,) = [path for path in other.path(STREAM).iterdir() if brought.id[:12] in path.name]
+        self.recorder.foreign()
+        descriptor = disk.create(f"{journal.path(STREAM)}/{path.name}")
+        disk.write(descriptor, brought.data)
+        disk.close(descriptor)
+        self._append(journal, brought)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    base = tmp_path_factory.mktemp("power") / "base"
+    base.mkdir()
+    return Run(base)
+
+
+def lost(run, root, told):
+    """What is wrong with the journal below *root* after a cut, where *told* were acknowledged; None if nothing."""
+    journal = FileJournal(root)
+    try:
+        there = {commit.id: commit for commit in journal.read(STREAM)}
+        damage = journal.verify(STREAM)
+        if damage:
+            return f"damage: {damage[0]}"
+        if any(commit != run.commits[identity] for identity, commit in there.items()):
+            return "a commit nobody wrote"
+        if not set(told) <= there.keys():
+            return f"lost: {set(told) - there.keys()}"
+        with journal.turn(STREAM) as version:
+            fresh = commit_on(version, "fresh")
+            assert journal.append(STREAM, version, fresh).ids == (fresh.id,)
+        again = {commit.id for commit in FileJournal(root).read(STREAM)}
+        return None if again == there.keys() | {fresh.id} else "an append took something away"
+    except JidomemError as error:
+        return str(error)
+
+
+@pytest.fixture
+def cut(run, tmp_path, monkeypatch):
+    """Rebuild what a cut left and say what is wrong with it."""
+    numbers = count()
+    monkeypatch.setattr(disk, "fsync", lambda descriptor: None)  # of the journal made after the cut: it is a test
+    monkeypatch.setattr(disk, "flush", lambda path: None)
+
+    def judge(told, tree, times):
+        folder = tmp_path / f"cut{next(numbers)}"
+        folder.mkdir()
+        put(folder, tree, times)
+        found = lost(run, folder / "new" / "root", told)
+        shutil.rmtree(folder)
+        return found
+
+    return judge
+
+
+def test_after_a_power_cut_at_any_call_everything_acknowledged_is_there_and_writing_goes_on(run, cut):
+    # C075 C077
+    tried = 0
+    for number, told, tree, times in every_image(run.log, seed=1):
+        assert cut(told, tree, times) is None, (number, run.log[number - 1], sorted(tree))
+        tried += 1
+    assert tried > 3 * len(run.log)
+
+
+def flushes(log, base):
+    """The flushes of a log by the line that asks for them and, for a folder, which."""
+    return sorted({(call.site, "" if call.file else call.path) for call in log if call.kind == "flush"})
+
+
+def test_every_flush_in_the_source_is_made_in_the_run(run):
+    written = {
+        f"{path.name}:{node.lineno}"
+        for path in SOURCE.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("disk.fsync", "disk.flush")
+    }
+    assert {call.site for call in run.log if call.kind == "flush"} == written
+
+
+def test_without_any_one_of_the_flushes_a_power_cut_loses_what_was_acknowledged(run, cut):
+    needless = []
+    for site, folder in flushes(run.log, run.root):
+        log = [c for c in run.log if not (c.kind == "flush" and (c.site, "" if c.file else c.path) == (site, folder))]
+        assert len(log) < len(run.log)
+        if not any(cut(told, tree, times) for _, told, tree, times in every_image(log, seed=2, randoms=0) if told):
+            needless.append((site, folder))
+    assert needless == []
