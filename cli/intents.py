@@ -8,9 +8,7 @@ from itertools import chain
 from typing import Any, BinaryIO
 
 from jidomem.errors import InvalidRequest
-from jidomem.intent import parse_json
-
-_PLACE = "line 1 "
+from jidomem.intent import parse_json, parse_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,6 @@ def _are_lines(full: list[bytes]) -> bool:
 
 def _parsed(number: int, line: bytes) -> Any:
     try:
-        return parse_json(line)
+        return parse_line(number, line)
     except InvalidRequest as error:
-        detail = error.detail.removeprefix(_PLACE)
-        place = f"line {number} " if detail != error.detail else f"line {number}: "
-        return InvalidRequest(place + detail, hint=error.hint, code=error.code)
+        return error

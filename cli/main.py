@@ -29,6 +29,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "verify": ("verify:verify", "Read every byte of the journal and verify it."),
     "export": ("exchange:export", "Write the memory out."),
     "import": ("exchange:import_", "Take in records kept elsewhere."),
+    "serve": ("serve:serve", "Serve the memory over HTTP."),
     "status": ("status:status", "Say what is where, and how much of it."),
     "completion": ("completion:completion", "Print the completion script of a shell."),
 }

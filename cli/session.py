@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from jidomem.read.sessions import COLUMNS, sessions
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import show_rows
@@ -16,24 +17,6 @@ _MOVES = {
     "abandon": ("Abandoned", "End a session that did not."),
 }
 _WRITES = ("agent", "wait")
-_COLUMNS = ("session", "status", "phase", "agent", "start", "end")
-_SESSIONS = """
-PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?session ?status ?phase ?agent ?start ?end WHERE {
-  ?session a jido:WorkSession ; jido:startedAt ?start ; jido:hasStatus ?opened .
-  OPTIONAL { ?session jido:hasPrimaryAgent ?agent }
-  OPTIONAL { ?session jido:endedAt ?end }
-  OPTIONAL {
-    ?moved jido:ofSession ?session ; jido:eventNumber ?n ; jido:toStatus ?now .
-    FILTER NOT EXISTS { ?later jido:ofSession ?session ; jido:eventNumber ?m ; jido:toStatus ?x . FILTER(?m > ?n) }
-  }
-  OPTIONAL {
-    ?turned jido:ofSession ?session ; jido:eventNumber ?k ; jido:toPhase ?phase .
-    FILTER NOT EXISTS { ?after jido:ofSession ?session ; jido:eventNumber ?l ; jido:toPhase ?y . FILTER(?l > ?k) }
-  }
-  BIND(COALESCE(?now, ?opened) AS ?status)
-} ORDER BY ?start ?session
-"""
 
 
 @click.group(cls=Verbs)
@@ -85,8 +68,7 @@ def list_sessions(door: Door, ended: bool) -> None:
       jidomem session list --all
     """
     memory = door.read()
-    rows = memory.reader.select(memory.project, _SESSIONS)
-    show_rows(door, [row for row in rows if ended or row["end"] is None], _COLUMNS)
+    show_rows(door, sessions(memory.reader, memory.project, ended=ended), COLUMNS)
 
 
 def _move(verb: str) -> click.Command:

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from jidomem.errors import InvalidRequest
+from jidomem.read.tables import plain
+from jidomem.read.turtle import turtle
 from jidomem.terms import iri
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import form_of, plain, short, show_json, show_rows
-from jidomem_cli.turtle import turtle
+from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 
 @click.command(cls=Verb, formats=("table", "json", "md", "ttl"), as_of=True)

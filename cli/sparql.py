@@ -8,9 +8,9 @@ import click
 
 from jidomem.errors import InvalidRequest
 from jidomem.read.reader import Result
+from jidomem.read.turtle import turtle
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import show_json, show_rows
-from jidomem_cli.turtle import turtle
 
 _FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", "table", "json", "jsonl")}
 

@@ -8,20 +8,10 @@ import click
 
 import jidomem
 from jidomem import Jidomem
+from jidomem.read.counts import counts
 from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, short, show_json
-
-_COUNTS = """
-PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?kind ?status (COUNT(DISTINCT ?item) AS ?count) WHERE {
-  ?item jido:hasAssertionStatus ?asserted ; a ?kind . FILTER(STRSTARTS(STR(?kind), STR(jido:)))
-  BIND(EXISTS { ?item jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted } AS ?invalid)
-  BIND(EXISTS { ?item jido:supersededBy ?end . ?end jido:hasAssertionStatus jido:Asserted } AS ?old)
-  BIND(IF(?invalid, "invalidated", IF(?old, "superseded", IF(?asserted = jido:Proposed, "proposed", "active")))
-    AS ?status)
-} GROUP BY ?kind ?status ORDER BY ?kind ?status
-"""
+from jidomem_cli.tables import clean, show_json
 
 
 @click.command(cls=Verb)
@@ -56,14 +46,11 @@ def status(door: Door) -> None:
 
 def _project(memory: Jidomem, name: str) -> dict[str, Any]:
     version: Version = memory.catch_up(name)
-    counts: dict[str, dict[str, int]] = {}
-    for row in memory.reader.select(name, _COUNTS):
-        counts.setdefault(short(row["kind"]), {})[row["status"]] = row["count"]
     return {
         "project": name,
         "version": str(version),
         "last_commit": version.recorded_at or None,
-        "counts": counts,
+        "counts": counts(memory.reader, name),
         "damage": [error.to_dict() for error in memory.damage(name)],
     }
 
@@ -71,7 +58,7 @@ def _project(memory: Jidomem, name: str) -> dict[str, Any]:
 def _tell(project: dict[str, Any]) -> None:
     written = project["last_commit"] or "nothing yet"
     click.echo(f"\n{project['project']}: version {project['version']}, last written {written}")
-    for kind, counts in project["counts"].items():
-        click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in counts.items()))
+    for kind, states in project["counts"].items():
+        click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from jidomem.moments import stamp
 from jidomem.read.item import short_id
+from jidomem.read.tables import cell, plain, tsv_line
 from jidomem.vocab import BASE, JIDO, local_name
 from jidomem_cli.door import Door
 
@@ -43,15 +43,6 @@ def form_of(door: Door) -> str:
 def show_json(value: Any) -> None:
     """Print one JSON value on one line."""
     click.echo(json.dumps(value, ensure_ascii=False))
-
-
-def plain(value: Any) -> Any:
-    """Return *value* as JSON has it: moments as text, IRIs whole."""
-    if isinstance(value, Mapping):
-        return {key: plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(entry) for entry in value]
-    return stamp(value) if isinstance(value, datetime) else value
 
 
 def short(value: Any) -> str:
@@ -113,14 +104,13 @@ def _json_lines(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
 def _csv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(columns)
-    table.writerows([_whole(row.get(column)) for column in columns] for row in rows)
+    table.writerows([cell(row.get(column)) for column in columns] for row in rows)
 
 
 def _tsv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
     click.echo("\t".join(columns))
     for row in rows:
-        cells = (str(_whole(row.get(column))) for column in columns)
-        click.echo("\t".join(re.sub(r"[\\\t\n\r]", lambda match: _ESCAPED[match[0]], cell) for cell in cells))
+        click.echo(tsv_line([cell(row.get(column)) for column in columns]))
 
 
 def _markdown(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
@@ -130,19 +120,6 @@ def _markdown(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
         click.echo(f"| {' | '.join(cells)} |")
 
 
-def _whole(value: Any) -> Any:
-    """Return *value* for a program's cell: nothing for None, a list as JSON."""
-    value = plain(value)
-    return (
-        ""
-        if value is None
-        else json.dumps(value, ensure_ascii=False)
-        if isinstance(value, (list, dict, bool))
-        else value
-    )
-
-
-_ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _PRINTERS: Mapping[str, Callable[[Door, Sequence[Row], Sequence[str]], None]] = {
     "table": _table, "jsonl": _json_lines, "csv": _csv, "tsv": _tsv, "md": _markdown,
 }  # fmt: skip

@@ -7,7 +7,8 @@ JidomemError
 ├── NotFound               nothing is there by that name (404, exit 4)
 ├── InvalidRequest         the request cannot be read (400, exit 2)
 ├── TooLarge               a stated size was exceeded (413, exit 1)
-├── Busy                   another writer holds the lock past the wait (503, exit 6)
+├── NotServed              this way of asking is not served here (405, 406, 415, exit 2)
+├── Busy                   another writer holds the lock, or too much is asked at once (503, 429, exit 6)
 ├── Failed                 this machine could not do it: disk, configuration, missing extra (exit 1)
 └── JournalDamaged         a commit file does not parse or verify (500, exit 7)
 """
@@ -45,9 +46,15 @@ CODES: Mapping[str, tuple[int, int]] = {
     "invalid_argument": (400, 2),
     "malformed_query": (400, 2),
     "malformed_json": (400, 2),
+    "method_not_allowed": (405, 2),
+    "not_acceptable": (406, 2),
+    "unsupported_media_type": (415, 2),
     "payload_too_large": (413, 1),
     "result_too_large": (413, 1),
+    "query_timeout": (503, 1),
     "busy": (503, 6),
+    "too_many_requests": (429, 6),
+    "index_behind": (503, 6),
     "write_failed": (507, 1),
     "invalid_config": (500, 1),
     "missing_extra": (500, 1),
@@ -232,8 +239,18 @@ class TooLarge(JidomemError):
     code = "payload_too_large"
 
 
+class NotServed(JidomemError):
+    """A method, a format asked for or a format sent that is not served; `allow` lists the methods that are."""
+
+    code = "method_not_allowed"
+
+    def __init__(self, detail: str, *, hint: str = "", code: str | None = None, allow: Sequence[str] = ()) -> None:
+        self.allow = tuple(allow)
+        super().__init__(detail, hint=hint, code=code)
+
+
 class Busy(JidomemError):
-    """Another writer held the lock past the wait; nothing was written, and trying again is right."""
+    """Another writer held the lock past the wait, or too much is asked at once; trying again is right."""
 
     code = "busy"
 

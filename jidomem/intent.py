@@ -144,6 +144,16 @@ def parse_json(text: str | bytes) -> Any:
         ) from error
 
 
+def parse_line(number: int, line: str | bytes) -> Any:
+    """Return the JSON value in line *number* of a stream; raises InvalidRequest that names the line."""
+    try:
+        return parse_json(line)
+    except InvalidRequest as error:
+        detail = error.detail.removeprefix("line 1 ")
+        place = f"line {number} " if detail != error.detail else f"line {number}: "
+        raise InvalidRequest(place + detail, hint=error.hint, code=error.code) from None
+
+
 def _no_constant(name: str) -> Any:
     raise InvalidRequest(f"{name} is not JSON", hint="write a number from 0 to 1", code="malformed_json")
 

@@ -17,8 +17,11 @@ from jidomem import JidomemError, MemoryUpdateIntent
 from jidomem.errors import CODES
 from jidomem_cli.main import cli
 
-#: Codes no verb can meet yet: no policy denies, no answer is cut off, no package is optional.
-NOT_REACHED = {"policy_denied", "result_too_large", "missing_extra"}
+#: Codes no verb can meet yet: no policy denies, no answer is cut off, no package is optional; and those of HTTP alone.
+NOT_REACHED = {
+    *("policy_denied", "result_too_large", "missing_extra", "method_not_allowed", "not_acceptable"),
+    *("unsupported_media_type", "query_timeout", "too_many_requests", "index_behind"),
+}
 OLD = "urn:d:1"
 
 

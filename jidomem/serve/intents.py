@@ -1,0 +1,164 @@
+"""Intents that come over HTTP: one, an array, or lines that stream in while their outcomes stream out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from flask import Response, request
+
+from jidomem import vocab
+from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.intent import Receipt, parse_json, parse_line
+from jidomem.serve import wire
+from jidomem.serve.site import Site
+from jidomem.serve.spool import Spool
+
+MAX_STREAM = 1024 * 1024 * 1024
+MAX_LINE = 1024 * 1024
+NDJSON = "application/x-ndjson"
+CHUNK = 500
+_READ = 64 * 1024
+_KEY = "Idempotency-Key"
+#: Refusals that say nothing about an intent: the next one would meet the same.
+_MACHINE = ("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project")
+Outcome = Receipt | JidomemError
+
+
+def submit(site: Site, project: str) -> Response:
+    """Return the receipt of one intent, or what came of each of several."""
+    dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
+    kind = wire.content_type(wire.JSON, NDJSON)
+    if kind == NDJSON:
+        _refuse_key()
+        return _streamed(site, project, dry_run)
+    values = parse_json(wire.body())
+    if isinstance(values, list):
+        _refuse_key()
+        return _each(site, project, values, dry_run)
+    receipt = site.memory.writer.submit_intent(project, _keyed(values), dry_run=dry_run)
+    return answer_receipt(receipt, f"/projects/{project}/memories/{_id(receipt.iri)}")
+
+
+def answer_receipt(receipt: Receipt, place: str) -> Response:
+    """Return *receipt* as 201 with its place, or as 200 where nothing new was kept."""
+    is_new = receipt.commit is not None and receipt.status != "deduplicated"
+    return wire.answer(receipt.to_dict(), 201 if is_new else 200, Location=place)
+
+
+def _id(item: str) -> str:
+    """Return what names a memory in a path: the id of one of ours, else its IRI."""
+    return quote(item.removeprefix(f"{vocab.BASE}memory/"), safe="")
+
+
+def _keyed(values: Any) -> Any:
+    """Return the intent with the idempotency key of the header; raises InvalidRequest where it has another."""
+    key = request.headers.get(_KEY)
+    if key is None or not isinstance(values, dict):
+        return values
+    if values.get("idempotency_key", key) != key:
+        raise InvalidRequest(f"the header {_KEY} and idempotency_key differ", hint="give the key once")
+    return {**values, "idempotency_key": key}
+
+
+def _refuse_key() -> None:
+    if _KEY in request.headers:
+        raise InvalidRequest(
+            f"the header {_KEY} is for one intent, and these are several", hint="give each its own idempotency_key"
+        )
+
+
+def _each(site: Site, project: str, values: list[Any], dry_run: bool) -> Response:
+    """Return what came of each intent of an array; raises the error that stopped them all."""
+    outcomes = _outcomes(site, project, values, dry_run)
+    if outcomes and all(_stops(outcome) for outcome in outcomes):
+        raise _error(outcomes[0])
+    kept = [isinstance(outcome, Receipt) and outcome.commit is not None for outcome in outcomes]
+    return wire.answer([outcome.to_dict() for outcome in outcomes], 201 if kept and all(kept) else 200)
+
+
+def _streamed(site: Site, project: str, dry_run: bool) -> Response:
+    """Return what came of each line, as it comes; the first lines decide whether there is an answer at all."""
+    numbered = enumerate(_lines(request.environ["wsgi.input"]), start=1)
+    parsed = (_parsed(number, line) for number, line in numbered if isinstance(line, JidomemError) or line.strip())
+    first = _outcomes(site, project, list(islice(parsed, CHUNK)), dry_run)
+    if first and all(_stops(outcome) for outcome in first):
+        raise _error(first[0])
+
+    def told() -> Iterator[bytes]:
+        count = 0
+        chunks = chain([first], _chunks(site, project, parsed, dry_run))
+        for outcomes in chunks:
+            for outcome in outcomes:
+                if isinstance(outcome, JidomemError):
+                    outcome.position = count
+                count += 1
+                yield wire.dump(outcome.to_dict()) + b"\n"
+            if any(_stops(outcome) for outcome in outcomes):
+                return
+
+    return Response(iter(Spool(told())), 200, content_type=NDJSON)
+
+
+def _chunks(site: Site, project: str, parsed: Iterator[Any], dry_run: bool) -> Iterator[list[Outcome]]:
+    while chunk := list(islice(parsed, CHUNK)):
+        yield _outcomes(site, project, chunk, dry_run)
+
+
+def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:
+    """Return one outcome for each of *values*, where what could not be read is its own refusal."""
+    writer = site.memory.writer
+    sound = [value for value in values if not isinstance(value, JidomemError)]
+    if dry_run:
+        judged = iter([_judged(site, project, value) for value in sound])
+    else:
+        judged = iter(writer.submit_many(project, sound))
+    outcomes = [value if isinstance(value, JidomemError) else next(judged) for value in values]
+    for position, outcome in enumerate(outcomes):
+        if isinstance(outcome, JidomemError) and not _stops(outcome):
+            outcome.position = position
+    return outcomes
+
+
+def _judged(site: Site, project: str, value: Any) -> Outcome:
+    try:
+        return site.memory.writer.submit_intent(project, value, dry_run=True)
+    except JidomemError as refusal:
+        return refusal
+
+
+def _stops(outcome: Outcome) -> bool:
+    return isinstance(outcome, JidomemError) and outcome.code in _MACHINE
+
+
+def _error(outcome: Outcome) -> JidomemError:
+    assert isinstance(outcome, JidomemError)
+    return outcome
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes | JidomemError]:
+    """Yield each line, ending in a refusal where one, or all of them, are too large."""
+    total, rest = 0, b""
+    while piece := bytes(stream.read(_READ)):
+        total += len(piece)
+        *full, rest = (rest + piece).split(b"\n")
+        for line in full:
+            if len(line) > MAX_LINE:
+                yield wire.too_large("a line", MAX_LINE)
+                return
+            yield line
+        if len(rest) > MAX_LINE or total > MAX_STREAM:
+            yield wire.too_large("a line", MAX_LINE) if len(rest) > MAX_LINE else wire.too_large("the body", MAX_STREAM)
+            return
+    yield rest
+
+
+def _parsed(number: int, line: bytes | JidomemError) -> Any:
+    if isinstance(line, JidomemError):
+        return line
+    try:
+        return parse_line(number, line)
+    except InvalidRequest as error:
+        return error

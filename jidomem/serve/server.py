@@ -1,0 +1,115 @@
+"""The server process: a socket, granian's threads, and a clean stop.
+
+granian usually starts worker processes. One process has to own an index, and no process that opens a root may fork,
+so the worker is a thread of this process: the threaded server granian has for Pythons without a GIL, which needs
+nothing such a Python has. Whether it still does is what the tests of the running server see.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.net import SocketHolder  # type: ignore[attr-defined]
+from granian.server.mt import MTServer
+
+from jidomem.errors import InvalidRequest
+
+PORT = 8700
+CONNECTIONS = 64
+#: Seconds a client may take over its headers, and a kept connection may be idle.
+IDLE = 10
+#: Seconds that requests under way get when the server stops.
+GRACE = 10
+_BACKLOG = 128
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on a loopback address; port 0 is any free one.
+
+    Raises InvalidRequest for another address, and for a port that is taken.
+    """
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError as error:
+        raise InvalidRequest(f"{host!r} is no address", hint="give an address: --host 127.0.0.1") from error
+    if not parsed.is_loopback:
+        raise InvalidRequest(
+            f"{host} can be reached from elsewhere, and this server knows no tokens to tell who asks",
+            hint="serve on this machine only: --host 127.0.0.1",
+        )
+    found = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((address, port))
+        found.listen(_BACKLOG)
+    except OSError as error:
+        found.close()
+        taken = error.errno == errno.EADDRINUSE
+        raise InvalidRequest(
+            f"{host}:{port} {'is in use' if taken else f'cannot be served: {error.strerror}'}",
+            hint="stop what listens there, or give another port: --port 0 takes any that is free",
+        ) from error
+    return found
+
+
+def url_of(listening: socket.socket) -> str:
+    """Return the address of *listening* as a client writes it."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(app: Callable[..., Any], listening: socket.socket) -> None:
+    """Serve *app* on *listening* until SIGTERM or SIGINT, and end the requests under way.
+
+    Those that take longer than GRACE seconds to end, end with the process: what was acknowledged is durable.
+    """
+    host, port = listening.getsockname()[:2]
+    server = _Server(
+        "jidomem",
+        host,
+        port,
+        interface=Interfaces.WSGI,
+        blocking_threads=CONNECTIONS,
+        backpressure=CONNECTIONS,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=IDLE * 1000),
+        websockets=False,
+        log_enabled=False,
+    )
+    server.holder = SocketHolder(listening.detach(), False, _BACKLOG)  # type: ignore[call-arg]
+    server.serve(target_loader=lambda: app, wrap_loader=False)
+    if server.is_stuck:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+class _Server(MTServer):
+    """One worker thread on a socket that is there already."""
+
+    holder: Any
+    is_stuck = False
+    #: A terminal that is gone stops it, too: there is nothing to load again.
+    signal_handler_reload = MTServer.signal_handler_interrupt
+
+    def _check_gil(self) -> None:
+        """Let the worker be a thread on a Python with a GIL, too."""
+
+    def _init_shared_socket(self) -> None:
+        self._shd = self.holder
+
+    def _stop_workers(self) -> None:
+        workers: list[Any] = self.wrks
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join(GRACE)
+            self.is_stuck = self.is_stuck or worker.inner.is_alive()

@@ -1,0 +1,194 @@
+"""What goes over the wire: bodies within their limits, arguments that are all known, JSON, and problem documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from flask import Response, request
+
+from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
+from jidomem.intent import parse_json
+from jidomem.moments import stamp
+
+MAX_BODY = 1024 * 1024
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+#: Refusals that pass by themselves, and after how many seconds to come back.
+_RETRY = {"busy": 1, "too_many_requests": 1, "index_behind": 1}
+
+
+def dump(value: Any) -> bytes:
+    """Return *value* as JSON, moments as jidomem writes them; what orjson cannot write, the library's writer does."""
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # a whole number of more than 64 bits, or half a character that came with the request
+        return json.dumps(value, default=_plain).encode()
+
+
+def _plain(value: Any) -> str:
+    return stamp(value) if isinstance(value, datetime) else str(value)
+
+
+def answer(value: Any, status: int = 200, **headers: str) -> Response:
+    """Return *value* as a JSON response; an underscore in a header's name stands for a dash."""
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    return Response(dump(value), status, named, content_type=JSON)
+
+
+def problem(error: JidomemError) -> Response:
+    """Return *error* as a problem document (RFC 9457) that has the members every door shows."""
+    found = Response(dump(described(error)), error.http_status, content_type=PROBLEM)
+    if error.code in _RETRY:
+        found.headers["Retry-After"] = str(_RETRY[error.code])
+    if isinstance(error, NotServed) and error.allow:
+        found.headers["Allow"] = ", ".join(error.allow)
+    return found
+
+
+def described(error: JidomemError) -> dict[str, Any]:
+    """Return the members of the problem document of *error*."""
+    title = error.code.replace("_", " ")
+    return {"type": f"urn:jido:error:{error.code}", "title": title, "status": error.http_status, **error.to_dict()}
+
+
+def arguments(*known: str) -> dict[str, str]:
+    """Return the arguments in the query string; raises InvalidRequest for one that is not *known*, or stands twice."""
+    if not request.query_string:
+        return {}
+    found = once(request.args)
+    for name in found:
+        if name not in known:
+            raise unknown(f"{request.path} takes no argument {name!r}", name, known)
+    return found
+
+
+def once(values: Any) -> dict[str, str]:
+    """Return a mapping of single values; raises InvalidRequest for a name that stands twice."""
+    for name, given in values.lists():
+        if len(given) > 1:
+            raise InvalidRequest(f"{name} is given {len(given)} times", hint=f"give {name} once")
+    return dict(values.items())
+
+
+def unknown(detail: str, name: str, known: Collection[str]) -> InvalidRequest:
+    """Return the refusal of *name*, with the nearest of *known* in its hint."""
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return InvalidRequest(detail, hint=f"did you mean {near[0]!r}?" if near else f"it takes {_listed(known)}")
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def flag(given: Mapping[str, str], name: str) -> bool:
+    """Return the truth of an argument, False when it is left out; raises InvalidRequest for what is none."""
+    value = given.get(name, "false")
+    if value not in _TRUTHS:
+        raise InvalidRequest(f"{name}={value!r} is not true or false", hint=f"give {name}=1, or leave it out")
+    return _TRUTHS[value]
+
+
+_TRUTHS = {"1": True, "true": True, "0": False, "false": False}
+
+
+def whole(given: Mapping[str, str], name: str) -> int | None:
+    """Return a whole number, None when it is left out; raises InvalidRequest for what is none."""
+    value = given.get(name)
+    if value is None:
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise InvalidRequest(
+            f"{name}={value!r} is not a positive whole number", hint=f"give {name}=50, or leave it out"
+        )
+    return int(value)
+
+
+def content_type(*known: str) -> str:
+    """Return which of *known* the body is; raises NotServed `unsupported_media_type` for any other."""
+    given = (request.content_type or "").split(";")[0].strip().lower()
+    if given not in known:
+        raise NotServed(
+            f"the body is {given or 'of no stated type'}, and {request.path} takes {_listed(known)}",
+            hint=f"send it with the header Content-Type: {known[0]}",
+            code="unsupported_media_type",
+        )
+    return given
+
+
+def body(limit: int = MAX_BODY) -> bytes:
+    """Return the body; raises TooLarge above *limit* bytes, before more than that is read."""
+    length = request.content_length
+    data = request.environ["wsgi.input"].read(limit + 1) if length is None or 0 < length <= limit else b""
+    if (length or 0) > limit or len(data) > limit:
+        raise too_large("the body", limit)
+    return bytes(data)
+
+
+def too_large(what: str, limit: int) -> TooLarge:
+    """Return the refusal of more than *limit* bytes."""
+    return TooLarge(
+        f"{what} has more than {limit:,} bytes", hint="send less at once, or many intents as application/x-ndjson"
+    )
+
+
+def json_object(known: Mapping[str, type]) -> dict[str, Any]:
+    """Return the JSON object in the body; raises InvalidRequest unless each member is *known*, and text."""
+    content_type(JSON)
+    values = parse_json(body())
+    if not isinstance(values, dict):
+        raise InvalidRequest("the body is no JSON object", hint=f"send an object with {_listed(known)}")
+    for name, value in values.items():
+        if name not in known:
+            raise unknown(f"{request.path} takes no member {name!r}", name, known)
+        if not isinstance(value, known[name]):
+            raise InvalidRequest(f"{name} is no text", hint=f'write "{name}": "..."')
+    return values
+
+
+def negotiate(offers: Mapping[str, str]) -> str:
+    """Return what of *offers*, media type -> what it stands for, is wanted most by the Accept header.
+
+    Raises NotServed `not_acceptable` when nothing of it is wanted.
+    """
+    accept = request.headers.get("Accept", "*/*")
+    chosen = _chosen(accept, tuple(offers))
+    if chosen is None:
+        raise NotServed(
+            f"none of {accept} can be had here", hint=f"accept one of: {_listed(offers)}", code="not_acceptable"
+        )
+    return offers[chosen]
+
+
+@lru_cache(maxsize=256)
+def _chosen(accept: str, offers: tuple[str, ...]) -> str | None:
+    """Return the offer of the highest quality, the first where several have it; None when none is accepted."""
+    ranges = [_range(part) for part in accept.split(",") if part.strip()]
+    best, chosen = 0.0, None
+    for offer in offers if ranges else offers[:1]:
+        met = [(weight, quality) for matches, weight, quality in ranges if matches(offer)]
+        quality = max(met)[1] if met else 0.0  # the most specific range that matches decides
+        if quality > best or not ranges:
+            best, chosen = quality, offer
+    return chosen
+
+
+def _range(part: str) -> tuple[Callable[[str], bool], int, float]:
+    """Return whether a media range matches a type, how specific it is, and its quality."""
+    name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+    quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
+    try:
+        wanted = float(quality)
+    except ValueError:
+        wanted = 0.0
+    main = name.partition("/")[0]
+    if name in ("*/*", "*"):
+        return lambda _: True, 0, wanted
+    if name.endswith("/*"):
+        return lambda offer: offer.startswith(f"{main}/"), 1, wanted
+    return lambda offer: offer == name, 2, wanted

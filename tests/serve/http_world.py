@@ -1,0 +1,65 @@
+"""A memory served: in this process by Flask's client, or by `jidomem serve` in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+BIN = os.path.dirname(sys.executable)
+JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+class Client:
+    """One connection to a running server that is kept open."""
+
+    def __init__(self, url):
+        self.url = url
+        self.connection = HTTPConnection(urlsplit(url).netloc, timeout=30)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def ask(self, method, path, body=None, headers=None):
+        """The status, the headers and the body of the answer."""
+        self.connection.request(method, path, body, headers or {})
+        response = self.connection.getresponse()
+        return response.status, response.headers, response.read()
+
+    def get(self, path, **headers):
+        """The answer as JSON."""
+        status, _, body = self.ask("GET", path, headers=headers)
+        assert status == 200, body
+        return json.loads(body)
+
+    def submit(self, values, project="p", **headers):
+        """The status and what came of the intent, or the intents."""
+        status, _, body = self.ask("POST", f"/projects/{project}/intents", json.dumps(values), {**JSON, **headers})
+        return status, json.loads(body)
+
+
+@contextmanager
+def running(root, *options):
+    """`jidomem serve` on a free port; the process has `url`."""
+    command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--project", "p", "--port", "0", "--json", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            process.url = json.loads(line)["url"]
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(15)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    raise

@@ -1,0 +1,148 @@
+"""`jidomem serve` as a process, met by real clients."""
+
+import json
+import signal
+import subprocess
+from threading import Thread
+
+import pytest
+from conftest import decision, intent
+from http_world import BIN, NDJSON, Client, running
+
+import jidomem
+from jidomem.runtime.root import init
+from jidomem_cli.serve import serve
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    root = tmp_path_factory.mktemp("served") / "root"
+    with running(root) as process:
+        process.root = root
+        yield process
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.url) as client:
+        yield client
+
+
+def test_an_intent_is_kept_and_readable_at_once_here_and_by_another_process(server, client):
+    status, receipt = client.submit(intent(summary="over HTTP"))
+
+    assert status == 201
+    assert receipt["iri"] in [row["fact"] for row in client.get("/projects/p/queries/facts")["rows"]]
+    with jidomem.open(server.root) as other:
+        assert receipt["iri"] in [row["fact"] for row in other.reader.list_facts_with_confidence("p")]
+
+
+def test_what_another_process_wrote_is_read_at_once(server, client):
+    with jidomem.open(server.root) as other:
+        receipt = other.writer.submit_intent("p", intent(summary="by another process"))
+
+    assert client.get(f"/projects/p/memories/{receipt.iri.rsplit('/', 1)[1]}")["iri"] == receipt.iri
+
+
+def test_lines_stream_in_while_their_outcomes_wait_for_whoever_reads_them_late(client):
+    lines = b"".join(json.dumps(intent(summary=f"line {n}")).encode() + b"\n" for n in range(1200))
+
+    status, _, body = client.ask("POST", "/projects/p/intents", lines + b'{"type":\n', NDJSON)
+
+    outcomes = [json.loads(line) for line in body.splitlines()]
+    assert (status, len(outcomes)) == (200, 1201)
+    assert {outcome.get("status") for outcome in outcomes[:-1]} == {"asserted"}
+    assert (outcomes[-1]["code"], outcomes[-1]["position"]) == ("malformed_json", 1200)
+    assert outcomes[-1]["detail"].startswith("line 1201 column ")
+
+
+def test_a_body_sent_in_chunks_is_read(client):
+    text = json.dumps(intent(summary="in chunks")).encode()
+
+    client.connection.request(
+        "POST", "/projects/p/intents", iter([text[:9], text[9:]]), {"Content-Type": "application/json"}
+    )
+    response = client.connection.getresponse()
+
+    assert (response.status, json.loads(response.read())["status"]) == (201, "asserted")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_after_what_is_under_way(tmp_path, stop):
+    with running(tmp_path / "root") as process:
+        told = []
+
+        def submit():
+            with Client(process.url) as client:
+                told.append(client.submit([intent(summary=str(number)) for number in range(300)]))
+
+        slow = Thread(target=submit)
+        slow.start()
+        while not told and not (tmp_path / "root" / "projects").exists():
+            pass
+        process.send_signal(stop)
+        slow.join()
+        _, words = process.communicate(timeout=15)
+
+    ((status, outcomes),) = told
+    assert (status, len(outcomes), process.returncode, words) == (201, 300, 0, "")
+
+
+def test_a_port_that_is_taken_and_an_address_others_can_reach_are_refused(server, tmp_path):
+    def refused(*options):
+        command = [f"{BIN}/jidomem", "serve", "--root", str(tmp_path), "--json", *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    port = server.url.rsplit(":", 1)[1]
+    code, taken = refused("--port", port)
+    assert (code, taken["code"]) == (2, "invalid_argument")
+    assert taken["detail"] == f"127.0.0.1:{port} is in use"
+    code, open_to_all = refused("--host", "0.0.0.0")
+    assert (code, open_to_all["code"]) == (2, "invalid_argument")
+    assert open_to_all["hint"] == "serve on this machine only: --host 127.0.0.1"
+
+
+def test_the_examples_of_its_help_serve(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    init(tmp_path, "p")
+    lines = [line.split() for line in serve.help.partition("Examples:\n")[2].splitlines() if line.strip()]
+    assert [line[:2] for line in lines] == [["jidomem", "serve"]] * 2
+    for line in lines:
+        with subprocess.Popen([f"{BIN}/jidomem", *line[1:], "--json"], stdout=subprocess.PIPE, text=True) as process:
+            url = json.loads(process.stdout.readline())["url"]
+            with Client(url) as client:
+                assert client.get("/healthz") == {"status": "ok"}
+            process.terminate()
+            assert process.wait(15) == 0
+
+
+def test_sixteen_clients_that_read_and_write_lose_nothing(server):
+    problems, kept = [], []
+
+    def work(number):
+        with Client(server.url) as mine:
+            for turn in range(12):
+                one(mine, number, turn)
+
+    def one(mine, number, turn):
+        status, receipt = mine.submit(decision(summary=f"{number} {turn}", topic=f"topic {number} {turn}"))
+        if status != 201:
+            problems.append(receipt)
+            return
+        kept.append(receipt["iri"])
+        shown = mine.get(f"/projects/p/memories/{receipt['iri'].rsplit('/', 1)[1]}")
+        if shown["iri"] != receipt["iri"]:
+            problems.append(shown)
+
+    threads = [Thread(target=work, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert problems == []
+    assert len(set(kept)) == 16 * 12
+    with jidomem.open(server.root) as other:
+        rows = other.reader.list_active_architectural_decisions("p")
+    assert set(kept) <= {row["decision"] for row in rows}
