@@ -113,7 +113,7 @@ def test_threads_of_two_processes_and_a_reader_lose_nothing(tmp_path):  # C023 C
         assert len(memory.journal.head(STREAM).heads) == 1  # one line of commits, no branches
 
 
-def test_eight_processes_killed_again_and_again_lose_and_double_nothing(tmp_path, scale):  # C023 C027
+def test_eight_processes_killed_again_and_again_lose_and_double_nothing(tmp_path, scale):  # C023 C075
     """Each writer is killed at random and goes on from what was not acknowledged, until all it has to say is said."""
     root, chance, number = tmp_path / "root", random.Random(8), WRITES * scale
     kept, kills = {}, 0
