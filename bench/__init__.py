@@ -1,0 +1,1 @@
+"""What jidomem costs, measured beside something else: `python -m bench` runs all of it."""

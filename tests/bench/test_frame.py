@@ -1,0 +1,62 @@
+"""The frame of the benchmarks: fair turns, spreads, one table, and what a figure needs to mean anything later."""
+
+import json
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from bench import frame
+from bench.frame import Options, Row, Spread, in_turn
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_sides_take_turns_and_every_second_round_goes_backwards():
+    order = []
+
+    times = in_turn({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=2)
+
+    assert "".join(order) == "ab" + "ab" + "ba"
+    assert {name: len(found) for name, found in times.items()} == {"a": 2, "b": 2}
+
+
+def test_a_ratio_is_of_medians_and_its_spread_of_the_rounds():
+    ratio = Spread.ratio([2.0, 4.0, 6.0], [1.0, 1.0, 2.0])
+
+    assert (ratio.middle, ratio.low, ratio.high) == (4.0, 2.0, 4.0)
+    assert Spread.of([3.0]) == Spread(3.0, 3.0, 3.0)
+
+
+def test_a_run_prints_each_row_with_its_command_and_writes_where_and_when(tmp_path, capsys):
+    asked = []
+
+    def rows(options: Options):
+        asked.append(options)
+        yield Row("a | b", "2 ms", "1 ms", met=True, figures={"ms": [1.0]})
+        yield Row("c", "-", "1 ms", met=False)
+
+    frame.run({"bench.x": rows}, Namespace(quick=True, memories=7, rounds=None, json=tmp_path / "found.json"))
+
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[2] == "| a \\| b | 2 ms | 1 ms | - | yes | `python -m bench.x --memories 7` |"
+    assert "**no**" in printed[3]
+    report = json.loads((tmp_path / "found.json").read_text())
+    assert {"commit", "date", "command", "machine", "rows", "quick"} <= set(report)
+    assert {"cpu", "cores", "memory_gb", "python", "packages", "file_system"} <= set(report["machine"])
+    assert report["rows"][0]["figures"] == {"ms": [1.0]}
+    assert (asked[0].memories, asked[0].quick) == (7, True)
+    assert not asked[0].folder.exists()
+
+
+def test_the_quick_run_of_one_benchmark_prints_its_table(tmp_path):
+    command = [sys.executable, "-m", "bench", "--quick", "--only", "startup", "--memories", "20", "--rounds", "1"]
+
+    done = subprocess.run(
+        command, cwd=ROOT, env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]] == [
+        "| jidomem --help", "| jidomem ask, 20 memories",
+    ]  # fmt: skip
