@@ -6,6 +6,7 @@ with jidomem.open(root) as memory:
 """
 
 from jidomem.errors import JidomemError
+from jidomem.index.store import TripleStore
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.item import MemoryItem, create_memory
 from jidomem.read.reader import MemoryReader
@@ -22,6 +23,7 @@ __all__ = [
     "MemoryUpdateIntent",
     "MemoryWriter",
     "Receipt",
+    "TripleStore",
     "create_memory",
     "open",
 ]

@@ -39,6 +39,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "policy_denied": (403, 3),
     "update_refused": (403, 3),
     "federation_refused": (403, 3),
+    "index_is_derived": (403, 3),
     "invalid_project": (404, 4),
     "unknown_project": (404, 4),
     "not_found": (404, 4),
@@ -58,6 +59,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "write_failed": (507, 1),
     "invalid_config": (500, 1),
     "missing_extra": (500, 1),
+    "store_unavailable": (503, 1),
     "journal_damaged": (500, 7),
 }
 

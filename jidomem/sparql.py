@@ -65,7 +65,9 @@ def check(text: str) -> tuple[Token, ...]:
     Raises TooLarge for a long text, PolicyDenied for an update or SERVICE, and InvalidRequest for a text so deep or
     so full of operators that the engine would run out of stack.
     """
-    size = len(text.encode("utf-8", "replace"))
+    if not isinstance(text, str) or any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise InvalidRequest(f"{text!r:.80} is no text", hint="write a SPARQL query", code="malformed_query")
+    size = len(text.encode())
     if size > MAX_BYTES:
         raise TooLarge(
             f"the query has {size:,} bytes, more than {MAX_BYTES:,}", hint="ask for less at once, or use a named query"
@@ -134,7 +136,7 @@ def dataset(code: Sequence[Token], graphs: Sequence[str]) -> tuple[list[str], li
         graph = "".join(following[1:] if is_named else following[:1])
         if graph.strip("<>") not in graphs or not graph.startswith("<"):
             hint = f"leave it out to ask them all, or write one of: {', '.join(f'<{name}>' for name in graphs)}"
-            raise InvalidRequest(f"FROM {graph} is not a graph of this project", hint=hint)
+            raise InvalidRequest(f"FROM {graph} is no graph that is asked here", hint=hint)
         (named if is_named else default).append(graph[1:-1])
     return (default, named) if places else (list(graphs), list(graphs))
 

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
-    {"version", "intent", "item", "query", "policy", "sparql", "values"},
+    {"version", "intent", "item", "query", "policy", "sparql", "statements", "values"},
     {"judge", "follow", "constraints", "compiled", "schema"},
     {"journal"},
     {"index"},
@@ -24,6 +24,9 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PURE = [
     "intent.py",
     "query.py",
+    "sparql.py",
+    "statements.py",
+    "values.py",
     "follow.py",
     "constraints.py",
     "compiled.py",

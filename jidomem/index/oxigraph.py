@@ -134,7 +134,7 @@ class OxigraphIndex:
 
         Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
-        return _plain(self._query(sparql, graphs, named, bindings))
+        return plain(self._query(sparql, graphs, named, bindings))
 
     def serialized(
         self,
@@ -171,7 +171,7 @@ class OxigraphIndex:
                 substitutions={ox.Variable(name): _node(term) for name, term in (bindings or {}).items()},
             )
         except SyntaxError as error:
-            raise _malformed(str(error)) from error
+            raise malformed(str(error)) from error
 
     def _held(self, graphs: Sequence[str]) -> list[str]:
         """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
@@ -198,7 +198,7 @@ def _node(term: Term) -> Any:
     return ox.Literal(text, datatype=ox.NamedNode(datatype))
 
 
-def _plain(found: Any) -> Answer:
+def plain(found: Any) -> Answer:
     """Return the answer without store objects."""
     if isinstance(found, ox.QueryBoolean):
         return bool(found)
@@ -208,7 +208,8 @@ def _plain(found: Any) -> Answer:
     return Solutions(variables, tuple(tuple(None if v is None else str(v) for v in row) for row in found))
 
 
-def _malformed(message: str) -> InvalidRequest:
+def malformed(message: str) -> InvalidRequest:
+    """Return the refusal of a query that the engine could not parse, with the place it names."""
     place = _PLACE.search(message)
     what = " ".join(_PLACE.sub("", message, count=1).split())[:200]
     where = f"line {place[1]} column {place[2]}: " if place else ""

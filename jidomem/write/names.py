@@ -16,7 +16,6 @@ from jidomem import vocab
 from jidomem.errors import Repair
 from jidomem.moments import parse_moment, stamp
 
-PREFIXES = {"jido": vocab.JIDO, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD, "prov": vocab.PROV}
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _LONGEST = 2048
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
@@ -103,7 +102,7 @@ def expand(text: str) -> str | None:
     'https://jido.ai/ontology#Fact'
     """
     curie = _CURIE.fullmatch(text)
-    return PREFIXES[curie[1]] + curie[2] if curie and curie[1] in PREFIXES else None
+    return vocab.PREFIXES[curie[1]] + curie[2] if curie and curie[1] in vocab.PREFIXES else None
 
 
 def is_reference(text: str, *, prose: bool = False) -> bool:

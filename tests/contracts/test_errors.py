@@ -17,10 +17,12 @@ from jidomem import JidomemError, MemoryUpdateIntent
 from jidomem.errors import CODES
 from jidomem_cli.main import cli
 
-#: Codes no verb can meet yet: no policy denies, no answer is cut off, no package is optional; and those of HTTP alone.
+#: Codes no verb can meet yet: no policy denies, no answer is cut off, no package is optional; those of HTTP
+#: alone, and those of stores that only programs hold.
 NOT_REACHED = {
     *("policy_denied", "result_too_large", "missing_extra", "method_not_allowed", "not_acceptable"),
-    *("unsupported_media_type", "query_timeout", "too_many_requests", "index_behind"),
+    *("unsupported_media_type", "query_timeout", "too_many_requests", "index_behind", "index_is_derived"),
+    *("store_unavailable",),
 }
 OLD = "urn:d:1"
 

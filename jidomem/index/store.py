@@ -1,0 +1,182 @@
+"""The TripleStore: named graphs of triples that anybody may write, in memory, in a folder or behind an endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from os import PathLike
+from types import TracebackType
+from typing import Literal as OneOf
+from typing import Protocol
+
+from jidomem import sparql
+from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
+from jidomem.index.local import LocalStore
+from jidomem.index.oxigraph import Answer, Solutions
+from jidomem.index.remote import RemoteStore
+from jidomem.statements import Statement, as_statement, to_iri, to_triples
+from jidomem.terms import Literal, Term, Triple, bare
+from jidomem.values import Value, to_value
+from jidomem.vocab import BASE, GRAPHS
+
+Rows = list[dict[str, Value]]
+#: What `query` answers: rows (SELECT), a truth (ASK), or triples that `insert` takes (CONSTRUCT, DESCRIBE).
+Found = Rows | bool | list[tuple[Term, Term, Term | Literal]]
+
+DEFAULT = "default"
+BACKENDS = ("memory", "disk", "sparql")
+_FOREIGN = re.compile(r"https?://jidoka\.ai/graphs/(.+)")
+
+
+class Backend(Protocol):
+    """What keeps the graphs; each insert is there for readers as a whole or not at all."""
+
+    def graphs(self) -> list[str]:
+        """Return the graphs that hold anything."""
+
+    def insert(self, graph: str, triples: Iterable[Triple]) -> None:
+        """Add *triples* to *graph*."""
+
+    def clear(self, graph: str) -> None:
+        """Empty *graph*."""
+
+    def ask(self, text: str, default: Sequence[str], named: Sequence[str]) -> Answer:
+        """Return the answer over the union of *default*; GRAPH reaches *named*."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+
+class TripleStore:
+    """Graphs of triples. Nothing that is written here is judged, and nothing is remembered of how it came.
+
+    A graph is named by its IRI, or by one of `default context codebase history system` (or the long names, such as
+    `long-term-context`), which stand for `<base>graphs/<long name>`. Any number of threads may share a store.
+    """
+
+    def __init__(
+        self,
+        backend: OneOf["memory", "disk", "sparql"] = "memory",
+        *,
+        path: str | PathLike[str] | None = None,
+        endpoint: str | None = None,
+        update_endpoint: str | None = None,
+        base: str = BASE,
+    ) -> None:
+        """Open a store: in memory, on disk at the folder *path*, or the SPARQL 1.1 store at *endpoint*.
+
+        Changes go to *update_endpoint*; without it to the `/update` beside an endpoint that ends in `/query`, else to
+        the endpoint itself. Raises InvalidRequest for an option that is missing or that the backend cannot honour,
+        Busy for a folder that another process has open, Failed for one that cannot be used.
+        """
+        if backend not in BACKENDS:
+            raise InvalidRequest(f"there is no backend {backend!r}", hint=f"use one of: {', '.join(BACKENDS)}")
+        _only(backend, "disk", path=path)
+        _only(backend, "sparql", endpoint=endpoint, update_endpoint=update_endpoint)
+        if to_iri(base) is None or not base.endswith(("/", "#")):
+            raise InvalidRequest(f"base={base!r} is no IRI that ends in / or #", hint=f"leave it out, or give {BASE!r}")
+        self.base = base
+        self._backend: Backend = RemoteStore(endpoint, update_endpoint) if endpoint else LocalStore(path)
+
+    def insert(self, triples: Iterable[Statement], graph: str = DEFAULT) -> OneOf[True]:
+        """Return True when *triples* are in *graph*; a reader sees all of them or none.
+
+        Each is (subject, predicate, object) by the rule of `jidomem.statements`; what is there already stays as it
+        is. Raises InvalidRequest for what is no statement, NotFound for a graph name there is not; then, and where
+        the store fails, nothing was inserted.
+        """
+        rows, name = to_triples(triples), self.graph_iri(graph)
+        if rows:
+            self._backend.insert(name, rows)
+        return True
+
+    def query(self, text: str, *, graphs: Iterable[str] | None = None) -> Found:
+        """Return rows, a truth or triples: what SPARQL asks of the union of *graphs*, all there are unless given.
+
+        A value in a row is a plain Python value, None where unbound. GRAPH and FROM name single graphs. Raises
+        PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for what cannot be read.
+        """
+        answer = self.answer(text, None if graphs is None else [self.graph_iri(name) for name in graphs])
+        if isinstance(answer, Solutions):
+            return [dict(zip(answer.variables, map(to_value, row), strict=True)) for row in answer.rows]
+        return answer if isinstance(answer, bool) else [as_statement(triple) for triple in answer]
+
+    def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
+        """Return what `query` returns, as terms; *graphs* are IRIs."""
+        code = _checked(text)
+        default, named = sparql.dataset(code, self.graphs() if graphs is None else graphs)
+        return self._backend.ask(text, default, named)
+
+    def clear_graph(self, graph: str = DEFAULT) -> OneOf[True]:
+        """Return True when *graph* is empty; the others are left as they are."""
+        self._backend.clear(self.graph_iri(graph))
+        return True
+
+    def graphs(self) -> list[str]:
+        """Return the IRIs of the graphs that hold anything, and of the default one, sorted."""
+        return sorted({*self._backend.graphs(), self.graph_iri(DEFAULT)})
+
+    def graph_iri(self, graph: str) -> str:
+        """Return the IRI of a graph from its name or IRI; raises NotFound, with the nearest names, for neither."""
+        return named_graph(graph, f"{self.base}graphs/", (DEFAULT, *GRAPHS))
+
+    def close(self) -> None:
+        """Let go of the store; one on disk is then durable, whatever happens to the machine."""
+        self._backend.close()
+
+    def __enter__(self) -> TripleStore:
+        """Return the open store itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def named_graph(graph: str, folder: str, names: Iterable[str]) -> str:
+    """Return the IRI of *graph*: one of *names* within *folder*, that of jidoka.ai mapped there, or an IRI as it is.
+
+    Raises NotFound, with the nearest of *names*, for anything else.
+    """
+    known = {name: GRAPHS.get(name, name) for name in names}
+    known |= {long: long for long in known.values()}
+    given = bare(graph) if isinstance(graph, str) and to_iri(graph) == graph else graph
+    foreign = _FOREIGN.fullmatch(given) if isinstance(given, str) else None
+    name = foreign[1] if foreign else given
+    if name in known:
+        return folder + known[name]
+    if foreign is None and isinstance(name, str) and (iri := to_iri(name)) is not None:
+        return bare(iri)
+    near = get_close_matches(str(name), known, n=2)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
+    raise NotFound(f"there is no graph {graph!r}", hint=hint)
+
+
+def _only(backend: str, needs: str, **options: object) -> None:
+    """Raise InvalidRequest unless the first of *options* is given for the backend that *needs* them, and only there."""
+    first = next(iter(options))
+    example = {"path": 'TripleStore("disk", path="store")'}.get(
+        first, 'TripleStore("sparql", endpoint="http://localhost:7878/query")'
+    )
+    if backend == needs and not options[first]:
+        raise InvalidRequest(f"the backend {backend!r} needs {_article(first)}: {first}=...", hint=example)
+    for name, value in options.items():
+        if backend != needs and value is not None:
+            raise InvalidRequest(f"the backend {backend!r} has no use for {name}", hint=f"leave it out, or: {example}")
+
+
+def _article(option: str) -> str:
+    return f"{'an' if option[0] in 'aeiou' else 'a'} {option}"
+
+
+def _checked(text: str) -> tuple[sparql.Token, ...]:
+    """Return the tokens of a query that reads; an update is refused with the way in that a store has."""
+    try:
+        return sparql.check(text)
+    except PolicyDenied as refusal:
+        if refusal.code == "update_refused":
+            refusal.hint = "store.insert(triples, graph) adds, store.clear_graph(graph) empties"
+        raise
