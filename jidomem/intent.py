@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation
@@ -106,7 +108,8 @@ class MemoryUpdateIntent:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, as plain JSON values, in the order of the format."""
-        return {key: value for key, value in asdict(self).items() if value not in (None, [])}
+        said = zip(FIELDS, _VALUES(self), strict=True)
+        return {name: deepcopy(value) for name, value in said if value is not None and value != []}
 
     def to_json(self) -> str:
         """Return the intent as one line of JSON."""
@@ -114,6 +117,7 @@ class MemoryUpdateIntent:
 
 
 FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
+_VALUES = attrgetter(*FIELDS)
 #: How like a field's name a key is that is a slip of the pen, and one that is worth a question.
 _SURE, _LIKELY = 0.75, 0.6
 LIST_FIELDS = frozenset(

@@ -197,17 +197,18 @@ def _secrets(text: str) -> list[str]:
 
 def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
     """Return the subject of the first triple and all triples; raise FormatError unless *data* is strict Turtle."""
-    triples: list[Triple] = []
     try:
-        for quad in pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE):
-            triples.append((str(quad.subject), str(quad.predicate), str(quad.object)))
+        quads = pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE)
+        lines = pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
     except SyntaxError as error:
         raise FormatError(error.msg, error.lineno) from error
+    if not lines:
+        raise FormatError("no description of the commit")
+    # in canonical N-Triples the first two spaces end the subject and the predicate
+    triples = [(subject, predicate, value) for subject, predicate, value in (line[:-2].split(" ", 2) for line in lines)]
     for subject, _, value in triples:
         if subject[0] == "_" or value[0] == "_":
             raise FormatError("a blank node: every subject and object has a name", _blank_line(data.decode()))
-    if not triples:
-        raise FormatError("no description of the commit")
     return triples[0][0], frozenset(triples)
 
 
@@ -261,27 +262,20 @@ def _moment(term: Term) -> str | None:
 def _document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
     """Return the one serialisation of a commit."""
     out = [_HEADER, *secrets]
-    last = ""
-    for subject, predicate, value in sorted(
-        triples, key=lambda triple: (triple[0] != own, triple[0], triple[1] != vocab.TYPE, triple[1], triple[2])
-    ):
-        if subject != last:
-            if last:
-                out[-1] = out[-1][:-1] + "."
-            out += ["", _written(subject)]
-            last = subject
-        verb = "a" if predicate == vocab.TYPE else _written(predicate)
-        out.append(f"    {verb} {_written(value)} ;")
-    out[-1] = out[-1][:-1] + "."
+    about: dict[Term, list[tuple[bool, Term, Term]]] = {}
+    for subject, predicate, value in triples:
+        about.setdefault(subject, []).append((predicate != vocab.TYPE, predicate, value))
+    for subject in sorted(about, key=lambda node: (node != own, node)):
+        rows = sorted(about[subject])
+        said = [f"    {_prefixed(verb) if named else 'a'} {_written(value)} ;" for named, verb, value in rows]
+        out += ["", _written(subject), *said[:-1], said[-1][:-1] + "."]
     return ("\n".join(out) + "\n").encode()
 
 
 def _written(term: Term) -> str:
     """Return a term as the format writes it; raise FormatError for one it has no form for."""
-    if term.startswith(_NAMESPACES):
-        return _prefixed(term)
-    if term.startswith("<"):
-        return term
+    if term.startswith("<") and not term.startswith("<<"):
+        return _prefixed(term) if term.startswith(_NAMESPACES) else term
     if not term.startswith('"'):
         raise FormatError(f"neither an IRI nor a literal: {term}")
     if term.endswith(">"):

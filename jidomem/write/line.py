@@ -11,7 +11,7 @@ from threading import Lock
 
 from jidomem import vocab
 from jidomem.clock import Sources
-from jidomem.errors import JidomemError
+from jidomem.errors import IntentRefused, JidomemError
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal import commit as commits
@@ -21,6 +21,7 @@ from jidomem.terms import Triple, bare, date_time
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write.stages import WRITER_AGENT, Judged
+from jidomem.write.triples import read_back
 from jidomem.write.view import View
 
 BLOCK_TRIPLES = 1_000
@@ -116,7 +117,7 @@ class CommitLine:
                     refusal.position = position
                     raise
             if self._commit(block, version, now) is None:
-                return None
+                return _none_refused(block)
             return [outcome for ticket, _ in block.members if isinstance(outcome := _outcome(ticket), Receipt)]
 
     def _serve_one_block(self) -> None:
@@ -136,7 +137,7 @@ class CommitLine:
                         block.members.clear()
                         raise
                 if self._commit(block, version, now) is None:
-                    self._waiting.extendleft(ticket for ticket, _ in reversed(block.members))
+                    self._waiting.extendleft(t for t, _ in reversed(block.members) if t.outcome is None)
         except BaseException as failure:
             served = [ticket for ticket, _ in block.members]
             if not served and isinstance(failure, Exception):  # no turn: all that wait now would wait as long again
@@ -147,7 +148,10 @@ class CommitLine:
                 raise
 
     def _commit(self, block: _Block, version: Version, now: datetime) -> Version | None:
-        """Make *block* durable and answer its members; return None when the stream moved on and nothing was kept."""
+        """Make *block* durable and answer its members; return None when nothing was kept and they are to wait again.
+
+        So it is when the stream moved on, and when a member does not read back as it was built: that one is refused.
+        """
         if not block.triples:
             for ticket, judged in block.members:
                 ticket.outcome = judged.receipt
@@ -156,15 +160,20 @@ class CommitLine:
         marks = [node for _, judged in block.members for node in judged.nodes]
         body = [*block.triples, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
         body += [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
-        commit = commits.build(
-            graph=self._stream.graph,
-            parents=version,
-            recorded_at=recorded_at,
-            committer=bare(WRITER_AGENT),
-            ontology_version=self._ontology_version,
-            body=body,
-            nonce=self._sources.nonce(),
-        )
+        try:
+            commit = commits.build(
+                graph=self._stream.graph,
+                parents=version,
+                recorded_at=recorded_at,
+                committer=bare(WRITER_AGENT),
+                ontology_version=self._ontology_version,
+                body=body,
+                nonce=self._sources.nonce(),
+            )
+        except commits.FormatError:
+            if not _refuse_unreadable(block):
+                raise
+            return None
         after = self._tail.journal.append(self._stream, version, commit)
         if isinstance(after, Moved):
             return None
@@ -174,6 +183,24 @@ class CommitLine:
             receipt = judged.receipt
             ticket.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)
         return after
+
+
+def _refuse_unreadable(block: _Block) -> bool:
+    """Refuse each member that does not read back as it was built; return whether there is one."""
+    for ticket, judged in block.members:
+        try:
+            read_back(judged.triples)
+        except IntentRefused as refusal:
+            ticket.outcome = refusal
+    return any(ticket.outcome for ticket, _ in block.members)
+
+
+def _none_refused(block: _Block) -> None:
+    """Raise the first refusal among the members, which says its position."""
+    for position, (ticket, _) in enumerate(block.members):
+        if isinstance(ticket.outcome, JidomemError):
+            ticket.outcome.position = position
+            raise ticket.outcome
 
 
 def _recorded_at(now: datetime, version: Version) -> str:

@@ -59,7 +59,11 @@ class Stages:
             return self.run(project, proposal, view, now, known)
         except IntentRefused as refusal:
             values = proposal.to_dict() if isinstance(proposal, MemoryUpdateIntent) else proposal
-            mended = repair.mend(values, refusal, lambda mended: self.run(project, mended, view, now, known))
+
+            def judged_again(mended: Mapping[str, Any]) -> None:
+                triples.read_back(self.run(project, mended, view, now, known).triples)
+
+            mended = repair.mend(values, refusal, judged_again)
             if mended is None:
                 raise
             raise IntentRefused(refusal.violations, fixed_intent=mended) from None
@@ -72,7 +76,7 @@ class Stages:
             proposal = MemoryUpdateIntent.from_dict(proposal)
         normal = normalize(proposal, now=now, new_id=self.new_id, schema=self.schema)
         intent = normal.intent
-        request = _request(proposal)
+        request = _request(proposal) if intent.idempotency_key else ""
         if (first := _first_receipt(intent, request, view)) is not None:
             return Judged(first)
         described, declared, warnings = self._validate(intent, project, view, known)
@@ -119,10 +123,9 @@ class Stages:
         return self.judged(receipt, new, view), otherwise
 
     def judged(self, receipt: Receipt, kept: Sequence[Triple], view: View) -> Judged:
-        """Return *kept* read back strictly, with the writer's own declaration where this memory has none yet."""
+        """Return *kept*, with the writer's own declaration where this memory has none yet."""
         writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)
         everything = tuple(dict.fromkeys([*kept, *writer]))
-        triples.read_back(everything)
         new = dict.fromkeys(subject for subject, predicate, _ in everything if predicate == TYPE)
         return Judged(receipt, everything, tuple(node for node in new if not view.types(node)))
 

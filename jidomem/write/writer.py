@@ -59,6 +59,7 @@ class MemoryWriter:
         if not dry_run:
             return _answer(line.submit([self._judge(project_id, intent)])[0])
         judged = self._judge(project_id, intent)(line.load(), self._sources.now())
+        triples.read_back(judged.triples)
         version = self.refresh(project_id)
         return replace(judged.receipt, version=version) if judged.triples else judged.receipt
 
