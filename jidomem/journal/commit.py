@@ -199,9 +199,10 @@ def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
     """Return the subject of the first triple and all triples; raise FormatError unless *data* is strict Turtle."""
     try:
         quads = pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE)
-        lines = pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
+        written = pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES) or b""
     except SyntaxError as error:
         raise FormatError(error.msg, error.lineno) from error
+    lines = written.decode().split("\n")[:-1]
     if not lines:
         raise FormatError("no description of the commit")
     # in canonical N-Triples the first two spaces end the subject and the predicate

@@ -41,9 +41,10 @@ class _Ticket:
 
 @dataclass(slots=True)
 class _Block:
-    """The accepted members of the commit being built."""
+    """The commit being built: who was judged for it, and the accepted members."""
 
     view: View
+    judged: list[_Ticket] = field(default_factory=list)
     members: list[tuple[_Ticket, Judged]] = field(default_factory=list)
     triples: list[Triple] = field(default_factory=list)
     characters: int = 0
@@ -54,6 +55,20 @@ class _Block:
         self.triples += judged.triples
         self.characters += sum(len(term) for triple in judged.triples for term in triple)
         self.view.add(judged.triples)
+
+    def reopen(self) -> bool:
+        """Take back what was judged, but for members that do not read back as they were built: those are refused.
+
+        Returns whether there are such.
+        """
+        for ticket in self.judged:
+            ticket.outcome = None
+        for ticket, judged in self.members:
+            try:
+                read_back(judged.triples)
+            except IntentRefused as refusal:
+                ticket.outcome = refusal
+        return any(ticket.outcome for ticket, _ in self.members)
 
     @property
     def full(self) -> bool:
@@ -117,7 +132,8 @@ class CommitLine:
                     refusal.position = position
                     raise
             if self._commit(block, version, now) is None:
-                return _none_refused(block)
+                _raise_refusal(block)
+                return None
             return [outcome for ticket, _ in block.members if isinstance(outcome := _outcome(ticket), Receipt)]
 
     def _serve_one_block(self) -> None:
@@ -128,6 +144,7 @@ class CommitLine:
                 block.view, now = self.load(), self._sources.now()
                 while self._waiting and not block.full:
                     ticket = self._waiting.popleft()
+                    block.judged.append(ticket)
                     try:
                         block.add(ticket, ticket.judge(block.view, now))
                     except Exception as refusal:
@@ -137,7 +154,7 @@ class CommitLine:
                         block.members.clear()
                         raise
                 if self._commit(block, version, now) is None:
-                    self._waiting.extendleft(t for t, _ in reversed(block.members) if t.outcome is None)
+                    self._waiting.extendleft(t for t in reversed(block.judged) if t.outcome is None)
         except BaseException as failure:
             served = [ticket for ticket, _ in block.members]
             if not served and isinstance(failure, Exception):  # no turn: all that wait now would wait as long again
@@ -171,11 +188,12 @@ class CommitLine:
                 nonce=self._sources.nonce(),
             )
         except commits.FormatError:
-            if not _refuse_unreadable(block):
+            if not block.reopen():
                 raise
             return None
         after = self._tail.journal.append(self._stream, version, commit)
         if isinstance(after, Moved):
+            block.reopen()
             return None
         with suppress(Exception):  # it is durable: the next look at the journal brings the index level
             self._tail.apply(self._stream, commit)
@@ -185,18 +203,8 @@ class CommitLine:
         return after
 
 
-def _refuse_unreadable(block: _Block) -> bool:
-    """Refuse each member that does not read back as it was built; return whether there is one."""
-    for ticket, judged in block.members:
-        try:
-            read_back(judged.triples)
-        except IntentRefused as refusal:
-            ticket.outcome = refusal
-    return any(ticket.outcome for ticket, _ in block.members)
-
-
-def _none_refused(block: _Block) -> None:
-    """Raise the first refusal among the members, which says its position."""
+def _raise_refusal(block: _Block) -> None:
+    """Raise the first refusal there is among the members, with its position."""
     for position, (ticket, _) in enumerate(block.members):
         if isinstance(ticket.outcome, JidomemError):
             ticket.outcome.position = position

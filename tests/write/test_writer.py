@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pyoxigraph as ox
 import pytest
 from conftest import START, decision, files, fixed_sources, intent
-from writing import GRAPH, MEMORY, held, journalled, open_with, refusal, said
+from writing import GRAPH, MEMORY, codes, held, journalled, open_with, refusal, said
 
 import jidomem
 from jidomem import JidomemError, MemoryReader, MemoryUpdateIntent, MemoryWriter, Receipt
@@ -17,7 +17,7 @@ from jidomem.clock import Sources
 from jidomem.journal.commit import parse
 from jidomem.journal.files import Stream
 from jidomem.terms import iri
-from jidomem.vocab import TYPE, jido
+from jidomem.vocab import RDF, TYPE, jido
 from jidomem.write import conflict, normalize, placement, triples, validate
 from jidomem.write.view import View
 
@@ -420,6 +420,22 @@ def test_all_or_nothing_keeps_nothing_when_one_is_refused(memory):  # C019
     assert files(memory.settings.root) == {}
     receipts = memory.writer.submit_many("p", [intent(), intent(summary="b")], atomic=True)
     assert len({receipt.commit for receipt in receipts}) == len(commits(memory)) == 1
+
+
+#: What passes every stage, and no strict parser reads: a literal of a datatype that asks for a language.
+UNREADABLE = [["http://example.org/p", {"@value": "a", "@type": RDF + "langString"}]]
+
+
+def test_what_would_not_read_back_is_refused_alone(memory):  # C019 C079
+    bad = intent(summary="same", extra_triples=UNREADABLE)
+    assert codes(refusal(memory.writer.submit_intent, "p", bad, dry_run=True)) == ["invalid_iri"]
+    assert refusal(memory.writer.submit_many, "p", [intent(), bad], atomic=True).position == 1
+    assert files(memory.settings.root) == {}
+    given = [intent(), bad, intent(summary="same"), intent(summary="last")]
+    one, refused, same, last = memory.writer.submit_many("p", given)
+    assert (codes(refused), refused.position) == (["invalid_iri"], 1)
+    assert len({one.commit, same.commit, last.commit}) == len(commits(memory)) == 1
+    assert summaries(memory) == ["last", "same", "the build needs Rust 1.80"]
 
 
 def test_no_intents_are_answered_with_none(memory):
