@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-
-import uuid_utils
+from os import urandom
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -20,12 +18,14 @@ def now() -> datetime:
 
 def new_id() -> str:
     """Return a fresh UUIDv7 (RFC 9562): unique within a millisecond too, and ordered by time."""
-    return str(uuid_utils.uuid7())
+    from uuid_utils import uuid7  # who only reads mints none
+
+    return str(uuid7())
 
 
 def nonce() -> bytes:
     """Return 32 unguessable bytes."""
-    return secrets.token_bytes(32)
+    return urandom(32)
 
 
 def monotonic() -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -49,6 +48,8 @@ class Judge:
 
     def _prepare(self) -> None:
         """Hand the shapes to pyshacl, once and not before they are needed: loading it takes half a second."""
+        import logging
+
         from pyshacl.errors import ReportableRuntimeError
         from pyshacl.helper.path_helper import shacl_path_to_sparql_path
         from pyshacl.pytypes import SHACLExecutor

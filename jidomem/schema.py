@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -184,7 +183,9 @@ def _extended(overlay: Sequence[Path]) -> Schema:
 
 def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:
     """Return what the SHACL of SHACL, as the W3C publishes it and pyshacl brings it, finds in shapes."""
-    shacl_shacl = Path(str(files("pyshacl") / "assets" / "shacl-shacl.ttl"))
+    import pyshacl  # half a second, and only an overlay's shapes are held to it
+
+    shacl_shacl = Path(pyshacl.__file__).parent / "assets" / "shacl-shacl.ttl"
     with ONE_AT_A_TIME:
         return sorted(Judge(_parse(shacl_shacl)).findings(rules, focus), key=repr)
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-
-from platformdirs import user_data_dir
 
 from jidomem import vocab
 from jidomem.errors import Failed, InvalidRequest
@@ -75,10 +72,13 @@ def load(
 def read_config(path: Path) -> dict[str, Any]:
     """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`."""
     try:
-        config = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        import tomllib  # most roots have no configuration
+
+        config = tomllib.loads(text)
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise Failed(f"{path}: {error}", hint="correct the line it names", code="invalid_config") from error
     for key in config:
         if key in _AUTHORITY:
@@ -121,6 +121,8 @@ def _root(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     for folder in (here, *here.parents):
         if (folder / FOLDER).is_dir():
             return folder / FOLDER, "found above the working directory"
+    from platformdirs import user_data_dir
+
     return Path(user_data_dir("jidomem", appauthor=False)).resolve(), OWN
 
 
