@@ -59,9 +59,10 @@ def cached(memories: int, seed: int = 7) -> Path:
 
 def copy(root: Path, to: Path) -> Path:
     """A copy of *root* that may be written to; commits and snapshots, which nobody changes, are linked."""
+    snapshots = str(root / "index" / "snapshots")
 
     def linked(source: str, target: str) -> str:
-        if source.endswith(".ttl"):
+        if source.endswith(".ttl") or source.startswith(snapshots):
             os.link(source, target)
             return target
         return shutil.copy2(source, target)
