@@ -14,7 +14,7 @@ from jidomem.errors import InvalidRequest, JournalDamaged, PolicyDenied
 from jidomem.exchange.turtle import line_of, parse
 from jidomem.index.tail import Tail
 from jidomem.journal.files import Stream
-from jidomem.journal.folder import file_name
+from jidomem.journal.names import file_name
 from jidomem.judge import SH, judge_graph
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, is_iri, parts

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def names(path: str) -> list[str]:
-    """Return the names in a folder; none where there is no folder."""
+def names(path: str) -> Iterator[str]:
+    """Yield the names in a folder as they are come upon; nothing where there is no folder."""
     try:
-        return os.listdir(path)
+        with os.scandir(path) as found:
+            yield from (entry.name for entry in found)
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return
 
 
 def mtime(path: str) -> int | None:
@@ -39,6 +41,18 @@ def read(path: str) -> bytes:
     """Return the bytes of a file."""
     with open(path, "rb") as file:
         return file.read()
+
+
+def read_part(path: str, offset: int, size: int) -> bytes:
+    """Return *size* bytes of a file from *offset* on, fewer where it ends before."""
+    with open(path, "rb", buffering=0) as file:
+        file.seek(offset)
+        return file.read(size)
+
+
+def size(path: str) -> int:
+    """Return how many bytes a file has."""
+    return os.stat(path).st_size
 
 
 def make_folder(path: str) -> None:

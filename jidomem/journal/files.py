@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Thread
 from time import monotonic, sleep, time_ns
 
 from jidomem import vocab
-from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
+from jidomem.errors import Busy, JidomemError, JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError
-from jidomem.journal.folder import Folder, commit_files, file_name
+from jidomem.journal.folder import Folder
+from jidomem.journal.names import each_file, file_name
+from jidomem.journal.sealing import SEAL_LOCK, batches, replace_by_pack
+from jidomem.journal.writing import flush_above, make_folders, put, writing
 from jidomem.version import Version
 
 #: The folder of a stream in its project -> the short name of its graph.
 NAMES = {"memory": "context", "history": "history", "codebase": "codebase", "system": "system"}
-#: Where a commit is written before it is renamed; a killed writer leaves one, and git ignores it.
-INCOMING = ".incoming.lock"
+#: How many commit files a stream has, where git does not track it, before they are sealed into packs.
+LOOSE = 2_000
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_HINTS = {
-    errno.ENOSPC: "free some space on that disk and submit again",
-    errno.EDQUOT: "free some of your disk quota and submit again",
-    errno.EFBIG: "raise the file size limit (ulimit -f) and submit again",
-    errno.EROFS: "remount that disk writable, or use another root",
-    errno.EACCES: "make that folder writable for this user, or use another root",
-    errno.EPERM: "make that folder writable for this user, or use another root",
-}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,6 +77,8 @@ class FileJournal:
         self.wait = wait
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, _Turn]] = {}
+        self._sealer: Thread | None = None
+        self._enough: dict[Stream, int] = {}  # how many commit files are too many, where it is not LOOSE
 
     def path(self, stream: Stream) -> Path:
         """Return the folder of a stream, which need not exist."""
@@ -95,7 +92,7 @@ class FileJournal:
 
     def exists(self, stream: Stream) -> bool:
         """Return whether the stream holds a commit."""
-        return bool(commit_files(str(self.path(stream))))
+        return any(True for _ in each_file(str(self.path(stream))))
 
     def head(self, stream: Stream) -> Version:
         """Return the version of a stream now: the heads of the files that are there and sound."""
@@ -107,7 +104,9 @@ class FileJournal:
 
     def verify(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream, every byte of it read again from disk."""
-        return self._known(stream)[0].verify()
+        known = self._known(stream)[0]
+        found = Folder(self.path(stream), stream.graph).verify()  # nobody waits for it
+        return known.verify() if found else found
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* are here; False after a checkout of a branch without them."""
@@ -119,8 +118,39 @@ class FileJournal:
         Damaged files are left out; `damage` names them. Raise NotFound unless the journal `holds` *after*.
         """
         folder = self._known(stream)[0]
-        names = folder.after(after or Version())
-        return (commit for name in names if (commit := folder.commit(name)) is not None)
+        found = folder.after(after or Version())
+        return (commit for key in found if (commit := folder.commit(key)) is not None)
+
+    def loose(self, stream: Stream) -> int:
+        """Return how many commits of a stream have files of their own."""
+        folder = self._known(stream)[0]
+        folder.look()
+        return folder.sight.loose
+
+    @property
+    def is_tracked(self) -> bool:
+        """Return whether git may track the files: the folder, or one above it, is a repository."""
+        return any(disk.exists(f"{folder}/.git") for folder in (self.folder, *self.folder.parents))
+
+    def seal(self, stream: Stream) -> int:
+        """Put the commits before the oldest head of a stream into packs; return how many had files of their own.
+
+        Other writers wait only while the files change places. Raise Busy while another process seals the stream,
+        JournalDamaged while there is damage, Failed `write_failed` when this machine could not write; what is not
+        sealed then is as it was.
+        """
+        folder, turn = self._known(stream)
+        if not self.exists(stream):
+            return 0
+        descriptor = self._locked(folder, f"{folder.path}/{SEAL_LOCK}", 0)
+        try:
+            sealed = 0
+            for batch in batches(folder, _sound(folder)):
+                with self.turn(stream):
+                    sealed += replace_by_pack(folder, turn.descriptor, batch)
+            return sealed
+        finally:
+            disk.close(descriptor)
 
     @contextmanager
     def turn(self, stream: Stream) -> Iterator[Version]:
@@ -134,7 +164,7 @@ class FileJournal:
         if not turn.lock.acquire(timeout=self.wait):
             raise _busy(folder.lock_path, self.wait)
         try:
-            turn.descriptor = self._locked(folder, deadline)
+            turn.descriptor = self._locked(folder, folder.lock_path, deadline)
             try:
                 turn.holder = threading.get_ident()
                 version = _sound(folder)
@@ -171,7 +201,7 @@ class FileJournal:
         """Do `append` with the turn in hand."""
         version, name = _sound(folder), file_name(commit.head)
         if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
-            with _writing(folder.path):
+            with writing(folder.path):
                 disk.flush(f"{folder.path}/{name}")
                 disk.flush(folder.path)
             return version
@@ -180,14 +210,16 @@ class FileJournal:
         _check(stream, expected, commit)
         seen = folder.sight
         since = seen.since or time_ns()
-        with _writing(folder.path):
+        with writing(folder.path):
             if not expected.heads:  # whoever made the folders, and however far it came
-                _flush_above(folder.path)
+                flush_above(folder.path)
             disk.overwrite(turn.descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
-            _write(folder.path, name, commit.data)
+            put(folder.path, name, commit.data)
         sight = folder.added(commit, seen, since)
         with suppress(OSError):
             disk.overwrite(turn.descriptor, sight.dump())
+        if sight.loose > self._enough.get(stream, LOOSE):
+            self._seal_soon(stream, sight.loose)
         return sight.version
 
     def _known(self, stream: Stream) -> tuple[Folder, _Turn]:
@@ -196,13 +228,28 @@ class FileJournal:
                 self._open[stream] = (Folder(self.path(stream), stream.graph), _Turn())
             return self._open[stream]
 
-    def _locked(self, folder: Folder, deadline: float) -> int:
-        """Return the descriptor of the locked lock file; raise Busy when it is not free by *deadline*."""
+    def _seal_soon(self, stream: Stream, loose: int) -> None:
+        """Seal a stream beside what goes on here, unless that is done already or is not for us to do."""
+        if self.is_tracked or (self._sealer is not None and self._sealer.is_alive()):
+            return
+        self._enough[stream] = loose + LOOSE // 10  # where it fails it is not tried again at once
+
+        def work() -> None:
+            with suppress(JidomemError):
+                self.seal(stream)
+                del self._enough[stream]
+
+        self._sealer = Thread(target=work, name="jidomem-seal")
+        with suppress(RuntimeError):  # this process is about to end
+            self._sealer.start()
+
+    def _locked(self, folder: Folder, path: str, deadline: float) -> int:
+        """Return the descriptor of a locked file of the folder; raise Busy when it is not free by *deadline*."""
         pause = 0.0002
         while True:
-            with _writing(folder.path):
-                _make(folder.path)
-                descriptor = disk.open_shared(folder.lock_path)
+            with writing(folder.path):
+                make_folders(folder.path)
+                descriptor = disk.open_shared(path)
                 try:
                     if disk.lock(descriptor):
                         return descriptor
@@ -211,7 +258,7 @@ class FileJournal:
                     raise
                 disk.close(descriptor)
             if monotonic() > deadline:
-                raise _busy(folder.lock_path, self.wait)
+                raise _busy(path, self.wait if deadline else 0)
             sleep(pause)
             pause = min(2 * pause, 0.005)
 
@@ -236,64 +283,6 @@ def _check(stream: Stream, expected: Version, commit: Commit) -> None:
         )
     if commit.redacted:
         raise FormatError(f"commit {commit.id} is redacted: only a whole one can be appended")
-
-
-def _write(path: str, name: str, data: bytes) -> None:
-    """Put a file into a folder, durable and whole or not at all."""
-    incoming, target = f"{path}/{INCOMING}", f"{path}/{name}"
-    try:
-        descriptor = disk.create(incoming)
-        try:
-            disk.write(descriptor, data)
-            disk.fsync(descriptor)
-        finally:
-            disk.close(descriptor)
-        disk.rename(incoming, target)
-    except OSError:
-        with suppress(OSError):
-            disk.unlink(incoming)
-        raise
-    try:
-        disk.flush(path)
-    except OSError as error:
-        try:
-            disk.unlink(target)
-        except OSError:
-            raise Failed(
-                f"{target}: the commit is in place, but could not be made durable: {error.strerror}",
-                hint="it may be lost in a power failure; append the same commit again to settle it",
-            ) from error
-        raise
-
-
-def _make(path: str) -> None:
-    """Make a folder and those above it."""
-    if not disk.exists(path):
-        _make(str(Path(path).parent))
-        disk.make_folder(path)
-
-
-def _flush_above(path: str) -> None:
-    """Make the name of a folder durable, and those of all above it on the same file system."""
-    here = disk.device(path)
-    for above in map(str, Path(path).parents):
-        if disk.device(above) != here:
-            break
-        with suppress(PermissionError):  # who may not read a folder made nothing in it
-            disk.flush(above)
-
-
-@contextmanager
-def _writing(path: str) -> Iterator[None]:
-    """Turn an error of the operating system into Failed: what, where, and what to do."""
-    try:
-        yield
-    except OSError as error:
-        where = error.filename or path
-        raise Failed(
-            f"{where}: the journal could not be written, nothing was kept: {error.strerror}",
-            hint=_HINTS.get(error.errno or 0, "put that right and submit again"),
-        ) from error
 
 
 def _busy(path: str, wait: float) -> Busy:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import nlargest
 from zlib import crc32
 
 from jidomem.journal import disk
+from jidomem.journal.names import is_pack
 from jidomem.version import Head, Version
 
 #: A folder's modification time is certain to have moved with every change more than this after it, in nanoseconds.
@@ -27,16 +29,25 @@ class Sight:
     since: int
     count: int
     sum: int
+    loose: int  # how many of the names are no packs
     version: Version
 
     def holds_at(self, mtime: int | None, now: int) -> bool:
         """Return whether this may be believed at *now* of a folder with time *mtime*."""
         return self.mtime == mtime and (self.since == 0 or 0 <= now - self.since < SETTLE)
 
+    def newer(self, names: set[str], total: int) -> list[str] | None:
+        """Return which of *names*, with the sum *total*, came since, where all others are exactly those seen here."""
+        more = len(names) - self.count
+        if more < 0:
+            return None
+        newest = nlargest(more, (name for name in names if not is_pack(name)))
+        return newest if self.sum == total - sum(map(number, newest)) else None
+
     def dump(self) -> bytes:
         """Return the sight as one line with a checksum; a longer one before it may leave its rest behind it."""
         heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
-        text = json.dumps([self.mtime, self.since, self.count, self.sum, heads]).encode()
+        text = json.dumps([self.mtime, self.since, self.count, self.sum, self.loose, heads]).encode()
         return _checksum(text) + b" " + text + b"\n"
 
     @classmethod
@@ -48,12 +59,12 @@ class Sight:
             return None
         if checksum != _checksum(text):
             return None
-        mtime, since, count, total, heads = json.loads(text)
-        return cls(mtime, since, count, total, Version.of(Head(*head) for head in heads))
+        mtime, since, count, total, loose, heads = json.loads(text)
+        return cls(mtime, since, count, total, loose, Version.of(Head(*head) for head in heads))
 
 
 def _checksum(text: bytes) -> bytes:
-    return blake2b(text, digest_size=8, person=b"jidomem sight 1").hexdigest().encode()
+    return blake2b(text, digest_size=8, person=b"jidomem sight 2").hexdigest().encode()
 
 
 def number(name: str) -> int:

@@ -148,8 +148,8 @@ def test_a_new_process_believes_the_lock_file_and_reads_only_what_it_needs(journ
 
 
 def test_submits_in_a_row_do_not_list_the_folder_each_time_nor_does_who_follows_them(journal, tmp_path, monkeypatch):
-    listed, listdir = [], os.listdir
-    monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or listdir(path))
+    listed, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
     follower = FileJournal(tmp_path)
     start = time.monotonic()
     for number in range(100):

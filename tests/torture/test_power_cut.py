@@ -1,7 +1,9 @@
 """The power goes at any moment: what was acknowledged is there, whole, and nothing else is mistaken for it."""
 
 import ast
+import os
 import shutil
+import tempfile
 from itertools import count
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from power import Recorder, every_image, put
 
 from jidomem import terms, vocab
 from jidomem.errors import JidomemError
-from jidomem.journal import disk
+from jidomem.journal import disk, sealing
 from jidomem.journal.commit import build
 from jidomem.journal.files import FileJournal, Moved, Stream
 
@@ -59,6 +61,28 @@ class Run:
         self._unknown_outcome(journal, patched)
         self._brought_by_git(journal)
         self._append(FileJournal(self.root), commit_on(journal.head(STREAM), "last"))
+        self._sealed(journal, patched)
+
+    def _sealed(self, journal, patched):
+        """Packs take the place of files; one sealer dies before they went, and another takes them away."""
+        patched.setattr(sealing, "COMMITS", 4)
+        assert journal.seal(STREAM) == 6
+        for number in range(3):
+            self._append(journal, commit_on(journal.head(STREAM), f"m{number}"))
+        recorded = disk.unlink
+
+        def die(path):
+            raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as dying:
+            dying.setattr(disk, "unlink", die)
+            dying.setattr(disk, "flush", lambda path: None)
+            with pytest.raises(KeyboardInterrupt):
+                journal.seal(STREAM)
+        assert disk.unlink == recorded
+        other = FileJournal(self.root)
+        assert (other.seal(STREAM), other.loose(STREAM)) == (3, 1)
+        self._append(journal, commit_on(journal.head(STREAM), "end"))
 
     def _unknown_outcome(self, journal, patched):
         """A writer dies between the rename and the answer; another sends the same commit again."""
@@ -125,6 +149,8 @@ def lost(run, root, told):
 def cut(run, tmp_path, monkeypatch):
     """Rebuild what a cut left and say what is wrong with it."""
     numbers = count()
+    if os.access("/dev/shm", os.W_OK):  # hundreds of small folders: quicker in memory
+        tmp_path = Path(tempfile.mkdtemp(dir="/dev/shm"))
     monkeypatch.setattr(disk, "fsync", lambda descriptor: None)  # of the journal made after the cut: it is a test
     monkeypatch.setattr(disk, "flush", lambda path: None)
 
@@ -136,7 +162,8 @@ def cut(run, tmp_path, monkeypatch):
         shutil.rmtree(folder)
         return found
 
-    return judge
+    yield judge
+    shutil.rmtree(tmp_path)
 
 
 def test_after_a_power_cut_at_any_call_everything_acknowledged_is_there_and_writing_goes_on(run, cut):
@@ -148,9 +175,14 @@ def test_after_a_power_cut_at_any_call_everything_acknowledged_is_there_and_writ
     assert tried > 3 * len(run.log)
 
 
-def flushes(log, base):
-    """The flushes of a log by the line that asks for them and, for a folder, which."""
-    return sorted({(call.site, "" if call.file else call.path) for call in log if call.kind == "flush"})
+def flushes(log):
+    """The flushes of a log by the line that asks for them and what they flush: which folder, or what kind of file."""
+    return sorted({flushed(call) for call in log if call.kind == "flush"})
+
+
+def flushed(call):
+    kind = "commit" if call.path.endswith(".ttl") else call.path.rpartition("/")[2]
+    return call.site, kind if call.file else call.path
 
 
 def test_every_flush_in_the_source_is_made_in_the_run(run):
@@ -165,9 +197,9 @@ def test_every_flush_in_the_source_is_made_in_the_run(run):
 
 def test_without_any_one_of_the_flushes_a_power_cut_loses_what_was_acknowledged(run, cut):
     needless = []
-    for site, folder in flushes(run.log, run.root):
-        log = [c for c in run.log if not (c.kind == "flush" and (c.site, "" if c.file else c.path) == (site, folder))]
+    for site, what in flushes(run.log):
+        log = [call for call in run.log if call.kind != "flush" or flushed(call) != (site, what)]
         assert len(log) < len(run.log)
         if not any(cut(told, tree, times) for _, told, tree, times in every_image(log, seed=2, randoms=0) if told):
-            needless.append((site, folder))
+            needless.append((site, what))
     assert needless == []

@@ -1,0 +1,150 @@
+"""What is in the files of one folder: commits, verified as they are read, and where each is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jidomem.errors import JournalDamaged
+from jidomem.journal import disk
+from jidomem.journal.commit import Commit, FormatError, parse
+from jidomem.journal.names import each_file, file_name, is_pack, short_id, stem
+from jidomem.journal.packs import Entry, Pack, Row
+from jidomem.journal.shelf import Shelf
+from jidomem.version import SHORT, Head
+
+#: How many bytes of parsed commits are kept for the read that follows the look that parsed them.
+AT_HAND = 4_000_000
+
+
+class Contents:
+    """What was read of a folder: `shelf` its packs, `places` its commit files, `broken` what does not verify."""
+
+    def __init__(self, path: str, graph: str) -> None:
+        self.path = path
+        self.graph = graph
+        self.shelf = Shelf(path)
+        self.places: dict[str, set[str]] = {}  # id prefix -> names of commit files
+        self.entries: dict[str, Entry] = {}  # by the name of a commit file
+        self.broken: dict[str, JournalDamaged] = {}  # by the name of a file, or pack#stem
+        self._at_hand: dict[str, Commit] = {}
+        self._in_hand = 0
+
+    def commit(self, key: str) -> Commit | None:
+        """Return the commit of a stem, None where its file is damaged (see `damage`) or has gone."""
+        for _ in range(2):
+            redacted, whole = f"{key}.redacted.ttl", f"{key}.ttl"
+            if (commit := self._taken(redacted)) is not None or redacted in self.broken:
+                return commit
+            packed = self.shelf.at(key)
+            if packed and packed[0][1].redacted:
+                return self.packed(*packed[0])
+            if (commit := self._taken(whole)) is not None:
+                return commit
+            for pack, row in packed:
+                if (commit := self.packed(pack, row)) is not None:
+                    return commit
+            if packed or whole in self.broken:
+                return None
+            self.shelf.hold(filter(is_pack, each_file(self.path)))  # it may have been sealed since it was listed
+        return None
+
+    def find(self, identity: str) -> Entry | None:
+        """Return what is known of the commit *identity*, None where it is not here or does not verify."""
+        return self._loose(identity) or self.shelf.find(identity)
+
+    def files(self) -> set[str]:
+        """Return the names of the commit files that are there now."""
+        return {name for name in each_file(self.path) if not is_pack(name)}
+
+    def head(self, identity: str) -> Head | None:
+        """Return the commit *identity* as a head, None where it is not here or does not verify."""
+        entry = self._loose(identity)
+        return entry.head if entry is not None else self.shelf.head(identity)
+
+    def explains(self, identity: str) -> bool:
+        """Return whether damage of a file is why the commit *identity* is not found."""
+        return bool(self.shelf.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys())
+
+    def place(self, names: Iterable[str]) -> None:
+        """Take note that these commit files are there."""
+        for name in names:
+            self.places.setdefault(name.partition("-")[2][:SHORT], set()).add(name)
+
+    def displace(self, names: Iterable[str]) -> None:
+        """Take note that these commit files are not there."""
+        for name in names:
+            self.places[name.partition("-")[2][:SHORT]].discard(name)
+
+    def entry(self, name: str) -> Entry | None:
+        """Return what is known of the commit in a file, None where it is damaged or gone."""
+        if name not in self.entries:
+            commit = self._read(name)
+            if commit is not None:
+                self._keep_at_hand(name, commit)
+        return self.entries.get(name)
+
+    def _loose(self, identity: str) -> Entry | None:
+        """Return what is known of a commit that has a file of its own."""
+        for name in sorted(self.places.get(identity[:SHORT], ())):
+            entry = self.entry(name)
+            if entry is not None and entry.head.id == identity:
+                return entry
+        return None
+
+    def _taken(self, name: str) -> Commit | None:
+        """Return the commit in a file, from hand or from disk."""
+        commit = self._at_hand.pop(name, None)
+        return self._read(name) if commit is None else commit
+
+    def _read(self, name: str) -> Commit | None:
+        """Return the commit in a file, verified; note the damage, or that the file has gone."""
+        self.entries.pop(name, None)
+        try:
+            commit = parse(disk.read(f"{self.path}/{name}"))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self.broken[name] = self.damaged(name, f"cannot be read: {error.strerror}")
+            return None
+        except FormatError as error:
+            self.broken[name] = self.damaged(name, str(error), line=error.line)
+            return None
+        fitting = file_name(commit.head, redacted=commit.redacted)
+        if name != fitting or commit.graph != self.graph:
+            problem = f"holds a commit to be named {fitting}, of the graph {commit.graph}: it was moved"
+            self.broken[name] = self.damaged(name, problem, identity=commit.id)
+            return None
+        self.entries[name] = Entry(commit.head, commit.parents)
+        return commit
+
+    def packed(self, pack: Pack, row: Row) -> Commit | None:
+        """Return a commit of a pack, verified; note the damage, or that the pack has gone."""
+        name, line = f"{pack.name}#{stem(row.head)}", None
+        try:
+            commit = parse(pack.document(row))
+            if (Entry(commit.head, commit.parents), commit.redacted, commit.graph) == (
+                row.entry,
+                row.redacted,
+                self.graph,
+            ):
+                return commit
+            problem = f"holds the commit {commit.id} of the graph {commit.graph}, not what its table says"
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        except FormatError as error:
+            problem, line = str(error), pack.lines_before(row) + (error.line or 1)
+        self.broken[name] = self.damaged(name, problem, line=line, identity=row.head.id)
+        return None
+
+    def damaged(self, name: str, problem: str, *, line: int | None = None, identity: str = "") -> JournalDamaged:
+        """Return the damage of a file, or of a commit in a pack."""
+        path = f"{self.path}/{name.partition('#')[0]}"
+        return JournalDamaged(problem, path=path, line=line, commit=identity or short_id(name))
+
+    def _keep_at_hand(self, name: str, commit: Commit) -> None:
+        self._at_hand[name] = commit
+        self._in_hand += len(commit.data)
+        while self._in_hand > AT_HAND:
+            self._in_hand -= len(self._at_hand.pop(next(iter(self._at_hand))).data)

@@ -1,0 +1,204 @@
+"""A pack: many commits in one file, with a table of where each is (docs/journal-format.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from jidomem.journal import disk
+from jidomem.journal.commit import FormatError
+from jidomem.journal.names import compact, pack_name, stem
+from jidomem.version import Head
+
+_MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"
+_NUMBER, _ID = r"([1-9][0-9]{0,17})", r"([0-9a-f]{64})"
+_TOP = re.compile(
+    rf"# jidomem pack 1\n# commits {_NUMBER}\n# first {_MOMENT}\n# last {_MOMENT}\n"
+    rf"((?:# tip [^\n]+\n)+)((?:# after [^\n]+\n)*)# table {_NUMBER} {_ID}\n# blocks {_NUMBER}\n"
+)
+_TIP = re.compile(rf"# tip {_ID} {_MOMENT} {_NUMBER}")
+_AFTER = re.compile(rf"# after {_ID}")
+_ROW = re.compile(rf"# commit {_ID} {_MOMENT} {_NUMBER} {_NUMBER} (whole|redacted)((?: [0-9a-f]{{64}})*)")
+_BLOCK = re.compile(
+    rb"\n\n<urn:jido:commit:([0-9a-f]{64})>\n(.+?) \.\n",
+    re.DOTALL,
+)
+_SAID = re.compile(
+    rb"    jido:(?:parent <urn:jido:commit:([0-9a-f]{64})>|position \"([1-9][0-9]{0,17})\"\^\^xsd:integer"
+    rb"|recordedAt \"([^\"]{27})\"\^\^xsd:dateTime) [;.]"
+)
+_READ = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of a commit without its content: how it hangs together with others."""
+
+    head: Head
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table: a commit of the pack, its form, and where its document is."""
+
+    entry: Entry
+    redacted: bool
+    offset: int
+    size: int
+
+    @property
+    def head(self) -> Head:
+        """Return the commit as the tip of a version."""
+        return self.entry.head
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the ids of its parents."""
+        return self.entry.parents
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The top of a pack, verified; the table and the documents are read, and verified, when they are asked for."""
+
+    path: str
+    count: int
+    tips: tuple[Head, ...]
+    after: tuple[str, ...]
+    first: str  # the moment of the first commit, and of the last, as their stems begin
+    last: str
+    table_at: int
+    table_size: int
+    table_digest: str
+
+    @classmethod
+    def load(cls, path: str) -> Pack:
+        """Return the pack in a file; raise FormatError unless its top is what its name says and it is not cut short."""
+        top, fields = _top(path)
+        count, first, last, tips, after, table, digest, blocks = fields
+        heads = [_TIP.fullmatch(line) for line in tips.splitlines()]
+        parents = [_AFTER.fullmatch(line) for line in after.splitlines()]
+        if None in heads or None in parents:
+            raise FormatError("a tip or a parent of the pack is not what it must be", 5)
+        expected = pack_name(first, _digest(top))
+        if path.rpartition("/")[2] != expected:
+            raise FormatError(f"what begins like this is named {expected}: it was moved or changed", 1)
+        if disk.size(path) != len(top) + int(table) + int(blocks):
+            raise FormatError(
+                f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was cut or added to"
+            )
+        return cls(
+            path=path,
+            count=int(count),
+            tips=tuple(Head(head[2], head[1], int(head[3])) for head in heads if head),
+            after=tuple(parent[1] for parent in parents if parent),
+            first=compact(first),
+            last=compact(last),
+            table_at=len(top),
+            table_size=int(table),
+            table_digest=digest,
+        )
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file."""
+        return self.path.rpartition("/")[2]
+
+    def table(self) -> bytes:
+        """Return the bytes of the table; raise FormatError unless they are what the top says."""
+        data = disk.read_part(self.path, self.table_at, self.table_size)
+        if _digest(data) != self.table_digest:
+            raise FormatError("the table is not what the top of the pack says: something was changed")
+        return data
+
+    def rows(self) -> dict[str, Row]:
+        """Return the lines of the table by stem, in order; raise FormatError unless top and table are one pack's."""
+        rows, offset = {}, self.table_at + self.table_size
+        for number, line in enumerate(self.table().decode().splitlines()):
+            match = _ROW.fullmatch(line)
+            if match is None:
+                raise FormatError("not a line of the table of a pack", self.first_row + number)
+            identity, moment, position, size, form, parents = match.groups()
+            entry = Entry(Head(moment, identity, int(position)), tuple(parents.split()))
+            rows[stem(entry.head)] = Row(entry, form == "redacted", offset, int(size))
+            offset += int(size)
+        name, header = _header([(row.entry, row.redacted, row.size) for row in rows.values()])
+        if name != self.name or len(header) != self.table_at + self.table_size or list(rows) != sorted(rows):
+            raise FormatError("the top of the pack does not fit its table", 1)
+        return rows
+
+    @property
+    def first_row(self) -> int:
+        """Return in which line of the file the table begins."""
+        return 7 + len(self.tips) + len(self.after)
+
+    def document(self, row: Row) -> bytes:
+        """Return the document of one commit, unverified."""
+        return disk.read_part(self.path, row.offset, row.size)
+
+    def lines_before(self, row: Row) -> int:
+        """Return how many lines of the file are before the document of *row*."""
+        return disk.read_part(self.path, 0, row.offset).count(b"\n")
+
+
+def write_pack(sealed: Sequence[tuple[Entry, bool, bytes]]) -> tuple[str, bytes]:
+    """Return the name and the bytes of the pack of these commits, in order: what each is, if redacted, its document."""
+    name, header = _header([(entry, redacted, len(data)) for entry, redacted, data in sealed])
+    return name, b"".join([header, *(data for _, _, data in sealed)])
+
+
+def _header(sealed: Sequence[tuple[Entry, bool, int]]) -> tuple[str, bytes]:
+    """Return the name of a pack, its top and its table."""
+    inside = {entry.head.id for entry, _, _ in sealed}
+    named = {parent for entry, _, _ in sealed for parent in entry.parents}
+    table = "".join(_line(entry, redacted, size) for entry, redacted, size in sealed).encode()
+    first, last = sealed[0][0].head.recorded_at, sealed[-1][0].head.recorded_at
+    tips = [entry.head for entry, _, _ in sealed if entry.head.id not in named]
+    lines = [
+        "# jidomem pack 1",
+        f"# commits {len(sealed)}",
+        f"# first {first}",
+        f"# last {last}",
+        *(f"# tip {tip.id} {tip.recorded_at} {tip.position}" for tip in tips),
+        *(f"# after {parent}" for parent in sorted(named - inside)),
+        f"# table {len(table)} {_digest(table)}",
+        f"# blocks {sum(size for _, _, size in sealed)}",
+    ]
+    top = "".join(f"{line}\n" for line in lines).encode()
+    return pack_name(first, _digest(top)), top + table
+
+
+def _line(entry: Entry, redacted: bool, size: int) -> str:
+    head, form = entry.head, "redacted" if redacted else "whole"
+    return " ".join(["# commit", head.id, head.recorded_at, str(head.position), str(size), form, *entry.parents]) + "\n"
+
+
+def outline(data: bytes) -> Entry:
+    """Return what the description in a commit's document says, unverified; raise FormatError where there is none."""
+    block = _BLOCK.search(data)
+    said = _SAID.findall(block[2] + b" .") if block else []
+    positions, moments = [int(place) for _, place, _ in said if place], [moment for *_, moment in said if moment]
+    if block is None or len(positions) != 1 or len(moments) != 1:
+        raise FormatError("no description of the commit")
+    parents = tuple(parent.decode() for parent, _, _ in said if parent)
+    return Entry(Head(moments[0].decode(), block[1].decode(), positions[0]), parents)
+
+
+def _top(path: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return the top of a pack and what stands in it; raise FormatError where there is none."""
+    size = _READ
+    while True:
+        data = disk.read_part(path, 0, size)
+        match = _TOP.match(data.decode("ascii", "replace"))
+        if match:
+            return data[: match.end()], match.groups()
+        if len(data) < size or not data.startswith(b"# jidomem pack 1\n# commits "):
+            raise FormatError("not the top of a pack of format 1", 1)
+        size *= 4
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=32).hexdigest()

@@ -1,0 +1,101 @@
+"""Seal the closed past of a stream: many commit files go, one pack with the same commits comes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from jidomem.journal import disk
+from jidomem.journal.commit import FormatError
+from jidomem.journal.folder import Folder
+from jidomem.journal.names import file_name, stem, stem_of
+from jidomem.journal.packs import Entry, outline, write_pack
+from jidomem.journal.writing import move, prepare, writing
+from jidomem.version import Version
+
+#: The most commits of a pack, and how many bytes it may have before it takes no further one.
+COMMITS = 2_000
+BYTES = 32_000_000
+#: Held by whoever seals a stream, and where a pack is written before it is renamed; git ignores both.
+SEAL_LOCK = ".seal.lock"
+SEALING = ".sealing.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Commit files and the pack, written and durable but not in place, that stands for them; none where one does."""
+
+    files: tuple[str, ...]
+    pack: str | None
+
+
+def batches(folder: Folder, version: Version) -> Iterator[Batch]:
+    """Yield what can be sealed of a folder at *version*: all before the oldest head, in the order of the stream.
+
+    A commit that is there in two forms is left alone. Raise JournalDamaged for a file that is not what its name says.
+    """
+    oldest = stem(version.heads[0])
+    names = sorted(name for name in folder.contents.files() if stem_of(name) < oldest)
+    forms = Counter(map(stem_of, names))
+    again: list[str] = []
+    sealed: dict[str, tuple[Entry, bool, bytes]] = {}
+    for name in names:
+        with writing(folder.path):
+            data = disk.read(f"{folder.path}/{name}")
+        if forms[stem_of(name)] == 1 and _is_packed(folder, name, data):
+            again.append(name)
+        elif forms[stem_of(name)] == 1 and not folder.contents.shelf.at(stem_of(name)):
+            sealed[name] = (_entry(folder, name, data), ".redacted." in name, data)
+        if len(sealed) == COMMITS or sum(len(data) for _, _, data in sealed.values()) >= BYTES:
+            yield _prepared(folder, sealed)
+            sealed = {}
+    if len(sealed) > 1:
+        yield _prepared(folder, sealed)
+    if again:
+        yield Batch(tuple(again), None)
+
+
+def replace_by_pack(folder: Folder, descriptor: int, batch: Batch) -> int:
+    """Put a pack in the place of the files it stands for, the turn in hand; return how many they were.
+
+    Nothing is done where one of them is no longer what it was: gone, or redacted meanwhile.
+    """
+    forms = Counter(map(stem_of, folder.contents.files()))
+    if any(forms[stem_of(name)] != 1 for name in batch.files):
+        return 0
+    with writing(folder.path):
+        disk.overwrite(descriptor, replace(folder.sight, mtime=-1).dump())  # believed by nobody until it is true again
+        if batch.pack is not None:
+            move(f"{folder.path}/{SEALING}", f"{folder.path}/{batch.pack}")
+        disk.flush(folder.path)
+        for name in batch.files:
+            disk.unlink(f"{folder.path}/{name}")
+    folder.look()
+    with suppress(OSError):
+        disk.overwrite(descriptor, folder.sight.dump())
+    return len(batch.files)
+
+
+def _prepared(folder: Folder, sealed: dict[str, tuple[Entry, bool, bytes]]) -> Batch:
+    name, data = write_pack(list(sealed.values()))
+    with writing(folder.path):
+        prepare(f"{folder.path}/{SEALING}", data)
+    return Batch(tuple(sealed), name)
+
+
+def _is_packed(folder: Folder, name: str, data: bytes) -> bool:
+    """Return whether a pack has the very same document: a sealing was cut short before the file was removed."""
+    return any(pack.document(row) == data for pack, row in folder.contents.shelf.at(stem_of(name)))
+
+
+def _entry(folder: Folder, name: str, data: bytes) -> Entry:
+    """Return what the document in a file says of itself; raise JournalDamaged where the name says something else."""
+    try:
+        entry = outline(data)
+    except FormatError as error:
+        raise folder.contents.damaged(name, str(error), line=error.line) from error
+    if file_name(entry.head, redacted=".redacted." in name) != name:
+        raise folder.contents.damaged(name, f"holds a commit to be named {file_name(entry.head)}: it was moved")
+    return entry
