@@ -227,7 +227,7 @@ class Life:
         if self.chance(EXPLAINED_SHARE):
             remarks = [self.one(words.REMARKS) for _ in range(1 + int(self.random.random() * 4))]
             intent["detailed_explanation"] = " ".join(remarks)
-        if self.chance(KEYED_SHARE):
+        if said["type"] not in ("lesson", "root_cause") and self.chance(KEYED_SHARE):
             intent["idempotency_key"] = f"{self.project}-{self.number}"
         self.number += 1
         self.recent.put({"iri": intent["iri"]})

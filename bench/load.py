@@ -1,7 +1,9 @@
-"""Build a memory root of N generated memories, through the writer, fast.
+"""Build a memory root of N generated memories, through the writer.
 
-    python -m bench.load N ROOT [--seed 7]
+    python -m bench.load N ROOT [--seed 7] [--unjudged]
 
+With --unjudged what the writer does not have to find out about these memories is not asked: a test holds the bytes
+equal to those of the writer, and another one that it accepts every memory.  Roots of more than 200,000 are built so.
 The journal's clock is that of the generated project: what is recorded spreads over the same two years as what is said,
 so that asking as of a moment means something.  Benchmarks share roots, which are built once and kept in
 `$TMPDIR/jidomem-bench/`; whatever changes the bytes of a journal makes new ones.  That folder may be deleted.
@@ -16,32 +18,88 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any, cast
 
 import jidomem
 from bench import generate
-from jidomem import resources
+from bench.generate import Fields
+from jidomem import clock, resources, schema
 from jidomem.clock import Sources
 from jidomem.errors import JidomemError
+from jidomem.journal.commit import Commit
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.policy import Policy
+from jidomem.terms import Term, Triple
+from jidomem.vocab import BASE, TYPE
+from jidomem.write import triples
+from jidomem.write.line import CommitLine, Outcome
+from jidomem.write.stages import Stages
 
 PROJECT = "bench"
 AT_ONCE = 1_000  # intents handed over together
+JUDGED = 200_000  # larger roots that benchmarks share are built unjudged
 
 
-def build(root: Path, memories: int, seed: int = 7) -> None:
+class Known:
+    """In place of index and tail: of what was written, the things that are no memories, and what they are."""
+
+    def __init__(self, journal: FileJournal) -> None:
+        self.journal, self.index = journal, self
+        self._types: dict[Term, Term] = {}
+
+    def catch_up(self, stream: Stream) -> None:
+        """Nothing is there but what was applied."""
+
+    def apply(self, stream: Stream, commit: Commit) -> None:
+        rows = commit.triples
+        self._types |= {s: o for s, p, o in rows if p == TYPE and not s.startswith(f"<{BASE}memory/")}
+
+    def triples(self, graph: str, subject: Term | None, *_: Term | None) -> list[Triple]:
+        return [(subject, TYPE, self._types[subject])] if subject in self._types else []
+
+
+class Unjudged(Stages):
+    """The stages, without the validation of what is known to be valid."""
+
+    def _validate(
+        self, intent: Any, project: str, view: Any, known: Any
+    ) -> tuple[list[Triple], list[Triple], list[str]]:
+        return triples.describe(intent), triples.stubs(intent, view, self.policy), []
+
+
+def build(
+    root: Path, memories: int, seed: int = 7, *, judged: bool = True, nonce: Callable[[], bytes] = clock.nonce
+) -> None:
     """Make *root* hold the first *memories* of the life of a project; raise the refusal if one is refused."""
     moment, done, start = generate.START, 0, time.perf_counter()
     source = generate.intents(memories, seed, PROJECT)
-    with jidomem.open(root, sources=Sources(now=lambda: moment)) as memory:
+    sources = Sources(now=lambda: moment, nonce=nonce)
+    with jidomem.open(root, sources=sources) as memory:
+        submit = partial(memory.writer.submit_many, PROJECT) if judged else _unjudged(memory.journal, sources)
         while some := list(islice(source, AT_ONCE)):
             moment = datetime.fromisoformat(some[-1]["timestamp"])
-            for outcome in memory.writer.submit_many(PROJECT, some):
+            for outcome in submit(some):
                 if isinstance(outcome, JidomemError):
                     raise outcome
             done += len(some)
             _progress(done, memories, start)
+
+
+def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
+    """What keeps intents as the writer would, without asking whether it should."""
+    rules = schema.load()
+    stages = Unjudged(rules, Policy(), sources.new_id)
+    line = CommitLine(Stream(PROJECT), cast(Any, Known(journal)), sources, rules.version)
+
+    def submit(some: list[Fields]) -> list[Outcome]:
+        return line.submit([lambda view, now, one=one: stages.run(PROJECT, one, view, now, list) for one in some])
+
+    return submit
 
 
 def cached(memories: int, seed: int = 7) -> Path:
@@ -50,7 +108,7 @@ def cached(memories: int, seed: int = 7) -> Path:
     if not root.exists():
         unfinished = Path(tempfile.mkdtemp(prefix="building-", dir=_made(root.parent)))
         try:
-            build(unfinished, memories, seed)
+            build(unfinished, memories, seed, judged=memories <= JUDGED)
             os.rename(unfinished, root)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -99,10 +157,11 @@ def main() -> None:
     parser.add_argument("number", type=int)
     parser.add_argument("root", type=Path)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--unjudged", action="store_true")
     options = parser.parse_args()
     if options.root.exists() and any(options.root.iterdir()):
         parser.error(f"{options.root} is not empty")
-    build(options.root, options.number, options.seed)
+    build(options.root, options.number, options.seed, judged=not options.unjudged)
 
 
 if __name__ == "__main__":
