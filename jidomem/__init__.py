@@ -10,6 +10,7 @@ from jidomem.index.store import TripleStore
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.item import MemoryItem, create_memory
 from jidomem.read.reader import MemoryReader
+from jidomem.runtime.long_term import LongTerm
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.root import open_root as open  # noqa: A004
 from jidomem.write.writer import MemoryWriter
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Jidomem",
     "JidomemError",
+    "LongTerm",
     "MemoryItem",
     "MemoryReader",
     "MemoryUpdateIntent",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,21 +47,21 @@ def import_turtle(writer: MemoryWriter, schema: Schema, project: str, name: str,
     A memory that is here already as the file has it is left alone; one that differs is refused, since a memory is
     never rewritten. Raises InvalidRequest, with file and line, for what is no Turtle.
     """
-    stand_in = {
-        "applies_to_project": project,
-        "asserted_by": writer.agent,
-        "asserted_in": writer.session,
-        "confidence": 0.5,
-    }
-    found = turtle.read(name, data, schema, stand_in=stand_in)
+    found = turtle.read(name, data, schema, stand_in=stand_in(writer, project))
     report = Report(notes=[f"{name}: {note}" for note in found.notes])
     if found.declarations:
         known = writer.declare(project, found.declarations)
         report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
     for statement in found.statements:
         place = f"{name}:{statement.line}" if statement.line else name
-        report.entries.append(_bring_in(writer, project, statement.intent, place))
+        report.entries.append(_bring_in(writer, project, statement, place))
     return report
+
+
+def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
+    """Return the fields of a memory in a foreign vocabulary that has no term for them."""
+    who = {"asserted_by": writer.agent, "asserted_in": writer.session}
+    return {"applies_to_project": project, **who, "confidence": 0.5}
 
 
 def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, bytes]]) -> Report:
@@ -75,23 +75,30 @@ def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, by
     )
     report = Report(notes=[_worded(note) for note in found.notes])
     for intent in found.intents:
-        report.entries.append(_bring_in(writer, project, intent.to_dict(), intent.about[0] if intent.about else ""))
+        statement = turtle.Statement(intent.to_dict(), None)
+        report.entries.append(_bring_in(writer, project, statement, intent.about[0] if intent.about else ""))
     return report
 
 
-def _bring_in(writer: MemoryWriter, project: str, said: Mapping[str, Any], place: str) -> Entry:
+def _bring_in(writer: MemoryWriter, project: str, statement: turtle.Statement, place: str) -> Entry:
     """Return what became of one memory; a refusal says what there is to do when it is here already, but different."""
+    said = statement.intent
     iri, summary = str(said.get("iri", "")), str(said.get("summary", ""))
-    kept = _kept(writer, project, iri)
-    if kept is not None and _content(kept) == _content(said):
+    if is_here(writer, project, statement):
         return Entry(iri, summary, place, None)
     try:
         outcome: Receipt | JidomemError = writer.submit_intent(project, said)
     except JidomemError as refusal:
         outcome = refusal
-        if kept is not None:
+        if _kept(writer, project, iri) is not None:
             outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
     return Entry(iri, summary, place, outcome)
+
+
+def is_here(writer: MemoryWriter, project: str, statement: turtle.Statement) -> bool:
+    """Return whether a memory is in the project already, as *statement* has it."""
+    kept = _kept(writer, project, str(statement.intent.get("iri", "")))
+    return kept is not None and _content(kept, statement.assumed) == _content(statement.intent, statement.assumed)
 
 
 def _kept(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None:
@@ -101,10 +108,10 @@ def _kept(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None
         return None
 
 
-def _content(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a memory says, in the one written form that lists and their order do not change."""
+def _content(said: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any]:
+    """Return what a memory says, less what is *assumed*, in the one form that lists and their order do not change."""
     values = MemoryUpdateIntent.from_dict(dict(said)).to_dict()
-    plain = {name: value for name, value in values.items() if name != "timestamp"}
+    plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
     return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
 
 

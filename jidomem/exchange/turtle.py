@@ -27,10 +27,14 @@ _GENID = vocab.BASE + ".well-known/genid/"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One memory of a file: the intent that says it, and the line its description begins on, where that is clear."""
+    """One memory of a file: the intent that says it, and the line its description begins on, where that is clear.
+
+    `assumed` are the fields that the file leaves open.
+    """
 
     intent: Mapping[str, Any]
     line: int | None
+    assumed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +58,17 @@ def read(name: str, data: bytes, schema: Schema, *, stand_in: Mapping[str, Any])
     items = {node for node, of in kinds.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
     labels = _said_as_text(about, kinds)
     intents: dict[str, dict[str, Any]] = {}
+    assumed: dict[str, frozenset[str]] = {}
     for node in items - labels.keys():
         said = restate(node, _of_one_class(about[node], schema), labels)
         intents[bare(node)] = {**stand_in, **_shortened(said)} if node in foreign else said
+        assumed[bare(node)] = frozenset(stand_in.keys() - said.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
     skipped = sorted(bare(node) for node, of in kinds.items() if of & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
     text = data.decode("utf-8", "replace").splitlines()
     return TurtleFile(
-        tuple(Statement(intents[node], line_of(node, text)) for node in _in_order(intents)),
+        tuple(Statement(intents[node], line_of(node, text), assumed[node]) for node in _in_order(intents)),
         tuple(t for node in rest for t in about[node] if t[1] not in BOOKKEEPING and not _ends(t)),
         tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
     )

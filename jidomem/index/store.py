@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike
 from types import TracebackType
@@ -18,7 +18,7 @@ from jidomem.index.remote import RemoteStore
 from jidomem.statements import Statement, as_statement, to_iri, to_triples
 from jidomem.terms import Literal, Term, Triple, bare
 from jidomem.values import Value, to_value
-from jidomem.vocab import BASE, GRAPHS
+from jidomem.vocab import BASE, GRAPHS, local_name
 
 Rows = list[dict[str, Value]]
 #: What `query` answers: rows (SELECT), a truth (ASK), or triples that `insert` takes (CONSTRUCT, DESCRIBE).
@@ -77,6 +77,7 @@ class TripleStore:
         if to_iri(base) is None or not base.endswith(("/", "#")):
             raise InvalidRequest(f"base={base!r} is no IRI that ends in / or #", hint=f"leave it out, or give {BASE!r}")
         self.base = base
+        self._graphs = {name: f"{base}graphs/{long}" for name, long in {DEFAULT: DEFAULT, **GRAPHS}.items()}
         self._backend: Backend = RemoteStore(endpoint, update_endpoint) if endpoint else LocalStore(path)
 
     def insert(self, triples: Iterable[Statement], graph: str = DEFAULT) -> OneOf[True]:
@@ -86,9 +87,12 @@ class TripleStore:
         is. Raises InvalidRequest for what is no statement, NotFound for a graph name there is not; then, and where
         the store fails, nothing was inserted.
         """
-        rows, name = to_triples(triples), self.graph_iri(graph)
+        return self.insert_triples(to_triples(triples), self.graph_iri(graph))
+
+    def insert_triples(self, rows: Collection[Triple], graph: str) -> OneOf[True]:
+        """Return True when *rows*, triples already, are in the graph of that IRI."""
         if rows:
-            self._backend.insert(name, rows)
+            self._backend.insert(graph, rows)
         return True
 
     def query(self, text: str, *, graphs: Iterable[str] | None = None) -> Found:
@@ -97,10 +101,7 @@ class TripleStore:
         A value in a row is a plain Python value, None where unbound. GRAPH and FROM name single graphs. Raises
         PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for what cannot be read.
         """
-        answer = self.answer(text, None if graphs is None else [self.graph_iri(name) for name in graphs])
-        if isinstance(answer, Solutions):
-            return [dict(zip(answer.variables, map(to_value, row), strict=True)) for row in answer.rows]
-        return answer if isinstance(answer, bool) else [as_statement(triple) for triple in answer]
+        return shown(self.answer(text, None if graphs is None else [self.graph_iri(name) for name in graphs]))
 
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
         """Return what `query` returns, as terms; *graphs* are IRIs."""
@@ -119,7 +120,7 @@ class TripleStore:
 
     def graph_iri(self, graph: str) -> str:
         """Return the IRI of a graph from its name or IRI; raises NotFound, with the nearest names, for neither."""
-        return named_graph(graph, f"{self.base}graphs/", (DEFAULT, *GRAPHS))
+        return named_graph(graph, self._graphs, any_iri=True)
 
     def close(self) -> None:
         """Let go of the store; one on disk is then durable, whatever happens to the machine."""
@@ -136,23 +137,30 @@ class TripleStore:
         self.close()
 
 
-def named_graph(graph: str, folder: str, names: Iterable[str]) -> str:
-    """Return the IRI of *graph*: one of *names* within *folder*, that of jidoka.ai mapped there, or an IRI as it is.
+def named_graph(graph: str, graphs: Mapping[str, str], *, any_iri: bool = False) -> str:
+    """Return the IRI of *graph*: one of *graphs* (short name -> IRI), by its short or long name or its IRI.
 
-    Raises NotFound, with the nearest of *names*, for anything else.
+    `http://jidoka.ai/graphs/<name>` stands for the name; with *any_iri* an IRI may be any. Raises NotFound, with the
+    nearest names, for anything else.
     """
-    known = {name: GRAPHS.get(name, name) for name in names}
-    known |= {long: long for long in known.values()}
-    given = bare(graph) if isinstance(graph, str) and to_iri(graph) == graph else graph
+    known = dict(graphs) | {local_name(iri): iri for iri in graphs.values()}
+    given = graph[1:-1] if isinstance(graph, str) and to_iri(graph) == graph else graph
     foreign = _FOREIGN.fullmatch(given) if isinstance(given, str) else None
     name = foreign[1] if foreign else given
-    if name in known:
-        return folder + known[name]
-    if foreign is None and isinstance(name, str) and (iri := to_iri(name)) is not None:
+    if isinstance(name, str) and name in known:
+        return known[name]
+    if isinstance(name, str) and not foreign and (iri := to_iri(name)) and (any_iri or bare(iri) in known.values()):
         return bare(iri)
     near = get_close_matches(str(name), known, n=2)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
     raise NotFound(f"there is no graph {graph!r}", hint=hint)
+
+
+def shown(answer: Answer) -> Found:
+    """Return *answer* as plain Python values."""
+    if isinstance(answer, Solutions):
+        return [dict(zip(answer.variables, map(to_value, row), strict=True)) for row in answer.rows]
+    return answer if isinstance(answer, bool) else [as_statement(triple) for triple in answer]
 
 
 def _only(backend: str, needs: str, **options: object) -> None:

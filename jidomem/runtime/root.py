@@ -16,6 +16,7 @@ from jidomem.journal.files import FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
 from jidomem.runtime import settings
+from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
@@ -81,6 +82,11 @@ class Jidomem:
             if stream.project == project and stream != memory:
                 self.tail.catch_up(stream)
         return self.tail.catch_up(memory)
+
+    def long_term(self, project: str | None = None) -> LongTerm:
+        """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""
+        name = project or self.project
+        return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
         """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""

@@ -117,12 +117,18 @@ def _spelt_out(tidy: Tidy, value: Mapping[str, Any]) -> dict[str, str] | None:
 
 def _typed(tidy: Tidy, text: str, datatype: str) -> dict[str, str] | None:
     """Return a literal, or refuse one that is not written as its datatype has it."""
-    pattern = _LEXICAL.get(datatype)
-    moment_only = datatype == vocab.XSD + "dateTime"
-    if is_reserved(datatype) or (pattern and not (pattern.fullmatch(text) and (not moment_only or moment(text)))):
+    if not is_written(text, datatype):
         tidy.refuse("shape_violation", _NAME, text, f"{text[:80]!r} is not written as a {datatype} is")
         return None
     return {"@value": text, "@type": datatype}
+
+
+def is_written(text: str, datatype: str) -> bool:
+    """Return whether *text* is what the literals of *datatype* look like, as far as that is known."""
+    pattern = _LEXICAL.get(datatype)
+    moment_only = datatype == vocab.XSD + "dateTime"
+    fits = pattern is None or (pattern.fullmatch(text) and (not moment_only or moment(text)))
+    return not is_reserved(datatype) and bool(fits)
 
 
 def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:

@@ -89,8 +89,9 @@ class CommitLine:
 
     def view(self) -> View:
         """Return the rows as the index has them now."""
-        graph, index = self._stream.graph, self._tail.index
-        return View(lambda s, p, o: index.triples(graph, s, p, o))
+        index, memory = self._tail.index, Stream(self._stream.project)
+        graphs = dict.fromkeys((self._stream.graph, memory.graph))  # what a memory describes is known to every stream
+        return View(lambda s, p, o: (t for graph in graphs for t in index.triples(graph, s, p, o)))
 
     def load(self) -> View:
         """Return the rows once the index is level with the journal; raises JournalDamaged where that cannot be."""

@@ -11,6 +11,7 @@ from jidomem.policy import Policy
 from jidomem.schema import Schema
 from jidomem.terms import XSD, Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
+from jidomem.write.extra import is_written
 from jidomem.write.names import is_ours, swap
 from jidomem.write.validate import broken_triple, field_of
 from jidomem.write.view import View
@@ -53,6 +54,21 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
     if violations:
         raise IntentRefused(violations)
     return list(warnings)
+
+
+def check_appended(rows: Iterable[Triple], view: View, schema: Schema) -> None:
+    """Raise IntentRefused for a literal not written as its datatype has it, and for a second value where one is all."""
+    violations = []
+    for subject, predicate, value in rows:
+        declared = schema.properties.get(predicate)
+        if not is_iri(value) and not is_written(*parts(value)[:2]):
+            said = parts(value)
+            violations.append(broken_triple(said.text, f"{said.text[:80]!r} is not written as a {said.datatype} is"))
+        elif declared is not None and declared.functional and view.objects(subject, predicate):
+            message = f"{bare(predicate)} has one value, and {bare(subject)} has one already"
+            violations.append(_misplaced((subject, predicate, value), message))
+    if violations:
+        raise IntentRefused(violations)
 
 
 def _second_values(triples: Iterable[Triple], schema: Schema) -> list[Violation]:

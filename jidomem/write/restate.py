@@ -100,3 +100,7 @@ def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
 _FIELD_OF_TEXT = {name: field for field, name in [*TEXTS.items(), *MOMENTS.items()]}
 _FIELD_OF_IRI = {name: field for field, name in IRIS.items()}
 _FIELD_OF_NAME = {name: field for field, name in NAMES.items()}
+#: What an intent says once at most.
+SAID_ONCE = frozenset(
+    map(jido, (*_FIELD_OF_TEXT, *_FIELD_OF_IRI, *_FIELD_OF_NAME, *_STATUS, "hasConfidence", "confidenceValue"))
+) - frozenset(map(jido, _MAY_REPEAT))

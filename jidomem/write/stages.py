@@ -122,6 +122,21 @@ class Stages:
         receipt = Receipt(bare(new[0][0]), None, Version(), "asserted", {}, (), tuple(warnings))
         return self.judged(receipt, new, view), otherwise
 
+    def append(self, rows: Sequence[Triple], view: View, held: Callable[[Triple], bool]) -> Judged:
+        """Return what is to be kept of *rows* in a graph without memories: what is not *held* there.
+
+        Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
+        """
+        validate.check_declared(rows, self.schema)
+        new = [row for row in rows if not held(row)]
+        if not new:
+            return Judged(Receipt("", None, Version(), "deduplicated"))
+        warnings = placement.check_terms(new, view, self.schema, self.policy)
+        placement.check_appended(new, view, self.schema)
+        ours = {s for s, p, o in new if p in self.schema.properties or (p == TYPE and o in self.schema.classes)}
+        warnings += self.judge_shapes([row for row in new if row[0] in ours], view) if ours else []
+        return self.judged(Receipt("", None, Version(), "asserted", {}, (), tuple(warnings)), new, view)
+
     def judged(self, receipt: Receipt, kept: Sequence[Triple], view: View) -> Judged:
         """Return *kept*, with the writer's own declaration where this memory has none yet."""
         writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from threading import Lock
@@ -11,7 +11,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.clock import Sources
-from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, Violation
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal.files import Stream
@@ -165,6 +165,39 @@ class MemoryWriter:
         _answer(self._line(project_id).submit([judge])[0])
         return [bare(node) for node in left]
 
+    def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
+        """Return the receipt of *rows*, kept in one commit of a stream without memories: codebase, history or system.
+
+        What is there already is not kept again. Raises IntentRefused for memories, which are proposed by intents, and
+        for what the ontology or a shape forbids.
+        """
+        self.refresh(project_id)
+        held = self._held(Stream(project_id, stream))
+        line = self._line(project_id, stream)
+        return _answer(line.submit([lambda view, now: self._stages.append(rows, view, held)])[0])
+
+    def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[Proposal]) -> list[Receipt]:
+        """Return the receipts of descriptions of what is no memory, and of *intents*, kept in one commit or not at all.
+
+        Raises IntentRefused for what is described here already, but otherwise, and what `submit_intent` raises.
+        """
+        held = self._held(Stream(project_id))
+
+        def judge(view: View, now: datetime) -> Judged:
+            judged, _ = self._stages.declare(rows, view)
+            for subject, predicate, value in rows:
+                if view.types(subject) and not held((subject, predicate, value)):
+                    message = f"{bare(subject)} is described here already, and without {bare(predicate)} {value:.80}"
+                    raise IntentRefused([Violation("iri_exists", message, value=bare(subject))])
+            return judged or Judged(Receipt("", None, Version(), "deduplicated"))
+
+        judges: list[JudgeFn] = [judge] if rows else []
+        return self._line(project_id).submit_atomic([*judges, *(self._judge(project_id, each) for each in intents)])
+
+    def _held(self, stream: Stream) -> Callable[[Triple], bool]:
+        """Return what says whether a triple is in the graph of *stream* now."""
+        return lambda triple: next(self._tail.index.triples(stream.graph, *triple), None) is not None
+
     def start_session(
         self, project_id: str, name: str, *, agent: str | None = None, continues: str | None = None
     ) -> Receipt:
@@ -235,10 +268,10 @@ class MemoryWriter:
         agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
         return agents if view.about(project) else [*agents, *triples.project_stub(project)]
 
-    def _line(self, project_id: str) -> CommitLine:
-        """Return where this project's submissions wait; raises NotFound for a project that may not be created."""
-        stream = Stream(project_id)
-        if not self._policy.create_projects and not self._tail.journal.exists(stream):
+    def _line(self, project_id: str, name: str = "memory") -> CommitLine:
+        """Return where a stream's submissions wait; raises NotFound for a project that may not be created."""
+        stream = Stream(project_id, name)
+        if not self._policy.create_projects and not self._tail.journal.exists(Stream(project_id)):
             raise NotFound(
                 f"no project {project_id!r}, and create_projects is off",
                 hint="set create_projects = true in config.toml",

@@ -173,6 +173,15 @@ def test_the_other_vocabulary_is_mapped_on_the_way_in(memory):
     assert said["confidence"] == 0.9
 
 
+def test_a_foreign_file_that_was_imported_before_is_left_alone(memory):
+    named = FOREIGN.replace("0.9", "0.5").replace(' jidoka:source "session:S 1" ;', "")
+    first, second = imported(memory, named), imported(memory, named)
+
+    assert [entry.outcome.status for entry in first.entries] == ["asserted"]
+    assert [entry.outcome for entry in second.entries] == [None]
+    assert [entry.outcome.code for entry in imported(memory, named.replace("0.5", "0.6")).entries] == ["iri_exists"]
+
+
 def test_blank_nodes_get_the_same_iris_each_time(memory):
     text = HAND_WRITTEN.replace("ex:second .", "ex:second ; jido:derivedFrom [ a jido:Evidence ] .", 1)
 

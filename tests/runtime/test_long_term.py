@@ -1,0 +1,352 @@
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from conftest import fixed_sources, intent
+
+import jidomem
+from jidomem import LongTerm, TripleStore
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, PolicyDenied
+
+A, FACT = "urn:example:a", "https://jido.ai/memory/f-1"
+GRAPHS = {
+    "context": "https://jido.ai/projects/p/graphs/long-term-context",
+    "codebase": "https://jido.ai/projects/p/graphs/elixir-codebase",
+    "history": "https://jido.ai/projects/p/graphs/conversation-history",
+    "system": "https://jido.ai/projects/p/graphs/system-knowledge",
+}
+#: A fact in the words of the memory guide, which its importer knows.
+GUIDE = "http://jidoka.ai/ontology"
+
+
+def fact(local_id="f-1", text="the build needs Rust 1.80", iri=FACT, space=f"{GUIDE}#"):
+    return [(iri, "rdf:type", f"{space}Fact"), (iri, f"{space}content", text), (iri, f"{space}id", local_id)]
+
+
+def said(long_term, graph):
+    """What a graph says of the things the tests insert, without the journal's own words."""
+    rows = long_term.query(
+        f"SELECT ?s ?p ?o {{ GRAPH <{GRAPHS[graph]}> {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?s), 'urn:e')) }}"
+    )
+    return sorted((r["s"], r["p"], r["o"]) for r in rows if "/ontology#recorded" not in r["p"])
+
+
+def everything(long_term):
+    return sorted(map(str, long_term.query("SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }")))
+
+
+@pytest.fixture(params=["plain", "root"])
+def long_term(request):
+    if request.param == "plain":
+        return LongTerm("p")
+    return request.getfixturevalue("memory").long_term("p")
+
+
+def test_a_project_has_four_graphs_under_its_own_name(long_term):
+    # E034 E035
+    assert dict(long_term.graphs) == GRAPHS
+    for short, iri in GRAPHS.items():
+        long = iri.rsplit("/", 1)[1]
+        for name in (short, long, iri, f"http://jidoka.ai/graphs/{long}", f"http://jidoka.ai/graphs/{short}"):
+            assert long_term.graph_iri(name) == iri
+
+
+def test_statements_are_added_to_the_graph_that_is_named(long_term):
+    # E036 E038
+    for graph in ("codebase", "http://jidoka.ai/graphs/conversation-history", "system-knowledge"):
+        assert (
+            long_term.insert([(A, "rdf:type", "urn:example:Thing"), (A, "urn:example:in", graph)], graph=graph) is True
+        )
+    long_term.insert([(A, "urn:example:also", 5)], graph="history")
+
+    assert [o for _, _, o in said(long_term, "codebase")] == ["urn:example:Thing", "codebase"]
+    assert [o for _, _, o in said(long_term, "history")] == [
+        "urn:example:Thing",
+        5,
+        "http://jidoka.ai/graphs/conversation-history",
+    ]
+    assert [o for _, _, o in said(long_term, "system")] == ["urn:example:Thing", "system-knowledge"]
+    assert said(long_term, "context") == []
+
+
+def test_context_is_where_statements_go_unless_a_graph_is_named(long_term):
+    # E036
+    assert long_term.insert(fact()) is True
+
+    asked = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?s ?g { GRAPH ?g { ?s a jido:Fact ; jido:summary ?text } }"
+    assert long_term.query(asked) == [{"s": FACT, "g": GRAPHS["context"]}]
+
+
+def test_a_query_sees_all_four_graphs_unless_one_is_named(long_term):
+    # E041
+    for graph in ("codebase", "history", "system"):
+        long_term.insert([(A, "urn:example:in", graph)], graph=graph)
+    long_term.insert(fact(text="context"))
+
+    path = "<urn:example:in>|<https://jido.ai/ontology#summary>"
+    assert {row["o"] for row in long_term.query(f"SELECT ?o {{ ?s {path} ?o }}")} == set(GRAPHS)
+    for graph, iri in GRAPHS.items():
+        assert long_term.query(f"SELECT ?o {{ GRAPH <{iri}> {{ ?s {path} ?o }} }}") == [{"o": graph}]
+        assert long_term.query(f"SELECT ?o FROM <{iri}> {{ ?s {path} ?o }}") == [{"o": graph}]
+    other = GRAPHS["history"].replace("/p/", "/q/")
+    with pytest.raises(InvalidRequest, match="no graph that is asked here"):
+        long_term.query(f"SELECT ?o FROM <{other}> {{ ?s ?p ?o }}")
+
+
+def test_queries_only_read(long_term):
+    # E038
+    long_term.insert([(A, "urn:example:in", "history")], graph="history")
+
+    assert long_term.query("ASK { ?s <urn:example:in> 'history' }") is True
+    assert long_term.query("CONSTRUCT WHERE { ?s <urn:example:in> ?o }")[0][:2] == (f"<{A}>", "<urn:example:in>")
+    for text, code in (
+        ("DELETE WHERE { ?s ?p ?o }", "update_refused"),
+        ("SELECT * { SERVICE <urn:x> {} }", "federation_refused"),
+    ):
+        with pytest.raises(PolicyDenied) as refusal:
+            long_term.query(text)
+        assert refusal.value.code == code
+
+
+def test_an_unknown_graph_is_an_error_and_nothing_is_inserted(long_term):
+    # E037
+    for name in ("histroy", "default", None, "urn:example:graph", GRAPHS["history"].replace("/p/", "/q/")):
+        for call in (lambda name: long_term.insert([(A, "urn:p", "x")], graph=name), long_term.clear_graph):
+            with pytest.raises(NotFound, match="there is no graph") as refusal:
+                call(name)
+            assert refusal.value.hint
+    long_term.insert([(A, "urn:p", "y")], graph="history")
+
+    assert said(long_term, "history") == [(A, "urn:p", "y")]
+
+
+@pytest.mark.parametrize("space", [f"{GUIDE}#", f"{GUIDE}/", "https://jido.ai/ontology#"])
+def test_get_fact_gives_every_row_of_the_fact_with_that_id(long_term, space):
+    # E039
+    words = (
+        {"Fact": "Fact", "content": "content", "id": "id"}
+        if GUIDE in space
+        else {"content": "summary", "id": "localId"}
+    )
+    governed = [(FACT, f"jido:{name}", value) for name, value in (
+        ("appliesToProject", "https://jido.ai/projects/p"), ("assertedBy", "https://jido.ai/agents/a"),
+        ("assertedIn", "https://jido.ai/sessions/s"), ("hasConfidence", "jido:High"),
+    )]  # fmt: skip
+    rows = [
+        (s, p if p == "rdf:type" else space + words[p.removeprefix(space)], o) for s, p, o in fact("f 1", space=space)
+    ]
+    long_term.insert([*rows, *(governed if GUIDE not in space else ())])
+    long_term.insert(fact("f-2", "another", iri="https://jido.ai/memory/f-2"))
+
+    found = long_term.get_fact("f 1")
+
+    assert {row["subject"] for row in found} == {FACT}
+    values = {row["predicate"].rsplit("#", 1)[1]: row["object"] for row in found}
+    assert values["summary"] == "the build needs Rust 1.80"
+    assert (values["localId"], values["type"]) == ("f 1", "https://jido.ai/ontology#Fact")
+    assert found == sorted(found, key=lambda row: row["predicate"]) != []
+    for nobody in ("f-9", '" } #', "f 1\\", ""):
+        assert long_term.get_fact(nobody) == []
+
+
+def test_facts_that_came_in_by_the_old_names_are_found():
+    # E039
+    store = TripleStore()
+    store.insert(fact(space=f"{GUIDE}/"), graph=GRAPHS["context"])
+
+    assert {row["object"] for row in LongTerm("p", store).get_fact("f-1")} >= {"f-1", "the build needs Rust 1.80"}
+
+
+def test_the_store_and_the_base_are_options(tmp_path):
+    # E040
+    with TripleStore("disk", path=tmp_path / "store", base="https://example.org/") as store:
+        ours, theirs = LongTerm("p", store), LongTerm("q", store, base="https://other.example/")
+        ours.insert([(A, "urn:p", "of p")], graph="history")
+        theirs.insert([(A, "urn:p", "of q")], graph="history")
+        assert [row["o"] for row in ours.query("SELECT ?o { ?s ?p ?o }")] == ["of p"]
+        assert store.graphs() == ["https://example.org/graphs/default",
+                                  "https://example.org/projects/p/graphs/conversation-history",
+                                  "https://other.example/projects/q/graphs/conversation-history"]  # fmt: skip
+    for project in ("Bad Name", "", None):
+        with pytest.raises(NotFound, match="is no project id"):
+            LongTerm(project)
+    with pytest.raises(InvalidRequest, match="is no IRI that ends in / or #"):
+        LongTerm("p", base="nowhere")
+
+
+def test_values_have_their_types_in_every_graph(long_term):
+    # E042
+    moment = datetime(2026, 11, 1, tzinfo=UTC)
+    long_term.insert(
+        [(A, "urn:example:n", 5), (A, "urn:example:on", True), (A, "urn:example:at", moment)], graph="system"
+    )
+    long_term.insert(
+        [(A, "urn:example:text", ("urn:example:b", "xsd:string")), (A, "urn:example:to", "urn:example:b")],
+        graph="system",
+    )
+
+    assert [o for _, _, o in said(long_term, "system")] == [moment, 5, True, "urn:example:b", "urn:example:b"]
+    assert [row["p"] for row in long_term.query("SELECT ?p { ?s ?p <urn:example:b> }")] == ["urn:example:to"]
+
+
+def test_a_plain_graph_is_cleared_and_the_others_are_left():
+    # E045
+    long_term = LongTerm("p")
+    for graph in GRAPHS:
+        long_term.insert([(A, "urn:example:in", graph)], graph=graph)
+
+    assert long_term.clear_graph("context") is True
+
+    assert {row["o"] for row in long_term.query("SELECT ?o { ?s ?p ?o }")} == {"codebase", "history", "system"}
+
+
+def test_what_is_inserted_on_context_is_judged_like_every_intent(memory):
+    long_term = memory.long_term("p")
+    long_term.insert(fact())
+    refused = {
+        "missing_required_fields": [("urn:example:f", "rdf:type", "jido:Fact"), ("urn:example:f", "jido:summary", "x")],
+        "unknown_term": [*fact(iri="urn:example:g", text="g"), ("urn:example:g", "jido:topik", "x")],
+        "iri_exists": fact(text="something else"),
+        "shape_violation": [(FACT, "jido:about", "x")],
+    }
+
+    for code, statements in refused.items():
+        with pytest.raises(IntentRefused) as refusal:
+            long_term.insert(statements)
+        assert (refusal.value.code, refusal.value.position) == (code, None)
+
+    assert [row["fact"] for row in memory.reader.list_facts_with_confidence("p")] == [FACT]
+
+
+def test_statements_on_context_are_kept_all_or_not_at_all(memory):
+    # E050
+    long_term = memory.long_term("p")
+    module = [("urn:example:m", "rdf:type", "jido:Module"), ("urn:example:m", "rdfs:label", "parser")]
+    bad = [("urn:example:f", "rdf:type", "jido:Fact"), ("urn:example:f", "jido:summary", "x")]
+
+    with pytest.raises(IntentRefused):
+        long_term.insert([*module, *fact(), *bad])
+    assert memory.journal.streams() == []
+
+    long_term.insert([*module, *fact(), *fact("f-2", "it embeds", "https://jido.ai/memory/f-2")])
+    assert memory.catch_up("p").position == 1
+
+
+def test_what_is_here_already_is_not_written_again(memory):
+    # E047
+    long_term = memory.long_term("p")
+    thing = [(A, "rdf:type", "urn:example:Thing"), (A, "urn:example:n", ("05", "xsd:integer"))]
+    for _ in range(2):
+        long_term.insert(fact())
+        long_term.insert(thing, graph="history")
+
+    streams = {stream.name: memory.tail.catch_up(stream).position for stream in memory.journal.streams()}
+    assert streams == {"memory": 1, "history": 1}
+
+
+@pytest.mark.parametrize("statements", [
+    [*fact(), (FACT, f"{GUIDE}#content", "a second text")],
+    [*fact(), (FACT, "rdf:type", "jido:Task")],
+    [*fact(), (FACT, "jido:recordedAt", datetime(2026, 1, 1, tzinfo=UTC))],
+    [*fact(), (FACT, "jido:hasAssertionStatus", "jido:Proposed")],
+    [*fact(), (FACT, "jido:supersededBy", "https://jido.ai/memory/f-9")],
+    [("https://jido.ai/memory/f-9", "jido:supersededBy", FACT)],
+    [("urn:example:c", "rdf:type", "jido:Commit")],
+    [("urn:example:old", "rdfs:label", "another name")],
+])  # fmt: skip
+def test_a_statement_that_no_memory_can_hold_is_refused_and_not_dropped(memory, statements):
+    long_term = memory.long_term("p")
+    long_term.insert([("urn:example:old", "rdf:type", "jido:Module"), ("urn:example:old", "rdfs:label", "old")])
+
+    with pytest.raises(JidomemError):
+        long_term.insert(statements)
+
+    assert memory.catch_up("p").position == 1
+
+
+def test_a_successor_and_what_it_replaces_can_be_inserted_together(memory):
+    newer = "https://jido.ai/memory/f-2"
+    memory.long_term("p").insert(
+        [*fact(), *fact("f-2", "the build needs Rust 1.90", newer), (FACT, "jido:supersededBy", newer)]
+    )
+
+    assert [row["fact"] for row in memory.reader.list_facts_with_confidence("p")] == [newer]
+
+
+@pytest.mark.parametrize("graph", ["codebase", "history", "system"])
+def test_the_other_graphs_are_held_to_the_ontology_and_hold_no_memories(memory, graph):
+    long_term = memory.long_term("p")
+    project = "https://jido.ai/projects/p"
+    refused = {
+        "unknown_term": [(A, "jido:hasModul", "urn:example:m")],
+        "shape_violation": fact(),
+    }
+    for code, statements in refused.items():
+        with pytest.raises(IntentRefused) as refusal:
+            long_term.insert(statements, graph=graph)
+        assert refusal.value.code == code
+    for misplaced in ([(project, "rdf:type", "jido:Project"), (project, "jido:hasModule", "not an IRI")],
+                      [(A, "urn:example:n", ("five", "xsd:integer"))],
+                      [(A, "jido:recordedAt", datetime(2026, 1, 1, tzinfo=UTC))]):  # fmt: skip
+        with pytest.raises(IntentRefused):
+            long_term.insert(misplaced, graph=graph)
+    assert memory.journal.streams() == []
+
+    memory.writer.submit_intent("p", intent())  # the project is known from now on
+    long_term.insert(
+        [(project, "jido:hasModule", "urn:example:m"), ("urn:example:m", "rdf:type", "jido:Module")], graph=graph
+    )
+    assert (
+        "urn:example:m",
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",
+        "https://jido.ai/ontology#Module",
+    ) in said(long_term, graph)
+
+
+def test_a_property_that_has_one_value_is_not_given_a_second_one_later(memory):
+    long_term = memory.long_term("p")
+    file = "urn:example:file"
+    long_term.insert([(file, "rdf:type", "jido:SourceFile"), (file, "jido:filePath", "a.py")], graph="codebase")
+
+    long_term.insert([(file, "jido:filePath", "a.py"), (file, "rdfs:label", "a")], graph="codebase")
+    with pytest.raises(IntentRefused, match="has one value, and urn:example:file has one already"):
+        long_term.insert([(file, "jido:filePath", "b.py")], graph="codebase")
+
+    assert [o for _, p, o in said(long_term, "codebase") if p.endswith("filePath")] == ["a.py"]
+
+
+def test_a_roots_index_refuses_what_only_the_journal_may_change(memory):
+    store = memory.long_term("p").store
+
+    for change in (lambda: store.insert([(A, "urn:p", "x")]), lambda: store.clear_graph("history")):
+        with pytest.raises(PolicyDenied, match="is built from its journal") as refusal:
+            change()
+        assert (refusal.value.code, refusal.value.http_status, refusal.value.exit_code) == ("index_is_derived", 403, 3)
+        assert "long_term(project).insert" in refusal.value.hint
+
+
+def test_everything_that_was_inserted_is_there_after_the_index_is_built_again(tmp_path):
+    # E048
+    root = tmp_path / "root"
+    with jidomem.open(root, sources=fixed_sources()) as memory:
+        long_term = memory.long_term("p")
+        memory.writer.submit_intent("p", intent(summary="kept by an intent"))
+        memory.writer.start_session("p", "s-9")
+        long_term.insert(fact())
+        for graph in ("codebase", "history", "system"):
+            long_term.insert([(A, "urn:example:in", graph), (A, "urn:example:n", 1.5)], graph=graph)
+        before = everything(long_term)
+
+    code = (
+        "import sys\nimport jidomem\nwith jidomem.open(sys.argv[1]) as memory:\n"
+        "    rows = memory.long_term('p').query('SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }')\n"
+        "    print(*sorted(map(str, rows)), sep='\\n')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=True, env=os.environ
+    )
+
+    assert done.stdout.splitlines() == before
+    assert sum("urn:example:in" in row for row in before) == 3
