@@ -1,19 +1,28 @@
-"""The index in memory: an Oxigraph store that holds the commits of many graphs and answers SPARQL over some of them."""
+"""The index: an Oxigraph store, in memory or on disk, that holds the commits of many graphs and answers SPARQL."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from threading import Lock
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import pyoxigraph as ox
 
 from jidomem.errors import InvalidRequest
+from jidomem.index.document import HOLDS, MARKS, Mark, trig
+from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, bare, is_iri, line, parts
-from jidomem.vocab import ONTOLOGY_GRAPH
+from jidomem.vocab import JIDO, ONTOLOGY_GRAPH
 
+T = TypeVar("T")
+
+#: Bytes of commits in one bulk load: it takes some 12 times as much memory while it runs.
+BATCH = 16_000_000
+
+_POSITION = ox.NamedNode(JIDO + "position")
 _PLACE = re.compile(r"(?:error )?at (\d+):(\d+): ?")
 
 
@@ -62,53 +71,120 @@ class Observer(Protocol):
     """
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
-        """Take in that *triples*, of whole commits, were added to *graph*, some of which may have been there."""
+        """Take in that *triples*, as the journal writes them, were added to *graph*; some may have been there.
+
+        The store gives some literals back in another form: a moment without the zeros at its end.
+        """
 
     def reset(self, graph: str) -> None:
         """Forget all that is known of *graph*: it has other content now, to be read from the index when needed."""
 
 
 class OxigraphIndex:
-    """An index that lives as long as the process; any thread may read while another applies.
+    """One store and how far each graph in it reaches; any thread may read while another applies.
 
-    `observers` are told of every change of a stream's graph; more may be added before the first one.
+    A reader sees whole commits. `observers` are told of every change of a stream's graph. `mend`, where it is set, is
+    called with a store that turned out to be damaged while it was read; the question is then asked once more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: Any = None) -> None:
+        """Hold *store*, which nobody else may change from now on; a new one in memory unless given."""
         self.observers: list[Observer] = []
-        self._store = ox.Store()
-        self._applied: dict[str, set[str]] = {}
+        self.mend: Callable[[Any], None] | None = None
+        self.triples_taken = 0
+        self._store = ox.Store() if store is None else store
+        self._marks = _marks(self._store)
+        self._others: set[str] = set()
         self._lock = Lock()
 
-    def apply(self, graph: str, commit_id: str, triples: Iterable[Triple]) -> None:
-        """Add one commit's triples to *graph*, all at once; a commit that was applied before adds nothing."""
+    @property
+    def marks(self) -> Mapping[str, Mark]:
+        """Return how far each graph reaches."""
+        return dict(self._marks)
+
+    def mark(self, graph: str) -> Mark:
+        """Return how far *graph* reaches: no commit, and the empty version, where there is nothing."""
+        return self._marks.get(graph, Mark())
+
+    def take(self, graph: str, commits: Iterable[Commit]) -> None:
+        """Add commits to *graph*, and move its mark, in one step that a crash does not part.
+
+        They come parents first, as the journal gives them; one that is held already adds nothing.
+        """
         with self._lock:
-            done = self._applied.setdefault(graph, set())
-            if commit_id not in done:
+            fresh = [commit for commit in commits if not self._holds(graph, commit)]
+            if fresh:
+                mark = self.mark(graph).after(fresh)
+                self._store.load(trig(graph, fresh, mark), ox.RdfFormat.TRIG, lenient=True)
+                self._set_mark(graph, mark)
+                self._told(graph, fresh)
+
+    def take_many(self, graph: str, commits: Iterable[Commit]) -> None:
+        """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.
+
+        Its mark moves last, so a crash leaves a store that is behind its content: to be thrown away.
+        """
+        with self._lock:
+            mark, batch, size = self.mark(graph), list[Commit](), 0
+            for commit in commits:
+                batch.append(commit)
+                size += len(commit.data)
+                if size >= BATCH:
+                    mark, batch, size = self._bulk(graph, batch, mark), [], 0
+            if batch:
+                mark = self._bulk(graph, batch, mark)
+            if mark == self.mark(graph):
+                return
+            said = f"<{graph}> <{HOLDS}> {mark.term} <{MARKS}> .\n"
+            self._store.load(said.encode(), ox.RdfFormat.N_QUADS)
+            self._set_mark(graph, mark)
+
+    def apply(self, graph: str, name: str, triples: Iterable[Triple]) -> None:
+        """Add triples that no journal keeps to *graph*, all at once; a *name* used before adds nothing."""
+        with self._lock:
+            if f"{graph} {name}" not in self._others:
                 added = frozenset(triples)
-                self._load(graph, added)
-                done.add(commit_id)
+                document = "".join(f"{line(triple)}\n" for triple in added).encode()
+                self._store.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph), lenient=True)
+                self._others |= {graph, f"{graph} {name}"}
                 for observer in self.observers:
                     observer.applied(graph, added)
 
-    def applied(self, graph: str) -> frozenset[str]:
-        """Return the ids of the commits *graph* holds."""
+    def become(self, other: OxigraphIndex) -> None:
+        """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
         with self._lock:
-            return frozenset(self._applied.get(graph, ()))
-
-    def reset(self, graph: str, commits: Mapping[str, Iterable[Triple]]) -> None:
-        """Make *commits*, id -> triples, the whole content of *graph*; a reader sees what was or what is, whole."""
-        rows = (line(triple) for triples in commits.values() for triple in triples)
-        with self._lock:
-            self._replace(graph, rows)
-            self._applied[graph] = set(commits)
+            changed = self._marks.keys() | other._marks.keys()
+            self._marks, self._store = other._marks, other._store
+            self.triples_taken = other.triples_taken
             for observer in self.observers:
-                observer.reset(graph)
+                for graph in sorted(changed):
+                    observer.reset(graph)
+
+    def move_to(self, store: Any, passage: str) -> None:
+        """Go on in *store*, an empty one on disk, with all that is held; *passage* is where a file may be written."""
+        with self._lock:
+            self._store.dump(passage, ox.RdfFormat.N_QUADS)
+            store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
+            self._store = store
+
+    def backup(self, folder: str) -> Mapping[str, Mark]:
+        """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches."""
+        with self._lock:
+            self._store.backup(folder)
+            return dict(self._marks)
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
-        """Make *triples* the whole content of the ontology graph, in one step."""
+        """Make *triples* the whole content of the ontology graph, in one step, unless they are already."""
+        lines = sorted(map(line, triples))
+        digest = blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
         with self._lock:
-            self._replace(ONTOLOGY_GRAPH, map(line, triples))
+            node, holds, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
+            mark = ox.Quad(node, holds, ox.Literal(digest), marks)
+            if mark not in self._store:
+                self._store.update(
+                    f"DROP SILENT GRAPH {node} ; DELETE WHERE {{ GRAPH {marks} {{ {node} {holds} ?digest }} }} ; "
+                    f"INSERT DATA {{ GRAPH {node} {{ {' '.join(lines)} }} GRAPH {marks} {{ {mark.triple} }} }}"
+                )
 
     def triples(
         self,
@@ -119,8 +195,12 @@ class OxigraphIndex:
     ) -> Iterator[Triple]:
         """Return the triples of *graph* that match, as they are at this moment."""
         s, p, o = (None if term is None else _node(term) for term in (subject, predicate, object))
-        quads = self._store.quads_for_pattern(s, p, o, ox.NamedNode(graph))
-        return iter([(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads])
+
+        def look(store: Any) -> list[Triple]:
+            quads = store.quads_for_pattern(s, p, o, ox.NamedNode(graph))
+            return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
+
+        return iter(self._read(look))
 
     def query(
         self,
@@ -134,7 +214,7 @@ class OxigraphIndex:
 
         Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
-        return plain(self._query(sparql, graphs, named, bindings))
+        return self._read(lambda store: plain(self._query(store, sparql, graphs, named, bindings)))
 
     def serialized(
         self,
@@ -151,20 +231,40 @@ class OxigraphIndex:
         *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. A truth is not written as CSV or TSV, which
         have no form for it: it is then JSON. Raises InvalidRequest `malformed_query` as `query` does.
         """
-        found = self._query(sparql, graphs, named, bindings)
-        if isinstance(found, ox.QueryTriples):
-            return Serialized("graph", found.serialize(format=GRAPH_FORMATS[graph_as]) or b"")
-        if isinstance(found, ox.QuerySolutions):
-            return Serialized("select", found.serialize(format=ROW_FORMATS[rows_as]) or b"")
-        form = "json" if rows_as in ("csv", "tsv") else rows_as
-        return Serialized("ask", found.serialize(format=ROW_FORMATS[form]))
+
+        def answer(store: Any) -> Serialized:
+            found = self._query(store, sparql, graphs, named, bindings)
+            if isinstance(found, ox.QueryTriples):
+                return Serialized("graph", found.serialize(format=GRAPH_FORMATS[graph_as]) or b"")
+            if isinstance(found, ox.QuerySolutions):
+                return Serialized("select", found.serialize(format=ROW_FORMATS[rows_as]) or b"")
+            form = "json" if rows_as in ("csv", "tsv") else rows_as
+            return Serialized("ask", found.serialize(format=ROW_FORMATS[form]))
+
+        return self._read(answer)
+
+    def _read(self, read: Callable[[Any], T]) -> T:
+        """Return what *read* makes of the store; where its files are damaged, have it mended and read once more."""
+        store = self._store
+        try:
+            return read(store)
+        except (OSError, RuntimeError) as error:
+            if self.mend is None or not (isinstance(error, OSError) or "Corruption" in str(error)):
+                raise
+            self.mend(store)
+            return read(self._store)
 
     def _query(
-        self, sparql: str, graphs: Sequence[str], named: Sequence[str] | None, bindings: Mapping[str, Term] | None
+        self,
+        store: Any,
+        sparql: str,
+        graphs: Sequence[str],
+        named: Sequence[str] | None,
+        bindings: Mapping[str, Term] | None,
     ) -> Any:
         """Return what the engine answers; an iterator must be used up by the thread that asked."""
         try:
-            return self._store.query(
+            return store.query(
                 sparql,
                 default_graph=[ox.NamedNode(graph) for graph in self._held(graphs)],
                 named_graphs=[ox.NamedNode(graph) for graph in (graphs if named is None else named)],
@@ -175,15 +275,42 @@ class OxigraphIndex:
 
     def _held(self, graphs: Sequence[str]) -> list[str]:
         """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
-        return [graph for graph in graphs if graph in self._applied or graph == ONTOLOGY_GRAPH]
+        return [graph for graph in graphs if graph in self._marks or graph in self._others or graph == ONTOLOGY_GRAPH]
 
-    def _replace(self, graph: str, rows: Iterable[str]) -> None:
-        content = "\n".join(rows)
-        self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{graph}> {{ {content} }} }}")
+    def _holds(self, graph: str, commit: Commit) -> bool:
+        """Return whether a commit's description is in, and so all of it."""
+        found = self._store.quads_for_pattern(ox.NamedNode(commit.iri), _POSITION, None, ox.NamedNode(graph))
+        return next(found, None) is not None
 
-    def _load(self, graph: str, triples: Iterable[Triple]) -> None:
-        document = "".join(f"{line(triple)}\n" for triple in triples).encode()
-        self._store.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph), lenient=True)
+    def _bulk(self, graph: str, batch: list[Commit], mark: Mark) -> Mark:
+        self._store.bulk_load(trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
+        self._told(graph, batch)
+        return mark.after(batch)
+
+    def _set_mark(self, graph: str, mark: Mark) -> None:
+        """Believe *mark*, which the store holds, and take out the one before it."""
+        old = self._marks.get(graph)
+        self._marks[graph] = mark
+        if old is not None and old != mark:
+            about, holds, marks = ox.NamedNode(graph), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
+            self._store.remove(ox.Quad(about, holds, _node(old.term), marks))
+
+    def _told(self, graph: str, commits: Iterable[Commit]) -> None:
+        for commit in commits:
+            self.triples_taken += len(commit.triples)
+            for observer in self.observers:
+                observer.applied(graph, commit.triples)
+
+
+def _marks(store: Any) -> dict[str, Mark]:
+    """Return how far each graph of a store reaches; of two marks, left by a crash between, the later one counts."""
+    found: dict[str, Mark] = {}
+    for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
+        if quad.subject.value != ONTOLOGY_GRAPH:
+            mark = Mark.of(str(quad.object))
+            if mark.commits >= found.get(quad.subject.value, mark).commits:
+                found[quad.subject.value] = mark
+    return found
 
 
 def _node(term: Term) -> Any:

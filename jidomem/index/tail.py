@@ -2,50 +2,243 @@
 
 from __future__ import annotations
 
-from threading import Lock
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from threading import RLock, Thread
+from typing import Any
 
+from jidomem.index.clones import STORE_ERRORS, Clones, Live
+from jidomem.index.document import Mark
 from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.journal.commit import Commit, advance
+from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
+from jidomem.terms import Triple
 from jidomem.version import Version
+
+#: Bytes of journal that a process reads whenever it starts; of more, an index is kept on disk.
+LARGE = 2_000_000
+#: Commits, or bytes of journal, that a process read beyond the snapshot it began with, after which it keeps another.
+MANY = 2_000
+#: The same for what it wrote itself, in bytes: who writes without pause would else be busy with snapshots.
+MUCH = 8 * LARGE
+#: Triples taken in after which an index in memory moves to disk: some 50 MB.
+OUTGROWN = 100_000
+#: Bytes of commits applied in one step.
+STEP = 500_000
 
 
 class Tail:
-    """One journal and the index fed from it."""
+    """One journal and the index fed from it; the index is opened when it is first needed."""
 
-    def __init__(self, journal: FileJournal, index: OxigraphIndex) -> None:
+    def __init__(
+        self,
+        journal: FileJournal,
+        index: OxigraphIndex,
+        clones: Clones | None = None,
+        ontology: Iterable[Triple] = (),
+    ) -> None:
+        """Feed *index* with *ontology* and *journal*; it may be kept on disk where there are *clones*."""
         self.journal = journal
         self.index = index
-        self._applied: dict[Stream, Version] = {}
-        self._lock = Lock()
+        self.index.mend = self._mend
+        self._clones = clones
+        self._ontology = tuple(ontology)
+        self._live: Live | None = None
+        self._is_open = False
+        self._damaged: dict[Stream, frozenset[str]] = {}
+        self._behind = [0, 0]  # commits and bytes taken in since the snapshot this began with, or kept
+        self._publisher: Thread | None = None
+        self._lock = RLock()
+
+    @property
+    def on_disk(self) -> bool:
+        """Return whether the index works on disk; False before it is opened."""
+        return self._live is not None
 
     def catch_up(self, stream: Stream) -> Version:
         """Return the version the index has reached: the journal's head, or past it where commits keep coming."""
         with self._lock:
-            if stream not in self._applied:
-                self._apply_after(stream, Version())  # before head: what is read is then parsed once
-            head = self.journal.head(stream)
-            if head != self._applied[stream]:
-                if not self.journal.holds(stream, self._applied[stream]):  # another branch was checked out
-                    self._start_again(stream)
-                else:
-                    self._apply_after(stream, self._applied[stream])
-            return self._applied[stream]
+            if not self._is_open:
+                self._start([stream])
+            self._level(stream)
+            self._outgrow()
+            self._keep(MANY, LARGE)
+            return self.index.mark(stream.graph).version
 
     def apply(self, stream: Stream, commit: Commit) -> None:
-        """Take in a commit just appended."""
+        """Take in a commit just appended; one that does not follow from what is held is left to `catch_up`."""
         with self._lock:
-            self.index.apply(stream.graph, commit.id, commit.triples)
-            self._applied[stream] = advance(self._applied.get(stream, Version()), [commit])
+            held = self.index.mark(stream.graph).version
+            if self._is_open and commit.parents == tuple(sorted(held.ids)):
+                self.index.take(stream.graph, self._counted([commit]))
+                self._outgrow()
+                self._keep(8 * MANY, MUCH)
 
-    def _start_again(self, stream: Stream) -> None:
-        commits = list(self.journal.read(stream))
-        self.index.reset(stream.graph, {commit.id: commit.triples for commit in commits})
-        self._applied[stream] = advance(Version(), commits)
+    def rebuild(self, progress: Callable[[int], None] | None = None) -> Mapping[Stream, Mark]:
+        """Return what each stream holds, after what was derived from the journal is thrown away and built anew.
 
-    def _apply_after(self, stream: Stream, version: Version) -> None:
-        commits = []
-        for commit in self.journal.read(stream, after=version):
-            self.index.apply(stream.graph, commit.id, commit.triples)
-            commits.append(commit)
-        self._applied[stream] = advance(version, commits)
+        *progress* is told of every commit how many bytes it has. A snapshot is kept where the journal is large.
+        """
+        with self._lock:
+            if self._clones is not None:
+                self._clones.discard_snapshots()
+            streams = self.journal.streams()
+            self._start(streams, anew=True, progress=progress)
+            self._outgrow()
+            self._keep(0, 0)
+            self._settle()
+            return {stream: self.index.mark(stream.graph) for stream in streams}
+
+    def close(self) -> None:
+        """Let go of the index; what is asked later opens it again."""
+        with self._lock:
+            self._settle()
+            self._swap(OxigraphIndex(), None)
+            self._is_open = False
+
+    def _level(self, stream: Stream) -> None:
+        """Bring the index level with one stream."""
+        head, held = self.journal.head(stream), self.index.mark(stream.graph).version
+        if stream in self._damaged and self._damaged[stream] - self._damage(stream):
+            self._start([stream])  # what was left out is there again, before what was taken in
+        elif head != held and not self.journal.holds(stream, held):
+            self._start([stream])  # another branch was checked out
+        elif head != held:
+            for step in _steps(self.journal.read(stream, after=held)):
+                try:
+                    self.index.take(stream.graph, self._counted(step))
+                except STORE_ERRORS:
+                    if self._live is None:
+                        raise
+                    self._mend(self._live.store, [stream])
+                    return
+            self._note(stream)
+
+    def _start(
+        self, streams: Iterable[Stream], *, anew: bool = False, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Open the index, or open it again: from the newest snapshot that fits the journal, unless *anew*.
+
+        What was held is read until what is to be held is level, with *streams* and with all that was held.
+        """
+        self._settle()
+        held = [stream for stream in self.journal.streams() if self.index.mark(stream.graph).commits]
+        wanted = sorted({*streams, *held})
+        if self._clones is not None and self._is_large():
+            with suppress(*STORE_ERRORS):
+                live, index = self._clone(self._clones, anew)
+                if live is not None:
+                    self._fill(index, wanted, progress)
+                    self._swap(index, live)
+                    return
+        index = OxigraphIndex()
+        self._fill(index, wanted, progress)
+        self._swap(index, None)
+
+    def _clone(self, clones: Clones, anew: bool) -> tuple[Live | None, OxigraphIndex]:
+        """Return a clone of the newest snapshot of which the journal has every commit, else an empty one."""
+        streams = {stream.graph: stream for stream in self.journal.streams()}
+        for live in () if anew else clones.each():
+            index = OxigraphIndex(live.store)
+            marks = index.marks.items()
+            if all(graph in streams and self.journal.holds(streams[graph], mark.version) for graph, mark in marks):
+                return live, index
+            live.close()
+        new = clones.new()
+        return new, OxigraphIndex(new.store if new else None)
+
+    def _fill(self, index: OxigraphIndex, streams: Iterable[Stream], progress: Callable[[int], None] | None) -> None:
+        """Bring an index that nobody reads yet level with *streams*."""
+        self._behind, self._damaged = [0, 0], {}
+        index.put_ontology(self._ontology)
+        for stream in streams:
+            steps = _steps(self.journal.read(stream, after=index.mark(stream.graph).version))
+            index.take(stream.graph, self._counted(next(steps, []), progress))
+            index.take_many(stream.graph, (commit for step in steps for commit in self._counted(step, progress)))
+            self._note(stream)
+
+    def _swap(self, index: OxigraphIndex, live: Live | None) -> None:
+        """Let readers have *index*, which works on *live*."""
+        self.index.become(index)
+        old, self._live = self._live, live
+        self._is_open = True
+        if old is not None:
+            old.store = None
+            old.close()
+
+    def _mend(self, store: Any, streams: Iterable[Stream] = ()) -> None:
+        """Build the index anew where *store*, still in use, turned out to be damaged, and level with *streams*."""
+        with self._lock:
+            if self._live is not None and self._live.store is store and self._clones is not None:
+                self._clones.discard_snapshots()  # they have files in common
+                self._start(streams, anew=True)
+
+    def _outgrow(self) -> None:
+        """Go on on disk when the index in memory has become large."""
+        if self._live is None and self._clones is not None and self.index.triples_taken > OUTGROWN:
+            clones, self._clones = self._clones, None  # where it cannot go to disk it stays, and is not asked again
+            with suppress(*STORE_ERRORS):
+                live = clones.new()
+                if live is not None:
+                    self.index.move_to(live.store, str(live.path / "passage"))
+                    self._live, self._clones = live, clones
+
+    def _keep(self, commits: int, size: int) -> None:
+        """Keep a snapshot when more than that was taken in since the last one, and nothing is missing."""
+        is_due = self._live is not None and (self._behind[0] > commits or self._behind[1] > size)
+        if is_due and not self._damaged and (self._publisher is None or not self._publisher.is_alive()):
+            self._behind = [0, 0]
+            self._publisher = Thread(target=self._publish, args=(self._clones, self._live), name="jidomem snapshot")
+            self._publisher.start()
+
+    def _publish(self, clones: Clones, live: Live) -> None:
+        with suppress(*STORE_ERRORS):  # a disk that is full: the next one tries again, and until then reads more
+            clones.publish(self.index, live)
+
+    def _settle(self) -> None:
+        """Wait for the snapshot that is being kept."""
+        if self._publisher is not None:
+            self._publisher.join()
+
+    def _counted(self, commits: Iterable[Commit], progress: Callable[[int], None] | None = None) -> list[Commit]:
+        found = list(commits)
+        for commit in found:
+            self._behind[0] += 1
+            self._behind[1] += len(commit.data)
+            if progress is not None:
+                progress(len(commit.data))
+        return found
+
+    def _note(self, stream: Stream) -> None:
+        """Remember what was left out because it is damaged: when it is restored, its place has been passed."""
+        self._damaged.pop(stream, None)
+        if damage := self._damage(stream):
+            self._damaged[stream] = damage
+
+    def _damage(self, stream: Stream) -> frozenset[str]:
+        return frozenset(found.path for found in self.journal.damage(stream))
+
+    def _is_large(self) -> bool:
+        """Return whether the journal is more than a process should read whenever it starts."""
+        size = 0
+        for stream in self.journal.streams():
+            with suppress(OSError), os.scandir(self.journal.path(stream)) as entries:
+                for entry in entries:
+                    size += entry.stat().st_size if entry.name.endswith(".ttl") else 0
+                    if size > LARGE:
+                        return True
+        return False
+
+
+def _steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
+    """Yield commits, in their order, as many at a time as are applied in one step."""
+    step, size = list[Commit](), 0
+    for commit in commits:
+        step.append(commit)
+        size += len(commit.data)
+        if size >= STEP:
+            yield step
+            step, size = [], 0
+    if step:
+        yield step

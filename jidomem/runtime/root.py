@@ -10,9 +10,10 @@ from types import TracebackType
 from jidomem import schema
 from jidomem.clock import Sources
 from jidomem.errors import JournalDamaged, NotFound
+from jidomem.index.clones import Clones
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.tail import Tail
-from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
 from jidomem.runtime import settings
@@ -20,6 +21,8 @@ from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
+#: The folder of what is derived from the journal.
+INDEX = "index"
 GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
 GITATTRIBUTES = "projects/** -text\n"
 CONFIG = """\
@@ -47,8 +50,7 @@ class Jidomem:
         overlay = [given.root] if _overlaid(given.root, "ontology", "shapes") else []
         self.schema = schema.load(overlay, by_reference=given.policy.judge == "pyshacl")
         self.index = OxigraphIndex()
-        self.index.put_ontology(self.schema.triples)
-        self.tail = Tail(self.journal, self.index)
+        self.tail = Tail(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
         self.playbook = Playbook([given.root / "queries"] if _overlaid(given.root, "queries") else [])
         self.writer = MemoryWriter(
             self.tail, self.schema, given.policy, sources, agent=given.agent, session=given.session
@@ -70,18 +72,18 @@ class Jidomem:
 
         Raises NotFound `invalid_project`, or `unknown_project` with the nearest names.
         """
-        memory = Stream(project)
-        if project not in self.projects():
+        streams = [Stream(project, name) for name in NAMES]
+        versions = {}
+        if self.journal.path(streams[0]).parent.is_dir():
+            versions = {stream.name: self.tail.catch_up(stream) for stream in streams}
+        if not any(version.heads for version in versions.values()) and project not in self.projects():
             near = get_close_matches(project, self.projects(), n=3) or self.projects()
             raise NotFound(
                 f"no project {project!r} in {self.settings.root}",
                 hint=f"there is {', '.join(near) or 'none yet'}; jidomem init or a first write makes one",
                 code="unknown_project",
             )
-        for stream in self.journal.streams():
-            if stream.project == project and stream != memory:
-                self.tail.catch_up(stream)
-        return self.tail.catch_up(memory)
+        return versions.get(Stream(project).name, Version())
 
     def long_term(self, project: str | None = None) -> LongTerm:
         """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""
@@ -94,7 +96,8 @@ class Jidomem:
         return tuple(found for stream in streams for found in self.journal.damage(stream))
 
     def close(self) -> None:
-        """Let go of the root; nothing is held that a crash would lose."""
+        """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
+        self.tail.close()
 
     def __enter__(self) -> Jidomem:
         """Return the open root itself."""

@@ -1,25 +1,37 @@
 import json
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pyoxigraph as ox
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_world import as_stored, commit_on
 
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Serialized, Solutions
+from jidomem.index.document import Mark, trig
 from jidomem.index.oxigraph import GRAPH_FORMATS
+from jidomem.journal.commit import advance
 from jidomem.terms import parts
+from jidomem.version import Version
 from jidomem.vocab import ONTOLOGY_GRAPH
 
 A, B = "https://jido.ai/projects/a/graphs/long-term-context", "https://jido.ai/projects/b/graphs/long-term-context"
 ROW = ("<urn:s>", "<urn:p>", '"a \\"b\\"\\n\\u0001é"')
 
 
+@pytest.fixture(params=["memory", "disk"])
+def empty(request, tmp_path):
+    return OxigraphIndex(ox.Store(tmp_path / "store") if request.param == "disk" else None)
+
+
 @pytest.fixture
-def index():
-    index = OxigraphIndex()
-    index.apply(A, "c1", [ROW, ("<urn:s>", "<urn:q>", "<urn:o>")])
-    return index
+def index(empty):
+    empty.apply(A, "c1", [ROW, ("<urn:s>", "<urn:q>", "<urn:o>")])
+    return empty
 
 
 def test_what_was_applied_is_given_back_to_the_letter(index):
@@ -28,31 +40,25 @@ def test_what_was_applied_is_given_back_to_the_letter(index):
     assert list(index.triples(B)) == []
 
 
-def test_a_commit_is_applied_once(index):
+def test_triples_are_applied_once_under_a_name(index):
     index.apply(A, "c1", [("<urn:x>", "<urn:p>", '"1"')])
-    assert index.applied(A) == {"c1"}
     assert list(index.triples(A, "<urn:x>")) == []
 
 
-def test_a_commit_that_does_not_parse_leaves_nothing_behind(index):
+def test_triples_that_do_not_parse_leave_nothing_behind(index):
     with pytest.raises(SyntaxError):
         index.apply(A, "c2", [("<urn:x>", "<urn:p>", '"1"'), ("<urn:x>", "<urn:p>", "")])
     assert list(index.triples(A, "<urn:x>")) == []
-    assert index.applied(A) == {"c1"}
-
-
-def test_reset_gives_one_graph_other_commits_and_leaves_the_rest_alone(index):
-    index.apply(B, "c1", [ROW])
-    index.reset(A, {"c2": [("<urn:x>", "<urn:p>", ROW[2])]})
-    assert (list(index.triples(A)), index.applied(A)) == ([("<urn:x>", "<urn:p>", ROW[2])], {"c2"})
-    assert (list(index.triples(B)), index.applied(B)) == ([ROW], {"c1"})
-    index.apply(A, "c1", [ROW])
-    assert set(index.triples(A)) == {("<urn:x>", "<urn:p>", ROW[2]), ROW}
 
 
 def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
-    before, after = ([(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)] for part in "ab")
-    index.reset(A, {"c": before})
+    def other(part):
+        made = OxigraphIndex()
+        made.take(A, [commit_on(Version(), part, [(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)])])
+        return made
+
+    index.become(other("a"))
+    whole = len(list(index.triples(A)))
     seen, done = set(), threading.Event()
 
     def look():
@@ -62,11 +68,11 @@ def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
 
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(look)
-        for content in (after, before) * 10:
-            index.reset(A, {"c": content})
+        for content in [other(part) for part in "ba" * 5]:
+            index.become(content)
         done.set()
         looking.result()
-    assert {parts(count).text for count in seen} == {"2000"}
+    assert {parts(count).text for count in seen} == {str(whole)}
 
 
 def test_the_ontology_is_replaced_whole(index):
@@ -126,11 +132,15 @@ def test_observers_are_told_of_what_is_added_and_of_what_is_replaced(index):
         def reset(self, graph):
             told.append((graph, set(index.triples(graph))))
 
+    first = commit_on(Version(), "a")
+    second, replaced = commit_on(Version.of([first.head]), "b"), commit_on(Version(), "c")
     index.observers.append(Observer())
-    index.apply(A, "c2", [ROW])
-    index.apply(A, "c2", [ROW])
-    index.reset(A, {"c3": [("<urn:x>", "<urn:p>", "<urn:y>")]})
-    assert told == [(A, {ROW}), (A, {("<urn:x>", "<urn:p>", "<urn:y>")})]
+    index.take(B, [first, second])
+    index.take(B, [first])
+    other = OxigraphIndex()
+    other.take_many(B, [replaced])
+    index.become(other)
+    assert told == [(B, first.triples), (B, second.triples), (B, as_stored(replaced.triples))]
 
 
 def test_a_query_that_does_not_parse_is_refused_with_its_place(index):
@@ -139,22 +149,89 @@ def test_a_query_that_does_not_parse_is_refused_with_its_place(index):
     assert refusal.value.code == "malformed_query"
 
 
-def test_readers_see_whole_commits_while_others_apply():
+def chain(count, first=0):
+    """Commits, each on top of the one before it, of 50 triples of one subject and their own description."""
+    version, made = Version(), []
+    for number in range(first, first + count):
+        body = [(f"<urn:s{number}>", "<urn:p>", f'"{part}"') for part in range(50)]
+        made.append(commit_on(version, str(number), body, graph=A))
+        version = advance(version, made[-1:])
+    return made
+
+
+def test_readers_see_whole_commits_while_others_apply(empty):
+    commits, done = chain(60), threading.Event()
+    counts = "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?s"
+
+    def read():
+        seen = set()
+        while not done.is_set():
+            seen |= {row[0] for row in empty.query(counts, graphs=[A]).rows}
+            seen.add(f'"{len(list(empty.triples(A, None, "<urn:p>"))) % 50}"')
+        return seen
+
+    with ThreadPoolExecutor(3) as pool:
+        reads = [pool.submit(read) for _ in range(2)]
+        for start in range(0, 60, 3):
+            empty.take(A, commits[start : start + 3])
+        done.set()
+        seen = set().union(*(found.result() for found in reads))
+
+    assert seen <= {'"50"^^<http://www.w3.org/2001/XMLSchema#integer>', '"0"'}
+    assert len(list(empty.triples(A, None, "<urn:p>"))) == 60 * 50
+
+
+COMMITS = chain(12)
+ALL = as_stored(frozenset().union(*(commit.triples for commit in COMMITS)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(cuts=st.sets(st.integers(1, 11)), bulk=st.booleans(), again=st.lists(st.integers(0, 11), max_size=3))
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_disk, cuts, bulk, again):
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the store may still tidy up
+        index = OxigraphIndex(ox.Store(folder) if on_disk else None)
+        edges = [0, *sorted(cuts), 12]
+        for start, end in pairwise(edges):
+            take = index.take_many if bulk and end == 12 else index.take
+            take(A, COMMITS[start:end])
+            assert index.mark(A) == Mark(end, Version.of([COMMITS[end - 1].head]))
+        for number in again:
+            index.take(A, COMMITS[number : number + 1])
+        assert set(index.triples(A)) == ALL
+        assert index.mark(A) == Mark(12, Version.of([COMMITS[-1].head]))
+
+
+@given(order=st.permutations(range(12)))
+@settings(max_examples=25, deadline=None)
+def test_the_content_does_not_depend_on_the_order_of_arrival(order):
     index = OxigraphIndex()
+    for number in order:
+        index.take(A, [COMMITS[number]])
+    assert set(index.triples(A)) == ALL
+    assert index.mark(A).commits == 12
 
-    def apply(number):
-        index.apply(A, f"c{number}", [(f"<urn:s{number}>", "<urn:p>", f'"{part}"') for part in range(50)])
 
-    def read(_):
-        found = index.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s", graphs=[A])
-        assert isinstance(found, Solutions)
-        return {row[0] for row in found.rows} | {f'"{len(list(index.triples(A))) % 50}"'}
+def test_how_far_a_store_reaches_is_written_with_the_commits_themselves(tmp_path):
+    store = ox.Store(tmp_path / "store")
+    index = OxigraphIndex(store)
+    index.take(A, COMMITS[:5])
+    index.take(A, COMMITS[5:7])
+    between = ox.Store()  # as a crash leaves it: the new mark beside the old one
+    between.extend(store)
+    between.load(trig(A, COMMITS[7:9], index.mark(A).after(COMMITS[7:9])), ox.RdfFormat.TRIG)
+    assert OxigraphIndex(store).marks == {A: Mark(7, Version.of([COMMITS[6].head]))}
+    assert OxigraphIndex(between).marks == {A: Mark(9, Version.of([COMMITS[8].head]))}
 
-    with ThreadPoolExecutor(8) as pool:
-        writes = [pool.submit(apply, number % 100) for number in range(200)]
-        reads = set().union(*pool.map(read, range(100)))
-        for write in writes:
-            write.result()
 
-    assert reads <= {'"50"^^<http://www.w3.org/2001/XMLSchema#integer>', '"0"'}
-    assert len(list(index.triples(A))) == 100 * 50
+def test_an_index_that_moves_to_disk_holds_what_it_held(tmp_path):
+    index = OxigraphIndex()
+    index.put_ontology([("<urn:C>", "<urn:sub>", "_:x")])
+    index.take(A, COMMITS[:5])
+    index.move_to(ox.Store(tmp_path / "store"), str(tmp_path / "passage"))
+    index.take(A, COMMITS[5:])
+    index.backup(str(tmp_path / "backup"))
+    moved = OxigraphIndex(ox.Store(tmp_path / "backup"))
+    for found in (index, moved):
+        assert (set(found.triples(A)), found.mark(A).commits) == (ALL, 12)
+        assert [row[:2] for row in found.triples(ONTOLOGY_GRAPH)] == [("<urn:C>", "<urn:sub>")]

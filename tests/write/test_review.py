@@ -53,10 +53,10 @@ def test_a_commit_the_index_could_not_take_in_is_acknowledged_and_seen_by_the_ne
     class Exhausted(OxigraphIndex):
         full = False
 
-        def apply(self, graph, commit_id, triples):
+        def take(self, graph, commits):
             if self.full:
                 raise MemoryError
-            super().apply(graph, commit_id, triples)
+            super().take(graph, commits)
 
     memory.index = memory.tail.index = Exhausted()
     memory.writer.submit_intent("p", intent())

@@ -1,0 +1,189 @@
+"""The folder `index/` of a root: snapshots of an index on disk, and the clone of one that each process works on.
+
+    index/snapshots/<made>-<random>/    snapshot.json and store/, never changed; the newest two are kept
+    index/live/<random>/                store/ of one process, which holds the lock of index/live/<random>.lock
+
+Only one process can open a store on disk, so none is shared: what is big in it is linked, not copied.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from time import time_ns
+from typing import Any
+
+import pyoxigraph as ox
+
+from jidomem.index.document import Mark
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.journal.disk import flush
+
+#: What is in a store, and how it is written: a snapshot of another form is not read.
+FORM = f"1 pyoxigraph {ox.__version__}"
+KEPT = 2
+#: What a store raises when its files are damaged, or cannot be read or written.
+STORE_ERRORS = (OSError, RuntimeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot on disk: the size of each file of its store, and how far each graph reaches."""
+
+    path: Path
+    files: Mapping[str, int]
+    marks: Mapping[str, Mark]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of its files."""
+        return sum(self.files.values())
+
+
+class Live:
+    """The store of this process: `store`, in the folder `path`; its lock tells others that it is in use."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self.store: Any = None
+        self.close = weakref.finalize(self, _discard, path, lock)
+
+
+class Clones:
+    """The snapshots and clones below one folder, which is made when it is needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._snapshots = folder / "snapshots"
+        self._live = folder / "live"
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots this program can read, newest first."""
+        try:
+            names = sorted(os.listdir(self._snapshots), reverse=True)
+        except OSError:
+            return []
+        return [found for name in names if (found := _described(self._snapshots / name)) is not None]
+
+    def new(self) -> Live | None:
+        """Return an empty store on disk; None where nothing can be written, locked or linked."""
+        try:
+            live = self._folder()
+            live.store = ox.Store(live.path / "store")
+        except STORE_ERRORS:
+            return None
+        return live
+
+    def each(self) -> Iterator[Live]:
+        """Yield a clone of each snapshot, newest first; one whose files are not what they were is thrown away."""
+        for snapshot in self.snapshots():
+            try:
+                live = self._folder()
+            except OSError:
+                return
+            try:
+                _link(snapshot, live.path / "store")
+                live.store = ox.Store(live.path / "store")
+            except (FileNotFoundError, RuntimeError, ValueError):
+                live.close()
+                shutil.rmtree(snapshot.path, ignore_errors=True)
+            except OSError:  # of the disk, not of the snapshot
+                live.close()
+            else:
+                yield live
+
+    def publish(self, index: OxigraphIndex, live: Live) -> None:
+        """Keep what *index*, which works on *live*, holds as the newest snapshot, durable and whole or not at all."""
+        draft = live.path / token_hex(4)
+        draft.mkdir()
+        marks = index.backup(str(draft / "store"))
+        files = {path.name: path.stat().st_size for path in sorted((draft / "store").iterdir())}
+        said = {"form": FORM, "files": files, "marks": {graph: mark.term for graph, mark in marks.items()}}
+        (draft / "snapshot.json").write_text(json.dumps(said, indent=1), "utf-8")
+        for path in (*(draft / "store" / name for name in files), draft / "snapshot.json", draft / "store", draft):
+            flush(str(path))
+        self._snapshots.mkdir(exist_ok=True)
+        draft.rename(self._snapshots / f"{time_ns():020d}-{draft.name}")
+        flush(str(self._snapshots))
+        for old in sorted(os.listdir(self._snapshots), reverse=True)[KEPT:]:
+            shutil.rmtree(self._snapshots / old, ignore_errors=True)
+
+    def discard_snapshots(self) -> None:
+        """Throw every snapshot away, also those this program cannot read."""
+        shutil.rmtree(self._snapshots, ignore_errors=True)
+
+    def _folder(self) -> Live:
+        """Return a new clone's folder, locked; raise OSError where there can be none."""
+        self._live.mkdir(parents=True, exist_ok=True)
+        self._sweep()
+        while True:
+            path = self._live / token_hex(8)
+            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            live = Live(path, lock)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.link(f"{path}.lock", f"{path}.link.lock")
+                os.unlink(f"{path}.link.lock")
+                path.mkdir()
+                return live
+            except (BlockingIOError, FileNotFoundError):  # a sweeper took the file for one of the dead
+                live.close()
+            except OSError:
+                live.close()
+                raise
+
+    def _sweep(self) -> None:
+        """Remove the folders of processes that ended without a word."""
+        for name in os.listdir(self._live):
+            if name.endswith(".lock"):
+                with suppress(OSError):
+                    lock = os.open(self._live / name, os.O_RDWR | os.O_CLOEXEC)
+                    try:
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except OSError:
+                        os.close(lock)
+                    else:
+                        _discard(self._live / name.removesuffix(".lock"), lock)
+            elif not os.path.exists(self._live / f"{name}.lock"):  # its store was still writing as it was removed
+                shutil.rmtree(self._live / name, ignore_errors=True)
+
+
+def _discard(path: Path, lock: int) -> None:
+    """Remove a clone's folder, then its lock, which was there first: so a folder without one belongs to nobody."""
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        os.unlink(f"{path}.lock")
+    os.close(lock)
+
+
+def _described(path: Path) -> Snapshot | None:
+    """Return what a snapshot says of itself, None where it does not say it in our form."""
+    try:
+        said = json.loads((path / "snapshot.json").read_text("utf-8"))
+        marks = {graph: Mark.of(term) for graph, term in said["marks"].items()}
+        return Snapshot(path, dict(said["files"]), marks) if said["form"] == FORM else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _link(snapshot: Snapshot, store: Path) -> None:
+    """Make *store* of a snapshot's files: the tables, which never change, as links; the few small ones as copies.
+
+    Raise ValueError where a file has another size than it had.
+    """
+    store.mkdir()
+    for name, size in snapshot.files.items():
+        source = snapshot.path / "store" / name
+        if source.stat().st_size != size:
+            raise ValueError(f"{source} had {size} bytes")
+        if name.endswith(".sst"):
+            os.link(source, store / name)
+        else:
+            shutil.copyfile(source, store / name)

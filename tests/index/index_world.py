@@ -1,0 +1,68 @@
+"""What the index's tests share: journals of small commits, and limits small enough for them to pass."""
+
+from datetime import UTC, datetime, timedelta
+
+from jidomem.index import OxigraphIndex, tail
+from jidomem.index.clones import Clones
+from jidomem.index.tail import Tail
+from jidomem.journal.commit import Commit, build
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.moments import stamp
+from jidomem.version import Version
+
+STREAM = Stream("demo")
+START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+ONTOLOGY = [("<urn:C>", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>", "<urn:D>")]
+
+
+def commit_on(version: Version, name: str, body=None, *, graph: str = STREAM.graph) -> Commit:
+    """A commit on top of *version*, a second after it, that says *body*, or that *name* has its name."""
+    said = [(f"<urn:s:{name.replace(chr(32), chr(45))}>", "<urn:p>", f'"{name}"')] if body is None else body
+    return build(
+        graph=graph,
+        parents=version,
+        recorded_at=stamp(START + timedelta(seconds=version.position + 1)),
+        committer="https://jido.ai/agents/memory-writer",
+        ontology_version="0.1.0",
+        body=said,
+        nonce=name.encode().ljust(32, b".")[:32],
+    )
+
+
+def add(journal: FileJournal, *names: str, stream: Stream = STREAM) -> list[Commit]:
+    """Append a commit of each name and return them."""
+    made = []
+    for name in names:
+        with journal.turn(stream) as version:
+            made.append(commit_on(version, name, graph=stream.graph))
+            assert journal.append(stream, version, made[-1]).ids == (made[-1].id,)
+    return made
+
+
+def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -> None:
+    """Let a few small commits be a large journal."""
+    for name, value in (("LARGE", large), ("MANY", many), ("OUTGROWN", outgrown), ("MUCH", much), ("STEP", 2_000)):
+        monkeypatch.setattr(tail, name, value)
+
+
+def open_tail(root) -> Tail:
+    """An index of the journal in *root*, as another process would open it."""
+    return Tail(FileJournal(root), OxigraphIndex(), Clones(root / "index"), ONTOLOGY)
+
+
+def as_stored(triples) -> set:
+    """*triples* as a store gives them back: it rewrites some literals, such as `.000000Z` in a moment."""
+    store = OxigraphIndex()
+    store.apply("urn:g", "", triples)
+    return set(store.triples("urn:g"))
+
+
+def held(tail: Tail, stream: Stream = STREAM) -> set:
+    """All triples of a stream, once the index is level with the journal."""
+    tail.catch_up(stream)
+    return set(tail.index.triples(stream.graph))
+
+
+def journalled(root, stream: Stream = STREAM) -> set:
+    """All triples of a stream, as its commits say them."""
+    return as_stored(triple for commit in FileJournal(root).read(stream) for triple in commit.triples)

@@ -1,0 +1,306 @@
+"""An index follows its journal, in memory or on disk, whatever becomes of either."""
+
+import shutil
+
+import pyoxigraph as ox
+import pytest
+from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
+
+from jidomem.index.document import Mark
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.version import Version
+
+OTHER = Stream("other", "history")
+NAMES = [f"n{number}" for number in range(12)]
+
+
+@pytest.fixture(params=["memory", "disk"])
+def root(request, tmp_path, monkeypatch):
+    """A root whose index is in memory, or on disk with snapshots that differ from the journal."""
+    small_limits(monkeypatch, large=3_000 if request.param == "disk" else 10**9)
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def disk(tmp_path, monkeypatch):
+    """A root with a journal of twelve commits and a snapshot of its index."""
+    small_limits(monkeypatch)
+    add(FileJournal(tmp_path), *NAMES)
+    keep(tmp_path)
+    return tmp_path
+
+
+def keep(root):
+    tail = open_tail(root)
+    assert held(tail) == journalled(root)
+    tail.close()
+
+
+def snapshots(root):
+    return sorted((root / "index" / "snapshots").iterdir())
+
+
+def live(root):
+    return sorted((root / "index" / "live").iterdir())
+
+
+def test_an_index_holds_what_the_journal_holds_and_nothing_before_it_is_asked(root):
+    add(FileJournal(root), *NAMES)
+    tail = open_tail(root)
+    assert not (root / "index").exists()
+    assert held(tail) == journalled(root)
+    assert tail.index.mark(STREAM.graph) == Mark(12, FileJournal(root).head(STREAM))
+    assert tail.on_disk == (root / "index").exists()
+    tail.close()
+
+
+def test_two_indexes_see_what_the_other_wrote_at_the_next_look(root):  # C021
+    journal = FileJournal(root)
+    add(journal, *NAMES)
+    ours, theirs = open_tail(root), open_tail(root)
+    for number in range(5):
+        mine, yours = (ours, theirs) if number % 2 else (theirs, ours)
+        (commit,) = add(mine.journal, f"late {number}")
+        mine.apply(STREAM, commit)
+        add(mine.journal, f"other {number}", stream=OTHER)
+        assert held(yours) == held(mine) == journalled(root)
+        assert held(yours, OTHER) == journalled(root, OTHER)
+    ours.close()
+    theirs.close()
+
+
+def test_a_commit_that_does_not_follow_from_what_is_held_waits_for_the_next_look(root):
+    tail = open_tail(root)
+    tail.catch_up(STREAM)
+    first, second = add(FileJournal(root), "a", "b")
+    tail.apply(STREAM, second)
+    assert list(tail.index.triples(STREAM.graph)) == []
+    tail.apply(STREAM, first)
+    tail.apply(STREAM, first)
+    assert tail.index.mark(STREAM.graph) == Mark(1, Version.of([first.head]))
+    assert held(tail) == journalled(root)
+
+
+def test_history_that_was_exchanged_is_read_again(root):
+    add(FileJournal(root), *NAMES)
+    add(FileJournal(root), "kept", stream=OTHER)
+    tail, told = open_tail(root), []
+    assert held(tail) == journalled(root)
+    assert held(tail, OTHER) == journalled(root, OTHER)
+    tail.index.observers.append(Notes(told))
+
+    shutil.rmtree(root / "projects" / "demo")
+    add(FileJournal(root), "of", "another", "branch")
+
+    assert held(tail) == journalled(root)
+    assert as_stored(tail.index.triples(OTHER.graph)) == journalled(root, OTHER)
+    assert told == [("reset", STREAM.graph), ("reset", OTHER.graph)]
+    tail.close()
+
+
+class Notes:
+    """An observer that notes what it was told."""
+
+    def __init__(self, told):
+        self.told = told
+
+    def applied(self, graph, triples):
+        self.told.append(("applied", graph))
+
+    def reset(self, graph):
+        self.told.append(("reset", graph))
+
+
+def test_a_commit_that_was_damaged_is_read_once_it_is_restored(root):
+    add(FileJournal(root), *NAMES)
+    file = sorted((root / "projects" / "demo" / "memory").glob("*.ttl"))[4]
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9])
+    tail = open_tail(root)
+    assert held(tail) < journalled_whole(root, file, whole)
+    assert not list((root / "index").glob("snapshots/*"))  # none is kept of what is not whole
+    assert [found.path for found in tail.journal.damage(STREAM)] == [str(file)]
+
+    file.unlink()
+    file.write_bytes(whole)
+
+    assert held(tail) == journalled(root)
+    tail.close()
+
+
+def journalled_whole(root, file, whole):
+    torn = file.read_bytes()
+    file.write_bytes(whole)
+    try:
+        return journalled(root)
+    finally:
+        file.write_bytes(torn)
+
+
+def test_a_small_journal_is_read_into_memory_and_a_large_one_kept_on_disk(tmp_path, monkeypatch):
+    small_limits(monkeypatch)
+    add(FileJournal(tmp_path), "a")
+    tail = open_tail(tmp_path)
+    assert held(tail) == journalled(tmp_path)
+    assert not tail.on_disk
+    tail.close()
+    assert not (tmp_path / "index").exists()
+    add(FileJournal(tmp_path), *NAMES)
+    tail = open_tail(tmp_path)
+    assert held(tail) == journalled(tmp_path)
+    assert tail.on_disk
+    tail.close()
+    assert len(snapshots(tmp_path)) == 1
+    assert live(tmp_path) == []
+
+
+def test_an_index_in_memory_that_grows_large_goes_on_on_disk(tmp_path, monkeypatch):
+    small_limits(monkeypatch, outgrown=60)
+    tail = open_tail(tmp_path)
+    tail.catch_up(STREAM)
+    kinds = []
+    for name in NAMES:
+        (commit,) = add(tail.journal, name)
+        tail.apply(STREAM, commit)
+        kinds.append(tail.on_disk)
+        assert set(tail.index.triples(STREAM.graph)) == journalled(tmp_path)
+    assert kinds == sorted(kinds)
+    assert (kinds[0], kinds[-1]) == (False, True)
+    tail.close()
+
+
+def test_a_snapshot_is_taken_over_and_only_what_came_later_is_read(disk):
+    (late,) = add(FileJournal(disk), "late")
+    tail, told = open_tail(disk), []
+    tail.journal = Watched(tail.journal, told)
+    assert held(tail) == journalled(disk)
+    assert [commit.id for commit in told] == [late.id]
+    tail.close()
+    assert len(snapshots(disk)) == 1
+
+
+class Watched:
+    """A journal that notes which commits were read from it."""
+
+    def __init__(self, journal, told):
+        self._journal, self._told = journal, told
+
+    def __getattr__(self, name):
+        return getattr(self._journal, name)
+
+    def read(self, stream, after=None):
+        for commit in self._journal.read(stream, after=after):
+            self._told.append(commit)
+            yield commit
+
+
+def test_who_had_to_read_much_keeps_another_snapshot_and_two_are_kept(disk):
+    for turn in range(4):
+        add(FileJournal(disk), *(f"{turn} {name}" for name in NAMES))
+        keep(disk)
+    assert len(snapshots(disk)) == 2
+    tail, told = open_tail(disk), []
+    tail.journal = Watched(tail.journal, told)
+    assert held(tail) == journalled(disk)
+    assert told == []
+
+
+def test_an_older_snapshot_serves_the_branch_it_was_taken_on(disk):
+    for name in NAMES:
+        add(FileJournal(disk), f"feature {name}")
+    keep(disk)
+    names = sorted((disk / "projects" / "demo" / "memory").glob("*.ttl"))
+    for file in names[12:]:
+        file.unlink()
+    tail, told = open_tail(disk), []
+    tail.journal = Watched(tail.journal, told)
+    assert held(tail) == journalled(disk)
+    assert told == []
+
+
+@pytest.mark.parametrize("harm", ["truncate", "remove", "flip", "empty", "words", "form"])
+def test_a_damaged_snapshot_is_thrown_away(disk, harm):
+    (snapshot,) = snapshots(disk)
+    tables = sorted((snapshot / "store").glob("*.sst"), key=lambda file: file.stat().st_size)
+    if harm == "truncate":
+        with tables[-1].open("r+b") as file:
+            file.truncate(10)
+    elif harm == "remove":
+        tables[-1].unlink()
+    elif harm == "empty":
+        shutil.rmtree(snapshot / "store")
+    elif harm == "flip":
+        for table in tables:
+            flip(table)
+    elif harm == "words":
+        (snapshot / "snapshot.json").write_text("{")
+    else:
+        said = (snapshot / "snapshot.json").read_text()
+        (snapshot / "snapshot.json").write_text(said.replace('"form": "1 ', '"form": "0 '))
+    keep(disk)
+    assert snapshot not in snapshots(disk) or harm in ("words", "form")
+    keep(disk)
+
+
+def flip(table):
+    """Change some bytes in the middle of a file, without changing the file others have a link to."""
+    data = bytearray(table.read_bytes())
+    for at in range(len(data) // 3, len(data) // 3 + 40):
+        data[at] ^= 0xFF
+    table.unlink()
+    table.write_bytes(data)
+
+
+def test_a_store_that_turns_out_to_be_damaged_is_built_anew_while_it_is_asked(disk):
+    tail = open_tail(disk)
+    tail.catch_up(STREAM)
+    before = held(tail)
+    (_, store) = live(disk)[0], tail.index._store
+
+    class Broken:
+        def __getattr__(self, name):
+            raise RuntimeError("Corruption: block checksum mismatch")
+
+    tail.index._store = tail._live.store = Broken()
+    assert set(tail.index.triples(STREAM.graph)) == before
+    tail.index._store = tail._live.store = Broken()
+    assert tail.index.query("ASK { ?s ?p ?o }", graphs=[STREAM.graph]) is True
+    tail.index._store = tail._live.store = Broken()
+    add(FileJournal(disk), "more")
+    assert held(tail) == journalled(disk)
+    assert isinstance(store, ox.Store)
+    tail.close()
+
+
+def test_without_a_place_for_clones_an_index_stays_in_memory(tmp_path, monkeypatch):
+    small_limits(monkeypatch, outgrown=10)
+    add(FileJournal(tmp_path), *NAMES)
+    (tmp_path / "index").write_text("not a folder")
+    tail = open_tail(tmp_path)
+    assert held(tail) == journalled(tmp_path)
+    assert not tail.on_disk
+
+
+def test_an_index_that_was_closed_opens_again_when_it_is_asked(root):
+    add(FileJournal(root), *NAMES)
+    tail = open_tail(root)
+    before = held(tail)
+    tail.close()
+    assert list(tail.index.triples(STREAM.graph)) == []
+    assert held(tail) == before
+    tail.close()
+    tail.close()
+
+
+def test_a_rebuilt_index_holds_what_the_journal_says_and_no_more(root):
+    commits = add(FileJournal(root), *NAMES)
+    add(FileJournal(root), "other", stream=OTHER)
+    tail = open_tail(root)
+    tail.catch_up(STREAM)
+    tail.index.take(STREAM.graph, [commit_on(Version.of([commits[-1].head]), "nobody's")])
+    sizes = []
+    marks = tail.rebuild(sizes.append)
+    assert {stream: mark.commits for stream, mark in marks.items()} == {STREAM: 12, OTHER: 1}
+    assert sizes == [len(commit.data) for stream in marks for commit in FileJournal(root).read(stream)]
+    assert held(tail) == journalled(root)
+    tail.close()
