@@ -8,6 +8,7 @@ Figures belong to the machine and the moment; the JSON says which.  docs/benchma
 from __future__ import annotations
 
 import pkgutil
+import sys
 from importlib import import_module
 
 import bench
@@ -22,7 +23,7 @@ def main() -> None:
     parser = frame.parser(__doc__ or "")
     parser.add_argument("--only", nargs="+", choices=list(benchmarks), metavar="NAME", help=", ".join(benchmarks))
     given = parser.parse_args()
-    frame.run({f"bench.{name}": benchmarks[name] for name in given.only or benchmarks}, given)
+    sys.exit(not frame.run({f"bench.{name}": benchmarks[name] for name in given.only or benchmarks}, given))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from itertools import chain
@@ -30,6 +30,7 @@ from typing import Any
 from bench import load
 
 REPOSITORY = Path(__file__).parent.parent
+BROKEN = "**broke off**"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,36 +185,45 @@ def parser(description: str) -> argparse.ArgumentParser:
     return made
 
 
-def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], given: argparse.Namespace) -> list[Row]:
-    """Run *benchmarks* one after another, print the table as it grows, write the JSON; return the rows."""
+def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], given: argparse.Namespace) -> bool:
+    """Run *benchmarks* one after another, printing the table, and keeping the JSON, as it grows.
+
+    Return whether all of them ran to their end; one that did not has a row that says so, and stops no other.
+    """
     kept: list[Row] = []
-    with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="jidomem-bench-", ignore_cleanup_errors=True))
-        )
+    with tempfile.TemporaryDirectory(prefix="jidomem-bench-", ignore_cleanup_errors=True) as name:
         memories, rounds = (1_000, 5) if given.quick else (10_000, 15)
-        options = Options(given.memories or memories, given.quick, given.rounds or rounds, folder)
+        options = Options(given.memories or memories, given.quick, given.rounds or rounds, Path(name))
 
         def found() -> Iterator[Row]:
-            for name, rows in benchmarks.items():
-                for row in rows(options):
-                    kept.append(_named(row, f"python -m {name} --memories {options.memories}"))
+            for name, measure in benchmarks.items():
+                for row in _whole(name, measure, options):
+                    kept.append(row if row.command else replace(row, command=f"python -m {name}{_as(given, options)}"))
+                    if given.json:
+                        given.json.write_text(json.dumps(report(kept, options), indent=2) + "\n", "utf-8")
                     yield kept[-1]
 
         for line in table(found()):
             print(line, flush=True)
-        if given.json:
-            given.json.write_text(json.dumps(report(kept, options), indent=2) + "\n", "utf-8")
-    return kept
+    return not any(row.measured == BROKEN for row in kept)
 
 
 def main(name: str, rows: Callable[[Options], Iterable[Row]]) -> None:
     """Run one benchmark as a command."""
-    run({name: rows}, parser(sys.modules["__main__"].__doc__ or name).parse_args())
+    sys.exit(not run({name: rows}, parser(sys.modules["__main__"].__doc__ or name).parse_args()))
 
 
-def _named(row: Row, command: str) -> Row:
-    return row if row.command else Row(**{**asdict(row), "command": command})
+def _whole(name: str, measure: Callable[[Options], Iterable[Row]], options: Options) -> Iterator[Row]:
+    """The rows of one benchmark, the last of them one that says so where it broke off."""
+    try:
+        yield from measure(options)
+    except Exception as error:
+        traceback.print_exc()
+        yield Row(name, "-", BROKEN, f"{type(error).__name__}: {error}", False)
+
+
+def _as(given: argparse.Namespace, options: Options) -> str:
+    return f" --memories {options.memories}" + (" --quick" if given.quick else "")
 
 
 def _file_system(folder: Path) -> str:

@@ -36,10 +36,10 @@ def test_a_run_prints_each_row_with_its_command_and_writes_where_and_when(tmp_pa
         yield Row("a | b", "2 ms", "1 ms", met=True, figures={"ms": [1.0]})
         yield Row("c", "-", "1 ms", met=False)
 
-    frame.run({"bench.x": rows}, Namespace(quick=True, memories=7, rounds=None, json=tmp_path / "found.json"))
+    assert frame.run({"bench.x": rows}, Namespace(quick=True, memories=7, rounds=None, json=tmp_path / "found.json"))
 
     printed = capsys.readouterr().out.splitlines()
-    assert printed[2] == "| a \\| b | 2 ms | 1 ms | - | yes | `python -m bench.x --memories 7` |"
+    assert printed[2] == "| a \\| b | 2 ms | 1 ms | - | yes | `python -m bench.x --memories 7 --quick` |"
     assert "**no**" in printed[3]
     report = json.loads((tmp_path / "found.json").read_text())
     assert {"commit", "date", "command", "machine", "rows", "quick"} <= set(report)
@@ -60,3 +60,20 @@ def test_the_quick_run_of_one_benchmark_prints_its_table(tmp_path):
     assert [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]] == [
         "| jidomem --help", "| jidomem ask, 20 memories",
     ]  # fmt: skip
+
+
+def test_a_benchmark_that_breaks_off_says_so_and_stops_no_other(tmp_path, capsys):
+    def broken(options: Options):
+        yield Row("first", "-", "1 ms")
+        raise ValueError("no such disk")
+
+    ran = frame.run(
+        {"bench.x": broken, "bench.y": lambda options: [Row("second", "-", "2 ms")]},
+        Namespace(quick=False, memories=1, rounds=1, json=tmp_path / "found.json"),
+    )
+
+    assert not ran
+    assert [row["what"] for row in json.loads((tmp_path / "found.json").read_text())["rows"]] == [
+        "first", "bench.x", "second",
+    ]  # fmt: skip
+    assert "ValueError: no such disk" in capsys.readouterr().out
