@@ -14,7 +14,7 @@ from jidomem.vocab import BASE
 
 #: What `asOf` is when nobody asks for a moment: everything recorded so far.
 FOREVER = "9999-12-31T23:59:59.999999Z"
-TYPES = ("iri", "string", "integer", "boolean", "dateTime", "project")
+TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project")
 
 _HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
@@ -80,6 +80,7 @@ class NamedQuery:
 
 _ARTICLE = {
     "iri": "an IRI such as https://jido.ai/agents/architect",
+    "item": "the IRI of a memory, a unique part of its id, or the id it had elsewhere",
     "string": "a text",
     "integer": "a whole number",
     "boolean": "true or false",
@@ -124,7 +125,7 @@ def _term(value: object, kind: str) -> Term | None:
         return None if moment is None else date_time(stamp(moment))
     if not isinstance(value, str) or not _encodable(value):
         return None
-    if kind == "iri":
+    if kind in ("iri", "item"):
         return iri(value) if _IRI.fullmatch(value) else None
     if kind == "project":
         match = _PROJECT.fullmatch(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -17,6 +18,8 @@ _COMMIT = "urn:jido:commit:"
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 SHORT = 8
 _LEAST = 4
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
 _PART = 'BIND(REPLACE(STR(?item), "^.*[/#:]", "") AS ?part)'
 _BY_PART = f"""SELECT DISTINCT ?project ?short ?item WHERE {{ ?item {jido("appliesToProject")} ?project . {_PART}
@@ -41,26 +44,36 @@ def get(index: OxigraphIndex, project: str, item: str, as_of: object = None) -> 
     return _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")).to_dict()
 
 
-def resolve(index: OxigraphIndex, project: str, short: str) -> str:
-    """Return the IRI of the memory that *short* names: its IRI, or a beginning or end of its id that is unique.
+def resolve(index: OxigraphIndex, project: str, short: object) -> str:
+    """Return the IRI of the memory that *short* names.
 
-    Raises NotFound when there is none, or when there are several: then the hint lists them.
+    It is its IRI, a beginning or end of its id that is unique, or the id it had elsewhere: of several versions the
+    newest. Raises InvalidRequest for what is no text; NotFound when there is none, or several: the hint lists them.
     """
-    if ":" in short:
-        asked = to_term(short, "iri", "iri")
-        if _of_project(index, project, asked):
-            return short
-        raise _missing(index, project, short)
-    found = _by_part(index, project, short.lower()) if len(short) >= _LEAST else []
+    text = parts(to_term(short, "string", "item")).text
+    found = [text] if _IRI.match(text) and _of_project(index, project, to_term(text, "iri", "iri")) else []
+    finders = (_by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, _by_part)
+    found = found or next(filter(None, (find(index, project, text) for find in finders)), [])
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{short!r} is short for several memories", hint=f"give one of: {', '.join(found)}")
-    raise _missing(index, project, short)
+        raise NotFound(f"{text!r} is short for several memories", hint=f"give one of: {', '.join(found)}")
+    raise _missing(index, project, text)
 
 
 def _by_part(index: OxigraphIndex, project: str, short: str) -> list[str]:
-    return _items(index, project, _BY_PART, {"project": _project(project), "short": literal(short)})
+    if len(short) < _LEAST or ":" in short:
+        return []
+    return _items(index, project, _BY_PART, {"project": _project(project), "short": literal(short.lower())})
+
+
+def _by_local_id(index: OxigraphIndex, project: str, local: str) -> list[str]:
+    """Return the newest memory of the project that had the id *local* where it came from."""
+    graph, known = graph_iri(project), []
+    for item, _, _ in index.triples(graph, None, jido("localId"), literal(local)):
+        if _of_project(index, project, item):
+            known += [(moment, bare(item)) for _, _, moment in index.triples(graph, item, jido("recordedAt"))]
+    return [max(known)[1]] if known else []
 
 
 def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:

@@ -95,7 +95,7 @@ class MemoryReader:
         """Return up to *limit* rows, and the cursor that gives the next ones as they were when the first was read."""
         query = self.playbook.get(name)
         version = self._catch_up(project)
-        values = {_camel(key): value for key, value in params.items()}
+        values = self._named(query, project, {_camel(key): value for key, value in params.items()})
         values |= _reserved(query, project, as_of, include_inactive)
         bindings = query.bind(values)
         question = fingerprint(query, project, bindings)
@@ -105,6 +105,11 @@ class MemoryReader:
         if start is None:
             start = Cursor(_first_moment(bindings, version), 0, question)
         return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
+
+    def _named(self, query: NamedQuery, project: str, values: Mapping[str, object]) -> dict[str, object]:
+        """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""
+        items = [param.name for param in query.params if param.type == "item" and param.name in values]
+        return {**values, **{name: item.resolve(self._index, project, values[name]) for name in items}}
 
     def _page(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
@@ -178,6 +183,45 @@ class MemoryReader:
         """Return lesson, summary and time of each lesson learned, newest first."""
         return self.ask("recent-lessons", project=project_id, **options)
 
+    def find_facts_about(self, project: str, topic: str, **options: Any) -> Rows:
+        """Return subject, content, timestamp and confidence of each fact that speaks of *topic*, newest first.
+
+        The topic is a text looked for in the content whatever the case of its letters. A confidence that was given as
+        a level alone is 0.9, 0.6 or 0.3. Options are as_of, include_inactive, limit, as for every named query.
+        """
+        return self.ask("facts-about", project=project, topic=topic, **options)
+
+    def list_decisions(self, project: str, **options: Any) -> Rows:
+        """Return subject, content and timestamp of each decision, oldest first."""
+        return self.ask("decision-log", project=project, **options)
+
+    def find_related(self, project: str, memory_id: str, **options: Any) -> Rows:
+        """Return related and content of each item that shares a context with *memory_id*, itself left out.
+
+        The id is an IRI, a unique part of the id, or the id the memory had elsewhere. Raises NotFound.
+        """
+        return self.ask("related", project=project, item=memory_id, **options)
+
+    def get_conventions(self, project: str, **options: Any) -> Rows:
+        """Return content and source of each convention that a person has verified.
+
+        The source is user, agent, tool or document where that is stated, and else `session:` and its name.
+        """
+        rows = self.ask("verified-conventions", project=project, **options)
+        return [{"content": row["content"], "source": row["source"]} for row in rows]
+
+    def find_errors_for_module(self, project: str, module_name: str, **options: Any) -> Rows:
+        """Return subject, content and timestamp of each error that affects the module, newest first."""
+        return self.ask("errors-of-module", project=project, module=module_name, **options)
+
+    def find_governing(self, project: str, file: str, **options: Any) -> Rows:
+        """Return about, item, kind, summary and level of each convention and decision that governs *file*.
+
+        Those about the file come first, then those about the folders above it, nearest first, then the strict
+        conventions about no place at all. The file is a path as memories name it: relative, with forward slashes.
+        """
+        return self.ask("governing", project=project, file=file, **options)
+
     def get_memory(self, project: str, iri: str, *, as_of: object = None) -> dict[str, Any]:
         """Return one memory: iri, type, class, status, properties, superseded_by, invalidated_by, commit, recorded_at.
 
@@ -188,7 +232,10 @@ class MemoryReader:
         return item.get(self._index, project, iri, as_of)
 
     def resolve(self, project: str, short: str) -> str:
-        """Return the IRI that *short* names: an IRI, or a unique beginning or end, of 4 signs or more, of an id."""
+        """Return the IRI that *short* names.
+
+        It is an IRI, a unique beginning or end, of 4 signs or more, of an id, or the id the memory had elsewhere.
+        """
         self._catch_up(project)
         return item.resolve(self._index, project, short)
 

@@ -21,6 +21,23 @@ PREFIXES = {
 TURTLE = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in PREFIXES.items())
 
 
+#: What is asked where a question needs to be told more than the project.
+NEEDED = {
+    "item": "https://jido.ai/memory/warm",
+    "evidence": "the build log",
+    "file": "jidomem/index/oxigraph.py",
+    "module": "Jido.Files",
+    "topic": "rust",
+}
+
+
+def needed(query):
+    """Return a value for each parameter of *query* that cannot be left out."""
+    return {
+        param.name: NEEDED[param.name] for param in query.params if param.default is None and param.name != "project"
+    }
+
+
 def triples(turtle):
     parsed = ox.parse(TURTLE + turtle, format=ox.RdfFormat.TURTLE)
     return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in parsed]

@@ -59,7 +59,7 @@ def test_a_shipped_query_takes_a_moment_and_its_project(query):  # C099
 @pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
 def test_a_shipped_query_has_a_total_order_of_its_rows(query):  # C097
     """Rows are distinct and every column is in the order, so no two rows tie."""
-    stated = re.search(r"\} ORDER BY (.*)\s*\Z", query.text)[1].split()
+    stated = re.search(r"\n\}.* ORDER BY (.*)\s*\Z", query.text)[1].split()
     assert [re.sub(r"DESC\(\?(\w+)\)", r"-\1", word).lstrip("?") for word in stated] == list(query.order)
     assert {word.lstrip("-") for word in query.order} == set(query.columns)
     assert "SELECT DISTINCT" in query.text

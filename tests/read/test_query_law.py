@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
 
+from jidomem.errors import NotFound
 from jidomem.read import Playbook
 from jidomem.vocab import graph_iri
 
 PLAYBOOK = Playbook()
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 CONTEXT, CODEBASE = graph_iri("demo"), graph_iri("demo", "codebase")
 CLASSES = [
     "Task",
@@ -22,10 +24,31 @@ CLASSES = [
     "AgentRule",
     "LessonLearned",
     "Risk",
+    "Assumption",
 ]
 #: What each link points to: an item of that class, evidence, or anything there is.
 LINKS = {"dependsOn": "Task", "blockedBy": "Task", "hasRootCause": "RootCause", "derivedFrom": "Evidence"}
-LINKS |= {"contradicts": "", "coexistsWith": "", "conflictsWith": ""}
+LINKS |= {"contradicts": "", "coexistsWith": "", "conflictsWith": "", "revives": ""}
+#: What an item may say besides.
+SAID = [
+    "jido:context 'c'",
+    "jido:affectedModule 'Core'",
+    "jido:about 'src/a.py'",
+    "jido:about 'src'",
+    "jido:about <urn:code:3>, <urn:code:8>",
+    "jido:expiresOn '2026-01-01T00:00:03Z'^^xsd:dateTime",
+    "jido:validUntil '2999-01-01T00:00:00Z'^^xsd:dateTime",
+    "jido:verified true",
+    "jido:detailedExplanation 'more'",
+]
+#: What is asked of the questions that need to be told more than the project.
+NEEDED = {
+    "item": [f"https://jido.ai/memory/i{serial * 37 % 101:03d}" for serial in (1, 2, 5, 9, 14)],
+    "evidence": ["log", "https://jido.ai/memory/i037"],
+    "file": ["src/a.py"],
+    "module": ["Core"],
+    "topic": ["n 1"],
+}
 STATUSES = ["Active", "Paused", "Paused", "Closed", "Abandoned", ""]
 LEFT_OUT = ["", "", "", "hasConfidence", "rationale", "assignedTo", "appliesToProject", "dangles"]
 
@@ -43,6 +66,8 @@ def drawn_item(random):
         "key": random.choice(["", "duplicate:1", "duplicate:1", "other:3"]),
         "left_out": random.choice(LEFT_OUT),
         "foreign": random.random() < 0.1,
+        "said": random.sample(SAID, 3),
+        "agent": random.choice(["ana", "ben"]),
     }
 
 
@@ -102,6 +127,7 @@ class Scribe:
             "hasTaskStatus": f"jido:{piece['status']}",
         }
         said += [f"jido:{key} {value}" for key, value in optional.items() if key != piece["left_out"]]
+        said += [*piece["said"], f"jido:assertedBy <https://jido.ai/agents/{piece['agent']}>"]
         said += [f"jido:hasErrorStatus jido:{piece['error']}"] if piece["error"] else []
         said += [f"jido:conflictKey '{piece['key']}'"] if piece["key"] else []
         said += ["jido:supersededBy m:nowhere"] if piece["left_out"] == "dangles" else []
@@ -145,24 +171,40 @@ class Scribe:
         said = f" ; jido:contradicts {self.pick(first)}, {self.pick(second)}" if self.known else ""
         dangling = f"{self.pick(first)} jido:supersededBy {name} .\n" if self.known and second % 3 == 0 else ""
         self.known.append((name, "Evidence"))
-        return f"{name} a jido:Evidence ; jido:recordedAt {at}{said} .\n{dangling}"
+        return f"{name} a jido:Evidence ; {LABEL} 'log' ; jido:recordedAt {at}{said} .\n{dangling}"
 
     def code(self, piece, at):
         _, foreign = piece
         whose = "p:other" if foreign else "p:demo"
         return (
             f"<urn:code:{self.serial}> a jido:ElixirModule, jido:Command, jido:Event ;"
+            f" jido:filePath 'src/a.py' ;"
             f" jido:moduleName 'M{self.serial}' ; jido:emitsEvent <urn:e> ; jido:handledByProjection <urn:code:p> ;"
             f" jido:partOfProject {whose} ; jido:recordedAt {at} .\n"
         )
 
 
-def answers(reader, **asked):
-    found = {}
-    for query in PLAYBOOK:
-        for inactive in (False, True) if query.takes("includeInactive") else (False,):
-            found[query.name, inactive] = reader.ask(query.name, project="demo", include_inactive=inactive, **asked)
-    return found
+def questions(query):
+    """Return each way *query* is asked: with and without what is inactive, of everything it needs to be told."""
+    own = [param.name for param in query.params if param.default is None and param.name != "project"]
+    told = [{name: value} for name in own for value in NEEDED[name]] or [{}]
+    inactive = [False, True] if query.takes("includeInactive") else [False]
+    return [{"include_inactive": both, **more} for both in inactive for more in told]
+
+
+def answer(reader, name, asked):
+    try:
+        return reader.ask(name, project="demo", **asked)
+    except NotFound:  # the memory asked about is not there yet
+        return []
+
+
+def answers(reader, **moment):
+    return [
+        (query.name, asked, answer(reader, query.name, {**asked, **moment}))
+        for query in PLAYBOOK
+        for asked in questions(query)
+    ]
 
 
 @settings(max_examples=15, deadline=None)

@@ -1,0 +1,186 @@
+"""The questions of the memory guide: what they find, in which order, and that no text changes what is asked."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from reader_world import new_index, reader_of, short, triples, world_index
+
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.terms import literal
+from jidomem.vocab import graph_iri
+
+M = "https://jido.ai/memory/"
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return reader_of(world_index())
+
+
+def item(name, said, day=1, cls="Fact", summary='"s"'):
+    """A memory in Turtle; *summary* and what is *said* are written as they are."""
+    moment = f"'2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime"
+    return triples(
+        f"m:{name} a jido:{cls} ; jido:summary {summary} ; jido:appliesToProject p:demo ; jido:hasTimestamp {moment} ;"
+        f" jido:recordedAt {moment} ; jido:hasAssertionStatus jido:Asserted ; {said} ."
+    )
+
+
+def holding(*items):
+    index = new_index()
+    for number, rows in enumerate(items):
+        index.apply(graph_iri("demo"), str(number), rows)
+    return reader_of(index)
+
+
+def test_facts_about_a_topic_are_found_in_whatever_letters_newest_first(reader):  # E074
+    rows = reader.find_facts_about("demo", "rust 1.7")
+
+    assert list(rows[0]) == ["subject", "content", "timestamp", "confidence"]
+    assert [(short(row["subject"]), row["confidence"]) for row in rows] == [("rust-175", 0.85), ("rust-170", 0.3)]
+    assert reader.find_facts_about("demo", "RUST 1.7") == rows
+    assert [short(row["subject"]) for row in reader.find_facts_about("demo", "oxigraph needs")] == ["rust-175"]
+
+
+def test_what_is_no_fact_is_not_found_by_its_topic(reader):  # E074
+    assert "Use Oxigraph as the index" in [row["content"] for row in reader.list_decisions("demo")]
+    assert reader.find_facts_about("demo", "as the index") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "confidence"),
+    [
+        ("jido:hasConfidence jido:High", 0.9),
+        ("jido:hasConfidence jido:Medium", 0.6),
+        ("jido:hasConfidence jido:Low", 0.3),
+        ("jido:hasConfidence jido:High ; jido:confidenceValue 0.85", 0.85),
+        ("jido:topic 't'", None),
+    ],
+)
+def test_the_confidence_of_a_fact_is_a_number(said, confidence):  # E074
+    assert [row["confidence"] for row in holding(item("a", said)).find_facts_about("demo", "s")] == [confidence]
+
+
+@pytest.mark.parametrize(
+    ("detail", "content"),
+    [("more", "said\nmore"), ("said\\nand more", "said\nand more")],  # a long content is imported as the second
+)
+def test_content_is_the_summary_and_what_explains_it(detail, content):  # E074
+    rows = holding(item("a", f"jido:detailedExplanation '{detail}'", summary="'said'")).find_facts_about("demo", "MORE")
+    assert [row["content"] for row in rows] == [content]
+
+
+def test_decisions_of_every_sort_are_listed_oldest_first(reader):  # E075
+    rows = reader.list_decisions("demo")
+    assert list(rows[0]) == ["subject", "content", "timestamp"]
+    assert [short(row["subject"]) for row in rows] == ["no-index", "ship-weekly", "store-oxigraph"]
+
+
+def test_related_items_share_a_context_and_the_item_itself_is_left_out(reader):  # E076
+    rows = reader.find_related("demo", M + "rust-175")
+
+    assert list(rows[0]) == ["related", "content"]
+    assert [short(row["related"]) for row in rows] == ["imported-again", "rust-180"]
+    assert reader.find_related("demo", M + "ruff") == []
+
+
+def test_an_item_is_named_by_the_id_it_had_elsewhere_and_its_newest_version_is_meant(reader):  # E076
+    assert reader.resolve("demo", "bd-1042") == M + "imported-again"
+    assert reader.find_related("demo", "bd-1042") == reader.find_related("demo", M + "imported-again") != []
+
+
+def test_an_id_from_elsewhere_never_stands_before_an_iri_or_the_id_of_a_memory():
+    victim = item("0197aaaa-beef", "jido:topic 't'")
+    index = holding(victim, item("b", f"jido:localId 'beef', '{M}0197aaaa-beef', 'bd-1'", day=2))
+
+    assert [index.resolve("demo", name) for name in ("beef", M + "0197aaaa-beef")] == [M + "0197aaaa-beef"] * 2
+    assert index.resolve("demo", "bd-1") == M + "b"
+
+
+def test_only_verified_conventions_are_listed_with_their_source(reader):  # E077
+    assert reader.get_conventions("demo") == [
+        {"content": "Format with ruff", "source": "session:first"},
+        {"content": "Indent with spaces", "source": "user"},
+    ]
+
+
+def test_errors_of_a_module_come_newest_first(reader):  # E078
+    rows = reader.find_errors_for_module("demo", "Jido.Files")
+    assert list(rows[0]) == ["subject", "content", "timestamp"]
+    assert [short(row["subject"]) for row in rows] == ["write-found", "torn-file"]
+    assert reader.find_errors_for_module("demo", "jido.files") == []
+
+
+def test_what_governs_a_file_comes_nearest_first(reader):
+    rows = reader.find_governing("demo", "jidomem/index/oxigraph.py")
+    assert list(rows[0]) == ["about", "item", "kind", "summary", "level"]
+    assert [short(row["item"]) for row in rows] == ["ship-weekly", "short", "store-oxigraph", "ruff", "spaces"]
+    assert rows[1:3] == reader.find_governing("demo", "./jidomem/index/oxigraph.py")[1:3]
+
+
+def test_items_of_one_moment_come_in_the_order_of_their_subjects():  # E081
+    names = ["d", "b", "a", "c"]
+    facts = holding(*(item(name, "jido:context 'c'") for name in names))
+    errors = holding(*(item(name, "jido:affectedModule 'M'", cls="Error") for name in names))
+    decisions = holding(*(item(name, "jido:topic 't'", cls="Decision") for name in names))
+
+    assert [short(row["subject"]) for row in facts.find_facts_about("demo", "s")] == sorted(names)
+    assert [short(row["subject"]) for row in errors.find_errors_for_module("demo", "M")] == sorted(names)
+    assert [short(row["subject"]) for row in decisions.list_decisions("demo")] == sorted(names)
+
+
+#: Signs that end a text, a pattern or a query, and pieces that would widen one if they were taken for SPARQL.
+HOSTILE = st.lists(
+    st.sampled_from(
+        ['"', "'", "\\", "{", "}", "<", ">", "\n", "\r", "\t", "?", "#", "$", '"""', "\\u0022", " ", "a", "é", "^^",
+         "@en", '") || true) #', "} UNION { ?s ?p ?o } #", "> ?p ?o . <", '" ; DROP ALL ; "', "?topic", "SERVICE <a>{}"]
+    ),
+    max_size=6,
+).map("".join)  # fmt: skip
+EVERY = '") || true || CONTAINS("", "'
+
+
+@given(HOSTILE, HOSTILE)
+@example("a", EVERY)
+@example('say "}"', '"')
+def test_no_text_in_a_topic_or_a_module_changes_what_is_asked(held, asked):  # E079
+    fact, error = item("f", "jido:topic 't'", summary=literal(held)), f"jido:affectedModule {literal(held)}"
+    reader = holding(fact, item("e", error, cls="Error"), item("other", "jido:topic 't'", summary="'plain'"))
+
+    about = {row["subject"] for row in reader.find_facts_about("demo", asked)}
+    errors = {row["subject"] for row in reader.find_errors_for_module("demo", asked)}
+
+    assert about == {M + name for name, text in (("f", held), ("other", "plain")) if asked.lower() in text.lower()}
+    assert errors == ({M + "e"} if asked == held else set())
+
+
+@given(HOSTILE, HOSTILE)
+@example("a", "a> ?p ?o . <a")
+def test_no_text_in_an_id_an_evidence_or_a_path_changes_what_is_asked(held, asked):  # E079
+    local = f"jido:localId {literal('x' + held)} ; jido:context 'c'"
+    place = f"jido:about {literal('src/' + held)} ; jido:context 'c'"
+    evidence = triples(f"<urn:e> <http://www.w3.org/2000/01/rdf-schema#label> {literal('x' + held)} .")
+    reader = holding(item("a", local), item("d", f"{place} ; jido:derivedFrom <urn:e>", cls="Decision"), evidence)
+
+    if asked == held:
+        assert [row["related"] for row in reader.find_related("demo", "x" + asked)] == [M + "d"]
+    else:
+        with pytest.raises(NotFound):
+            reader.find_related("demo", "x" + asked)
+    governing = [row["item"] for row in reader.find_governing("demo", "src/" + asked)]
+    resting = [row["item"] for row in reader.ask("items-by-evidence", project="demo", evidence="x" + asked)]
+
+    assert resting == ([M + "d"] if asked == held else [])
+    assert governing == ([M + "d"] if held in (asked, "") else [])  # `src/` is the folder of every such file
+
+
+@pytest.mark.parametrize("what", [5, None, "half \ud83d", ["a"]])
+def test_what_is_no_text_is_refused_by_the_name_of_the_parameter(reader, what):
+    for asked, name in (
+        (reader.find_facts_about, "topic"),
+        (reader.find_errors_for_module, "module"),
+        (reader.find_related, "item"),
+        (reader.find_governing, "file"),
+    ):
+        with pytest.raises(InvalidRequest, match=f"^{name}=.* is not "):
+            asked("demo", what)
