@@ -7,6 +7,7 @@ JidomemError
 ├── NotFound               nothing is there by that name (404, exit 4)
 ├── InvalidRequest         the request cannot be read (400, exit 2)
 ├── TooLarge               a stated size was exceeded (413, exit 1)
+├── QueryTimeout           a query was not answered in the stated time (503, exit 1)
 ├── NotServed              this way of asking is not served here (405, 406, 415, exit 2)
 ├── Busy                   another writer holds the lock, or too much is asked at once (503, 429, exit 6)
 ├── Failed                 this machine could not do it: disk, configuration, missing extra (exit 1)
@@ -239,6 +240,12 @@ class TooLarge(JidomemError):
     """A stated size was exceeded."""
 
     code = "payload_too_large"
+
+
+class QueryTimeout(JidomemError):
+    """A query was not answered in the stated time, and was stopped."""
+
+    code = "query_timeout"
 
 
 class NotServed(JidomemError):

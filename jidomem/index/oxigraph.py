@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import pyoxigraph as ox
 
 from jidomem.errors import InvalidRequest
+from jidomem.index import bounded
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
 from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, bare, is_iri, line, parts
@@ -229,15 +230,16 @@ class OxigraphIndex:
         """Return what `query` answers as bytes, written by the engine: rows and truths in *rows_as*, else *graph_as*.
 
         *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. A truth is not written as CSV or TSV, which
-        have no form for it: it is then JSON. Raises InvalidRequest `malformed_query` as `query` does.
+        have no form for it: it is then JSON. Raises InvalidRequest `malformed_query` as `query` does, and TooLarge
+        `result_too_large` above the rows and bytes of `bounded`.
         """
 
         def answer(store: Any) -> Serialized:
             found = self._query(store, sparql, graphs, named, bindings)
             if isinstance(found, ox.QueryTriples):
-                return Serialized("graph", found.serialize(format=GRAPH_FORMATS[graph_as]) or b"")
+                return Serialized("graph", bounded.triples(found, GRAPH_FORMATS[graph_as]))
             if isinstance(found, ox.QuerySolutions):
-                return Serialized("select", found.serialize(format=ROW_FORMATS[rows_as]) or b"")
+                return Serialized("select", bounded.rows(found, rows_as, ROW_FORMATS[rows_as]))
             form = "json" if rows_as in ("csv", "tsv") else rows_as
             return Serialized("ask", found.serialize(format=ROW_FORMATS[form]))
 

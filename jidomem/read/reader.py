@@ -155,6 +155,16 @@ class MemoryReader:
             return Result("select", variables=found.variables, rows=rows)
         return Result("ask", truth=found) if isinstance(found, bool) else Result("graph", triples=found)
 
+    def serialized(self, project: str, text: str, *, rows_as: str = "json", graph_as: str = "turtle") -> bytes:
+        """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
+
+        Raises what `run` raises, and TooLarge `result_too_large` for an answer larger than is given at once.
+        """
+        code = sparql.check(text)
+        self._catch_up(project)
+        default, named = sparql.dataset(code, _graphs(project))
+        return self._index.serialized(text, graphs=default, named=named, rows_as=rows_as, graph_as=graph_as).data
+
     def list_active_architectural_decisions(self, project_id: str, **options: Any) -> Rows:
         """Return decision and summary of each architectural decision; options are as_of, include_inactive, limit."""
         return self.ask("active-decisions", project=project_id, **options)

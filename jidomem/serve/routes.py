@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jidomem.serve import answers, health, intents, sessions
+from jidomem.serve import answers, health, intents, sessions, sparql
 from jidomem.serve.site import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -16,6 +16,10 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/projects/{project}/sessions", sessions.start, "Open a work session", {}),
     Route("GET", "/projects/{project}/sessions/{id}", answers.session, "Show one work session", {}),
     Route("PATCH", "/projects/{project}/sessions/{id}", sessions.move, "Move a work session", {}),
+    Route("GET", "/projects/{project}/sparql", sparql.get, "Ask in SPARQL", {}),
+    Route("POST", "/projects/{project}/sparql", sparql.post, "Ask in SPARQL", {}),
+    Route("GET", "/sparql", sparql.get, "Ask the default project in SPARQL", {}),
+    Route("POST", "/sparql", sparql.post, "Ask the default project in SPARQL", {}),
     Route("GET", "/healthz", health.alive, "Say that the server lives", {}),
     Route("GET", "/readyz", health.ready, "Say what can be read", {}),
 )

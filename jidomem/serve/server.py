@@ -48,6 +48,7 @@ def listen(host: str, port: int) -> socket.socket:
         )
     found = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections have it from here: 40 ms less each
     try:
         found.bind((address, port))
         found.listen(_BACKLOG)
@@ -67,10 +68,11 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: Callable[..., Any], listening: socket.socket) -> None:
+def serve(app: Callable[..., Any], listening: socket.socket, stopping: Callable[[], None]) -> None:
     """Serve *app* on *listening* until SIGTERM or SIGINT, and end the requests under way.
 
-    Those that take longer than GRACE seconds to end, end with the process: what was acknowledged is durable.
+    *stopping* is called before they are waited for. Those that take longer than GRACE seconds to end, end with the
+    process: what was acknowledged is durable.
     """
     host, port = listening.getsockname()[:2]
     server = _Server(
@@ -85,6 +87,7 @@ def serve(app: Callable[..., Any], listening: socket.socket) -> None:
         websockets=False,
         log_enabled=False,
     )
+    server.on_shutdown_begun = stopping
     server.holder = SocketHolder(listening.detach(), False, _BACKLOG)  # type: ignore[call-arg]
     server.serve(target_loader=lambda: app, wrap_loader=False)
     if server.is_stuck:
@@ -96,6 +99,7 @@ class _Server(MTServer):
     """One worker thread on a socket that is there already."""
 
     holder: Any
+    on_shutdown_begun: Callable[[], None]
     is_stuck = False
     #: A terminal that is gone stops it, too: there is nothing to load again.
     signal_handler_reload = MTServer.signal_handler_interrupt
@@ -110,6 +114,7 @@ class _Server(MTServer):
         workers: list[Any] = self.wrks
         for worker in workers:
             worker.terminate()
+        self.on_shutdown_begun()
         for worker in workers:
             worker.join(GRACE)
             self.is_stuck = self.is_stuck or worker.inner.is_alive()

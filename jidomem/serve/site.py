@@ -9,6 +9,7 @@ from typing import Any
 from flask import Response
 
 from jidomem.runtime.root import Jidomem
+from jidomem.serve.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Site:
     """One memory, served."""
 
     memory: Jidomem
+    pool: Pool
 
 
 #: What a route does: the site, and the parts of the path by name.

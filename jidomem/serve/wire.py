@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from flask import Response, request
@@ -16,6 +16,7 @@ from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.intent import parse_json
 from jidomem.moments import stamp
 
+T = TypeVar("T")
 MAX_BODY = 1024 * 1024
 JSON = "application/json"
 PROBLEM = "application/problem+json"
@@ -151,7 +152,7 @@ def json_object(known: Mapping[str, type]) -> dict[str, Any]:
     return values
 
 
-def negotiate(offers: Mapping[str, str]) -> str:
+def negotiate(offers: Mapping[str, T]) -> T:
     """Return what of *offers*, media type -> what it stands for, is wanted most by the Accept header.
 
     Raises NotServed `not_acceptable` when nothing of it is wanted.

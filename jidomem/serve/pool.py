@@ -1,0 +1,206 @@
+"""The children that answer ad hoc SPARQL: a few at once, kept warm, killed when a query takes too long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import BoundedSemaphore, Lock
+from typing import Any
+
+from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
+from jidomem.serve import frames
+from jidomem.serve.child import out_of_memory
+
+AT_ONCE = 4
+SECONDS = 30.0
+_START = 60.0  # seconds until a child that does not say it is ready is given up
+_ABORTED = -6  # what the engine's allocator does when there is no memory
+
+
+class Pool:
+    """Children of one root; each answers one query at a time, and what it opened stays open for the next."""
+
+    def __init__(self, root: Path, *, at_once: int = AT_ONCE, seconds: float = SECONDS) -> None:
+        """Answer up to *at_once* queries at once, each within *seconds*."""
+        self.seconds = seconds
+        self._root = root
+        self._at_once = at_once
+        self._places = BoundedSemaphore(at_once)
+        self._lock = Lock()
+        self._idle: list[_Child] = []
+        self._busy: set[_Child] = set()
+        self._closed = False
+
+    def answer(self, project: str, text: str, *, rows_as: str, graph_as: str, seconds: float | None = None) -> bytes:
+        """Return the answer to a query that was checked, as bytes.
+
+        Raises Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`, and what the
+        reader raises.
+        """
+        asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as}
+        message = json.dumps(asked).encode()
+        limit = self.seconds if seconds is None else seconds
+        while True:
+            with self._child() as child, suppress(_Gone):
+                return child.ask(message, limit)
+
+    def warm(self) -> None:
+        """Start a child, so that the first query finds one; where that fails, the query will say why."""
+        with suppress(JidomemError), self._child():
+            pass
+
+    def close(self) -> None:
+        """Stop every child, whatever it does."""
+        with self._lock:
+            self._closed = True
+            children = [*self._idle, *self._busy]
+            self._idle.clear()
+        for child in children:
+            child.kill()
+
+    @contextmanager
+    def _child(self) -> Iterator[_Child]:
+        """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
+        if not self._places.acquire(blocking=False):
+            raise Busy(
+                f"{self._at_once} ad hoc queries are being answered, and no more at once",
+                hint="ask again in a moment, or use a named query",
+                code="too_many_requests",
+            )
+        try:
+            child = self._taken()
+            try:
+                yield child
+            except TooLarge:
+                if self._closed:
+                    raise _stopping() from None
+                raise
+            finally:
+                with self._lock:
+                    self._busy.discard(child)
+                    if child.is_sound and not self._closed:
+                        self._idle.append(child)
+                    else:
+                        child.kill()
+        finally:
+            self._places.release()
+
+    def _taken(self) -> _Child:
+        """Return an idle child that still lives, else a new one."""
+        with self._lock:
+            while self._idle:
+                child = self._idle.pop()
+                if child.lives():
+                    self._busy.add(child)
+                    return child
+                child.kill()
+        child = _Child(self._root)
+        with self._lock:
+            if not self._closed:
+                self._busy.add(child)
+                return child
+        child.kill()
+        raise _stopping()
+
+
+class _Gone(Exception):
+    """A child was not there any more when it was asked."""
+
+
+class _Child:
+    """One process; `is_sound` while it waits for the next query."""
+
+    def __init__(self, root: Path) -> None:
+        """Start it with exec, never by a fork of what this process holds, and wait until it has opened the root."""
+        command = [sys.executable, "-m", "jidomem.serve.child", str(root)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+        self.is_sound = False
+        try:
+            self._told(_START)
+        except BaseException as error:
+            self.kill()
+            if isinstance(error, (frames.Ended, frames.Late)):
+                raise QueryTimeout(
+                    "the process that answers ad hoc queries could not be started",
+                    hint="ask again; the server's standard error may say more",
+                ) from error
+            raise
+        self.is_sound = True
+
+    def lives(self) -> bool:
+        """Return whether the process is there."""
+        return self._process.poll() is None
+
+    def ask(self, message: bytes, seconds: float) -> bytes:
+        """Return the answer.
+
+        Raises QueryTimeout where it does not come in time, TooLarge where the process died of it, and _Gone where it
+        had died before it took the query.
+        """
+        self.is_sound = False
+        try:
+            self._hand_over(message)
+            try:
+                self._told(seconds)
+            except JidomemError:
+                self.is_sound = True
+                raise
+            data = frames.receive(self._out.fileno(), seconds)
+        except frames.Ended:
+            raise self._died() from None
+        except frames.Late:
+            raise _late(seconds) from None
+        self.is_sound = True
+        return data
+
+    def _hand_over(self, message: bytes) -> None:
+        """Send the query, and wait until the process has it."""
+        try:
+            frames.send(self._in.fileno(), message)
+            frames.receive(self._out.fileno(), _START)
+        except (frames.Ended, frames.Late):
+            raise _Gone from None
+
+    def kill(self) -> None:
+        """End the process at once, and let go of it."""
+        self.is_sound = False
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._in, self._out):
+            pipe.close()
+
+    def _told(self, seconds: float) -> None:
+        """Return when the child says that it did what it was to do; raises the error it met."""
+        told: dict[str, Any] = json.loads(frames.receive(self._out.fileno(), seconds))
+        if "error" in told:
+            error = told["error"]
+            raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
+
+    def _died(self) -> TooLarge:
+        """Return why there is no answer of a process that ended."""
+        code = self._process.wait()
+        if code == _ABORTED:
+            return out_of_memory()
+        return TooLarge(
+            f"the process that answered the query was ended (status {code}), as the system does where memory runs out",
+            hint="ask again; if it stays so, ask for less",
+            code="result_too_large",
+        )
+
+
+def _late(seconds: float) -> QueryTimeout:
+    return QueryTimeout(
+        f"the query was not answered in {seconds:g} seconds, and was stopped",
+        hint="ask for less: add LIMIT or a FILTER, or use a named query",
+    )
+
+
+def _stopping() -> Busy:
+    return Busy("the server is stopping", hint="ask again when it is there again")

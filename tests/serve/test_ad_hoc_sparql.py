@@ -1,0 +1,183 @@
+"""Raw SPARQL over HTTP: every format, and queries that would never end, cut in a child process."""
+
+import json
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+from conftest import intent
+from http_world import Client, running
+
+CROSS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+SUMMARIES = "SELECT ?s ?o { ?s <https://jido.ai/ontology#summary> ?o } ORDER BY ?o LIMIT 2"
+_STEPS = " ".join(f"BIND(CONCAT({', '.join([f'?v{n}'] * 16)}) AS ?v{n + 1})" for n in range(9))
+GROWING = f"SELECT (STRLEN(?v9) AS ?n) {{ BIND('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' AS ?v0) {_STEPS} }}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("asked") / "root") as process:
+        with Client(process.url) as client:
+            client.submit([intent(summary=f"fact {number}") for number in range(200)])
+        yield process
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.url) as client:
+        yield client
+
+
+def children(server):
+    """The processes the server started, alive ones only."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rsplit(")", 1)[1].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == server.pid and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def asked(client, text, accept="*/*", **arguments):
+    """The status, the media type and the body of the answer."""
+    path = f"/projects/p/sparql?{urlencode({'query': text, **arguments})}"
+    status, headers, body = client.ask("GET", path, headers={"Accept": accept})
+    return status, headers["Content-Type"], body
+
+
+@pytest.mark.parametrize(
+    ("text", "accept", "media", "start"),
+    [
+        (SUMMARIES, "*/*", "application/sparql-results+json", b'{"head":{"vars":["s","o"]}'),
+        (SUMMARIES, "application/json", "application/json", b'{"head":{"vars":["s","o"]}'),
+        (SUMMARIES, "application/sparql-results+xml", "application/sparql-results+xml", b"<?xml"),
+        (SUMMARIES, "text/csv;q=0.9, text/html", "text/csv; charset=utf-8", b"s,o\r\nhttps://jido.ai/memory/"),
+        (SUMMARIES, "text/tab-separated-values", "text/tab-separated-values; charset=utf-8", b"?s\t?o\n<https:"),
+        ("ASK { ?s ?p 'fact 1' }", "*/*", "application/sparql-results+json", b'{"head":{},"boolean":true}'),
+        ("DESCRIBE <https://jido.ai/projects/p>", "*/*", "text/turtle; charset=utf-8", b"@prefix"),
+        ("DESCRIBE <https://jido.ai/projects/p>", "application/n-triples", "application/n-triples", b"<https:"),
+        ("DESCRIBE <https://jido.ai/projects/p>", "application/ld+json", "application/ld+json", b"[{"),
+        ("DESCRIBE <https://jido.ai/projects/p>", "application/rdf+xml", "application/rdf+xml", b"<?xml"),
+    ],
+)
+def test_an_answer_comes_in_the_format_that_is_accepted(client, text, accept, media, start):
+    status, given, body = asked(client, text, accept)
+
+    assert (status, given) == (200, media)
+    assert body.startswith(start)
+
+
+def test_a_query_may_be_posted_as_it_is_or_in_a_form_and_to_the_default_project(client):
+    as_query = {"Content-Type": "application/sparql-query"}
+    as_form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    answers = [
+        asked(client, SUMMARIES)[2],
+        client.ask("POST", "/projects/p/sparql", SUMMARIES, as_query)[2],
+        client.ask("POST", "/projects/p/sparql", urlencode({"query": SUMMARIES}), as_form)[2],
+        client.ask("GET", f"/sparql?query={quote(SUMMARIES)}")[2],
+        client.ask("POST", "/sparql?timeout=5", SUMMARIES, as_query)[2],
+    ]
+
+    assert len(set(answers)) == 1
+    assert len(json.loads(answers[0])["results"]["bindings"]) == 2
+
+
+def test_what_was_just_submitted_is_in_the_answer(client):
+    for number in range(5):
+        _, receipt = client.submit(intent(summary=f"just now {number}"))
+        _, _, body = asked(client, f"SELECT ?s {{ ?s ?p 'just now {number}' }}")
+        assert json.loads(body)["results"]["bindings"][0]["s"]["value"] == receipt["iri"]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (CROSS, {"query_timeout"}),
+        ("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i } ORDER BY ?c ?f ?i", {"query_timeout", "result_too_large"}),
+        (GROWING, {"result_too_large", "query_timeout"}),
+        ("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", {"result_too_large", "query_timeout"}),
+        ("CONSTRUCT { ?a ?e ?i } { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", {"result_too_large", "query_timeout"}),
+    ],
+)
+def test_a_query_without_end_is_cut_stops_working_and_holds_up_nobody(server, client, text, codes):
+    with ThreadPoolExecutor(1) as aside, Client(server.url) as other:
+        cut = aside.submit(asked, other, text, timeout=1.5)
+        while not cut.done():
+            assert len(client.get("/projects/p/queries/facts?limit=3")["rows"]) == 3
+        status, media, body = cut.result()
+
+    told = json.loads(body)
+    assert (status, media) == (told["status"], "application/problem+json")
+    assert told["code"] in codes
+    assert "stopped" in told["detail"] or "more than" in told["detail"]
+    before = [cpu(child) for child in children(server)]
+    time.sleep(0.2)
+    assert [cpu(child) for child in children(server)] == before
+    assert asked(client, "ASK {}")[0] == 200
+
+
+def cpu(process):
+    """The clock ticks a process has used."""
+    return sum(map(int, Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+
+
+def test_a_child_that_is_killed_is_replaced(server, client):
+    assert asked(client, "ASK {}")[0] == 200
+    for child in children(server):
+        os.kill(child, signal.SIGKILL)
+
+    assert asked(client, "ASK {}")[0] == 200
+
+
+def test_more_at_once_than_are_answered_are_told_to_come_back(server, client):
+    with ThreadPoolExecutor(4) as aside:
+        clients = [Client(server.url) for _ in range(4)]
+        cut = [aside.submit(asked, other, CROSS, timeout=3) for other in clients]
+        status, headers, body = 200, {}, b""
+        while status == 200 and not any(one.done() for one in cut):
+            status, headers, body = client.ask("GET", "/projects/p/sparql?query=ASK%7B%7D")
+        assert {json.loads(one.result()[2])["code"] for one in cut} == {"query_timeout"}
+        for other in clients:
+            other.connection.close()
+
+    assert (status, headers["Retry-After"]) == (429, "1")
+    assert json.loads(body)["code"] == "too_many_requests"
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/xml", "text/csv", "text/tab-separated-values"])
+def test_an_answer_of_too_many_rows_is_refused_and_one_at_the_limit_is_whole(client, accept):
+    def rows(count):
+        values = " ".join(f"'}},{{\\n{number}'" for number in range(400))
+        return f"SELECT ?a ?b {{ VALUES ?a {{ {values} }} VALUES ?b {{ {values} }} }} LIMIT {count}"
+
+    at_the_limit, above = asked(client, rows(100_000), accept), asked(client, rows(100_001), accept)
+
+    assert at_the_limit[0] == 200
+    assert (above[0], json.loads(above[2])["code"]) == (413, "result_too_large")
+    assert json.loads(above[2])["detail"] == "the answer has more than 100,000 rows"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
+def test_no_child_outlives_the_server(tmp_path, stop):
+    with running(tmp_path / "root") as process, Client(process.url) as client, ThreadPoolExecutor(1) as aside:
+        client.submit([intent(summary=f"fact {number}") for number in range(100)])
+        cut = aside.submit(asked, client, CROSS)
+        while not any(cpu(child) > 80 for child in children(process)):
+            assert not cut.done()
+        left = children(process)
+        process.send_signal(stop)
+        assert cut.exception() is not None or cut.result()[0] == 503
+        process.wait(15)
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{child}").exists() for child in left) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    assert [child for child in left if Path(f"/proc/{child}").exists()] == []
