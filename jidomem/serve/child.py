@@ -14,6 +14,7 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 from jidomem.errors import JidomemError, TooLarge
@@ -26,26 +27,29 @@ _IN, _OUT = 0, 1
 
 
 def main(root: str) -> None:
-    """Answer the queries that come on standard input until it is closed."""
+    """Answer the queries that come on standard input until it is closed, or nobody reads the answers."""
+    with suppress(frames.Ended):
+        _serve(root)
+
+
+def _serve(root: str) -> None:
     out = os.dup(_OUT)
     os.dup2(2, _OUT)  # nothing that prints may write among the messages
     for stopping in (signal.SIGINT, signal.SIGHUP):  # they go to the whole group; the server tells when to stop
         signal.signal(stopping, signal.SIG_IGN)
     try:
         memory = open_root(root)
-        if memory.project in memory.projects():
-            memory.catch_up(memory.project)
     except JidomemError as error:
         _tell(out, {"error": error.to_dict()})
         return
-    _tell(out, {"ready": True})
-    while True:
-        try:
+    with memory:
+        if memory.project in memory.projects():
+            memory.catch_up(memory.project)
+        _tell(out, {"ready": True})
+        while True:
             asked = json.loads(frames.receive(_IN))
-        except frames.Ended:
-            return
-        _tell(out, {"taken": True})
-        _answer(memory, asked, out)
+            _tell(out, {"taken": True})
+            _answer(memory, asked, out)
 
 
 def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:

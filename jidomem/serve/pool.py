@@ -57,10 +57,11 @@ class Pool:
         """Stop every child, whatever it does."""
         with self._lock:
             self._closed = True
-            children = [*self._idle, *self._busy]
+            for child in self._busy:
+                child.stop()  # whoever waits for its answer lets go of it
+            for child in self._idle:
+                child.kill()
             self._idle.clear()
-        for child in children:
-            child.kill()
 
     @contextmanager
     def _child(self) -> Iterator[_Child]:
@@ -168,10 +169,14 @@ class _Child:
         except (frames.Ended, frames.Late):
             raise _Gone from None
 
+    def stop(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+
     def kill(self) -> None:
         """End the process at once, and let go of it."""
         self.is_sound = False
-        self._process.kill()
+        self.stop()
         self._process.wait()
         for pipe in (self._in, self._out):
             pipe.close()
