@@ -42,8 +42,8 @@ class Door:
 
         return jidomem.open(self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait)
 
-    def read(self) -> Jidomem:
-        """Return the root to read from, with a warning for each damage of its journal.
+    def read(self, *, look: bool = True) -> Jidomem:
+        """Return the root to read from, with a warning for each damage of its journal unless no *look* is taken at it.
 
         Raises NotFound when there is no root there: reading makes none.
         """
@@ -56,6 +56,8 @@ class Door:
                 hint="make one in this folder with: jidomem init"
                 + (", and leave out --root" if self.root is not None else ""),
             )
+        if not look:
+            return memory
         if memory.project in memory.projects():
             memory.catch_up(memory.project)  # what is damaged in a file shows when it is read
         for damage in memory.damage(memory.project):

@@ -31,6 +31,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "import": ("exchange:import_", "Take in records kept elsewhere."),
     "serve": ("serve:serve", "Serve the memory over HTTP."),
     "status": ("status:status", "Say what is where, and how much of it."),
+    "reindex": ("reindex:reindex", "Build what is derived from the journal anew."),
     "completion": ("completion:completion", "Print the completion script of a shell."),
 }
 INTERRUPTED = 130

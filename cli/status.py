@@ -8,6 +8,7 @@ import click
 
 import jidomem
 from jidomem import Jidomem
+from jidomem.index.clones import Snapshot
 from jidomem.read.counts import counts
 from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, pass_door
@@ -35,13 +36,24 @@ def status(door: Door) -> None:
         "jidomem": jidomem.__version__,
         "ontology_version": memory.schema.version,
     }
+    kind, snapshots = "disk" if memory.tail.on_disk else "memory", list(map(told, memory.tail.snapshots()))
     if door.json:
-        show_json({**found, "projects": projects})
+        show_json({**found, "index": {"kind": kind, "snapshots": snapshots}, "projects": projects})
         return
     for name, value in found.items():
         click.echo(f"{name:17} {clean(value)}")
+    click.echo(f"{'index':17} {kind}")
+    for snapshot in snapshots:
+        click.echo(f"{'snapshot':17} {snapshot['name']}, {snapshot['bytes']:,} bytes, {snapshot['commits']:,} commits")
     for project in projects:
         _tell(project)
+
+
+def told(snapshot: Snapshot) -> dict[str, Any]:
+    """Return a snapshot as plain values: its name and size, and the version of each graph in it."""
+    versions = {graph: str(mark.version) for graph, mark in snapshot.marks.items()}
+    commits = sum(mark.commits for mark in snapshot.marks.values())
+    return {"name": snapshot.path.name, "bytes": snapshot.size, "commits": commits, "versions": versions}
 
 
 def _project(memory: Jidomem, name: str) -> dict[str, Any]:

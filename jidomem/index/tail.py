@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from math import inf
 from threading import RLock, Thread
 from typing import Any
 
-from jidomem.index.clones import STORE_ERRORS, Clones, Live
+from jidomem.index.clones import STORE_ERRORS, Clones, Live, Snapshot
 from jidomem.index.document import Mark
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.commit import Commit
@@ -55,6 +56,22 @@ class Tail:
     def on_disk(self) -> bool:
         """Return whether the index works on disk; False before it is opened."""
         return self._live is not None
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots there are, newest first, after that which is just being kept."""
+        self._settle()
+        return [] if self._clones is None else self._clones.snapshots()
+
+    def size(self, limit: float = inf) -> int:
+        """Return the bytes of the journal, which are not counted further once they are over *limit*."""
+        size = 0
+        for stream in self.journal.streams():
+            with suppress(OSError), os.scandir(self.journal.path(stream)) as entries:
+                for entry in entries:
+                    size += entry.stat().st_size if entry.name.endswith(".ttl") else 0
+                    if size > limit:
+                        break
+        return size
 
     def catch_up(self, stream: Stream) -> Version:
         """Return the version the index has reached: the journal's head, or past it where commits keep coming."""
@@ -125,7 +142,7 @@ class Tail:
         self._settle()
         held = [stream for stream in self.journal.streams() if self.index.mark(stream.graph).commits]
         wanted = sorted({*streams, *held})
-        if self._clones is not None and self._is_large():
+        if self._clones is not None and self.size(LARGE) > LARGE:
             with suppress(*STORE_ERRORS):
                 live, index = self._clone(self._clones, anew)
                 if live is not None:
@@ -218,17 +235,6 @@ class Tail:
 
     def _damage(self, stream: Stream) -> frozenset[str]:
         return frozenset(found.path for found in self.journal.damage(stream))
-
-    def _is_large(self) -> bool:
-        """Return whether the journal is more than a process should read whenever it starts."""
-        size = 0
-        for stream in self.journal.streams():
-            with suppress(OSError), os.scandir(self.journal.path(stream)) as entries:
-                for entry in entries:
-                    size += entry.stat().st_size if entry.name.endswith(".ttl") else 0
-                    if size > LARGE:
-                        return True
-        return False
 
 
 def _steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:

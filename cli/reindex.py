@@ -1,0 +1,60 @@
+"""`jidomem reindex`: what is derived from the journal, thrown away and built anew."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.status import told
+from jidomem_cli.tables import clean, show_json
+
+DAMAGED = 7
+
+
+@click.command(cls=Verb)
+@pass_door
+def reindex(door: Door) -> int:
+    """Build the index of every project anew from the journal; other processes may go on meanwhile.
+
+    It is never needed: an index follows its journal, and one that is damaged is replaced. Of a large journal a
+    snapshot is kept for the processes to come. Exits with 7 where the journal is damaged: then none is kept.
+
+    Examples:
+      jidomem reindex
+      jidomem reindex --json
+    """
+    memory = door.read(look=False)
+    tail, start = memory.tail, time.perf_counter()
+    shown = sys.stderr if not door.quiet and sys.stderr.isatty() else None
+    if shown:
+        with click.progressbar(length=tail.size(), label="reindex", file=shown) as bar:
+            marks = tail.rebuild(bar.update)
+    else:
+        marks = tail.rebuild()
+    seconds = time.perf_counter() - start
+    damage = [error for stream in marks for error in memory.journal.damage(stream)]
+    streams = [
+        {"project": stream.project, "stream": stream.name, "version": str(mark.version), "commits": mark.commits}
+        for stream, mark in marks.items()
+    ]
+    found = {
+        "streams": streams,
+        "triples": memory.index.triples_taken,
+        "seconds": round(seconds, 3),
+        "index": "disk" if tail.on_disk else "memory",
+        "snapshots": list(map(told, tail.snapshots())),
+        "damage": [error.to_dict() for error in damage],
+    }
+    if door.json:
+        show_json(found)
+    else:
+        for row in streams:
+            click.echo(f"{row['project']}/{row['stream']}  {row['version']}  {row['commits']:,} commits")
+        kept = f"a snapshot of {tail.snapshots()[0].size:,} bytes is kept" if tail.snapshots() else "nothing is kept"
+        door.say(f"{found['triples']:,} triples in {seconds:.1f} s; {kept}")
+        for error in damage:
+            click.echo(clean(error.detail))
+    return DAMAGED if damage else 0

@@ -1,0 +1,69 @@
+"""What the command line says and does about the index."""
+
+import json
+
+import pytest
+from cli_world import run, stand_in
+
+from jidomem.index import tail
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    return stand_in(tmp_path / "repository", monkeypatch)
+
+
+@pytest.fixture
+def large(repository, monkeypatch):
+    monkeypatch.setattr(tail, "LARGE", 5_000)
+    return repository
+
+
+def test_a_small_memory_is_indexed_in_memory_and_leaves_nothing_behind(repository):
+    assert json.loads(run("status", "--json").stdout)["index"] == {"kind": "memory", "snapshots": []}
+    rebuilt = run("reindex", "--json")
+    found = json.loads(rebuilt.stdout)
+    assert (rebuilt.exit_code, found["index"], found["snapshots"], found["damage"]) == (0, "memory", [], [])
+    assert not (repository / ".jidomem" / "index").exists()
+
+
+def test_a_large_memory_is_indexed_on_disk_and_the_status_says_so(large):
+    run("status")
+    answers = run("ask", "decisions", "--json").stdout
+    index = json.loads(run("status", "--json").stdout)["index"]
+    (snapshot,) = index["snapshots"]
+    graph = "https://jido.ai/projects/p/graphs/long-term-context"
+    assert (index["kind"], snapshot["commits"], set(snapshot["versions"])) == ("disk", 7, {graph})
+    assert snapshot["bytes"] == sum(
+        file.stat().st_size for file in (large / ".jidomem/index/snapshots" / snapshot["name"] / "store").iterdir()
+    )
+    assert "index             disk\n" in run("status").stdout
+    assert run("ask", "decisions", "--json").stdout == answers
+
+
+def test_reindex_builds_the_index_anew_and_says_what_it_holds(large):
+    before = json.loads(run("status", "--json").stdout)["index"]["snapshots"]
+    said = run("reindex")
+    after = json.loads(run("status", "--json").stdout)["index"]["snapshots"]
+    assert said.exit_code == 0
+    assert said.stdout.startswith("p/memory  7-")
+    assert said.stdout.endswith("  7 commits\n")
+    assert f"a snapshot of {after[0]['bytes']:,} bytes is kept" in said.stderr
+    assert [found["versions"] for found in after] == [found["versions"] for found in before]
+    assert after[0]["name"] != before[0]["name"]
+
+
+def test_reindex_of_a_damaged_journal_keeps_nothing_and_says_where_it_is(large):
+    file = sorted((large / ".jidomem" / "projects" / "p" / "memory").glob("*.ttl"))[3]
+    file.write_bytes(file.read_bytes()[:-5])
+    said = run("reindex")
+    assert said.exit_code == 7
+    assert file.name in said.stdout
+    assert "nothing is kept" in said.stderr
+    found = json.loads(run("reindex", "--json").stdout)
+    assert ([damage["code"] for damage in found["damage"]], found["snapshots"]) == (["journal_damaged"], [])
+
+
+def test_there_is_nothing_to_reindex_where_there_is_no_root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("reindex").exit_code == 4

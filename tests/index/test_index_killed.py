@@ -1,0 +1,50 @@
+"""A process may be killed at any moment of what it does to the index: what is left opens, and answers the journal."""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from index_world import add, held, journalled, open_tail, small_limits
+
+from jidomem.journal.files import FileJournal
+
+WORKER = Path(__file__).parent / "worker.py"
+
+
+def killed(root, deeds, seconds):
+    """Run a worker for each of *deeds* at once, and kill each after *seconds* of work."""
+    workers = [
+        subprocess.Popen([sys.executable, WORKER, root, deed], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for deed in deeds
+    ]
+    for worker in workers:
+        assert worker.stdout.read(1) == b".", worker.stderr.read().decode()
+    time.sleep(seconds)
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        _, errors = worker.communicate()
+        assert errors == b""
+
+
+@pytest.mark.parametrize("deeds", [["read", "reindex"], ["write", "read", "reindex"]], ids=" and ".join)
+def test_whatever_was_being_done_when_processes_were_killed_the_index_answers_the_journal(tmp_path, monkeypatch, deeds):
+    small_limits(monkeypatch)
+    add(FileJournal(tmp_path), *(f"n{number}" for number in range(40)))
+    for number in range(2):
+        killed(tmp_path, deeds, random.Random(number).uniform(0, 0.3))
+        left = {path.name for path in (tmp_path / "index" / "live").iterdir() if path.is_dir()}
+
+        tail = open_tail(tmp_path)
+
+        assert held(tail) == journalled(tmp_path)
+        assert tail.on_disk
+        here = {path.name for path in (tmp_path / "index" / "live").iterdir() if path.is_dir()}
+        assert here == {tail._live.path.name}  # the clones of the dead were swept
+        assert tail._live.path.name not in left
+        tail.close()
+        for snapshot in tail.snapshots():
+            assert set(snapshot.marks) == {"https://jido.ai/projects/demo/graphs/long-term-context"}

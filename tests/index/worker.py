@@ -1,0 +1,30 @@
+"""A process that opens, rebuilds or follows an index with small limits, again and again, until it is killed."""
+
+import sys
+from pathlib import Path
+
+from index_world import STREAM, commit_on, held, journalled, open_tail
+
+from jidomem.index import tail as limits
+
+
+def main(root, deed):
+    limits.LARGE, limits.MANY, limits.MUCH, limits.STEP, limits.OUTGROWN = 3_000, 0, 0, 2_000, 30
+    while True:
+        tail = open_tail(root)
+        if deed == "reindex":
+            tail.rebuild()
+        else:
+            assert held(tail) <= journalled(root)
+        for number in range(3 if deed == "write" else 0):
+            with tail.journal.turn(STREAM) as version:
+                commit = commit_on(version, f"{version.position}-{number}")
+                tail.journal.append(STREAM, version, commit)
+                tail.apply(STREAM, commit)
+        print(".", end="", flush=True)
+        if deed != "write":
+            tail.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
