@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from submitter import proposal
 
 import jidomem
@@ -13,6 +14,7 @@ from jidomem.journal.files import Stream
 from jidomem.vocab import graph_iri, jido
 
 SCRIPT = Path(__file__).with_name("submitter.py")
+HANDS = Path(__file__).with_name("hands.py")
 STREAM = Stream("p")
 KILLS = 50
 WRITERS, WRITES = 8, 60
@@ -134,3 +136,35 @@ def test_eight_processes_killed_again_and_again_lose_and_double_nothing(tmp_path
         assert by_key(memory) == kept
         assert len(kept) == WRITERS * number
         assert memory.journal.verify(STREAM) == ()
+
+
+def keep_house(root, role):
+    """A process that does *role* over and over; it has begun when this returns."""
+    worker = subprocess.Popen(
+        [sys.executable, str(HANDS), str(root), role], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert worker.stdout.readline() == "begun\n"
+    return worker
+
+
+@pytest.mark.parametrize("role", ["seal", "open", "reindex"])
+def test_whoever_keeps_house_may_be_killed_at_any_moment_beside_a_writer(role, tmp_path, scale):  # C023 C075
+    root, chance = tmp_path / "root", random.Random(role)
+    with jidomem.open(root) as memory:
+        for n in range(12):  # enough that the index is kept on disk
+            memory.writer.remember("p", f"log {n}: " + "x" * 200_000)
+    with start(root, "beside", 200 * scale) as writer:
+        for _ in range(5 * scale):
+            worker = keep_house(root, role)
+            time.sleep(chance.uniform(0, 0.5))
+            worker.kill()
+            assert worker.communicate()[1] == ""
+            assert worker.returncode == -9  # until then it had nothing to complain of
+        kept = finished(writer)
+    assert role != "seal" or list((root / "projects" / "p" / "memory").glob("pack-*.ttl"))
+
+    for _ in range(2):  # healed by whoever opens it, and sound for the next
+        with jidomem.open(root) as memory:
+            assert by_key(memory) == kept
+            assert memory.tail.on_disk
+            assert memory.journal.verify(STREAM) == ()
