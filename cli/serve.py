@@ -38,3 +38,4 @@ def serve(door: Door, host: str, port: int) -> None:
             door.say(f"serving {memory.settings.root} at {url} (stop with Ctrl-C)")
         Thread(target=pool.warm, daemon=True).start()
         server.serve(app, listening, pool.close)
+    server.leave()

@@ -90,9 +90,17 @@ def serve(app: Callable[..., Any], listening: socket.socket, stopping: Callable[
     server.on_shutdown_begun = stopping
     server.holder = SocketHolder(listening.detach(), False, _BACKLOG)  # type: ignore[call-arg]
     server.serve(target_loader=lambda: app, wrap_loader=False)
-    if server.is_stuck:
-        sys.stderr.flush()
-        os._exit(0)
+
+
+def leave() -> None:
+    """End this process at once, after a clean stop.
+
+    A request that did not end in time would be waited for at the interpreter's end, and a thread of granian that then
+    still lets go of a Python object aborts the process.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 class _Server(MTServer):
@@ -100,7 +108,6 @@ class _Server(MTServer):
 
     holder: Any
     on_shutdown_begun: Callable[[], None]
-    is_stuck = False
     #: A terminal that is gone stops it, too: there is nothing to load again.
     signal_handler_reload = MTServer.signal_handler_interrupt
 
@@ -117,4 +124,3 @@ class _Server(MTServer):
         self.on_shutdown_begun()
         for worker in workers:
             worker.join(GRACE)
-            self.is_stuck = self.is_stuck or worker.inner.is_alive()

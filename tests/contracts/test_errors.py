@@ -1,10 +1,10 @@
-"""One error table for every door: the same code, detail and hint through Python and through the command line."""
+"""One error table for every door: the same code, detail and hint through Python, the command line and HTTP."""
 
 import json
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,12 @@ from conftest import decision, fixed_sources, intent
 import jidomem
 from jidomem import JidomemError, MemoryUpdateIntent
 from jidomem.errors import CODES
+from jidomem.serve.http import create_app
+from jidomem.serve.pool import Pool
 from jidomem_cli.main import cli
 
-#: Codes no verb can meet yet: no policy denies, no answer is cut off, no package is optional; those of HTTP
-#: alone, and those of stores that only programs hold.
-NOT_REACHED = {
-    *("policy_denied", "result_too_large", "missing_extra", "method_not_allowed", "not_acceptable"),
-    *("unsupported_media_type", "query_timeout", "too_many_requests", "index_behind", "index_is_derived"),
-    *("store_unavailable",),
-}
+#: Codes no door can meet yet: no package is optional, and only programs hold other stores.
+NOT_REACHED = {"missing_extra", "index_is_derived", "store_unavailable"}
 OLD = "urn:d:1"
 
 
@@ -35,14 +32,26 @@ class Case:
     args: list[str]
     stdin: str | None = None
     spoil: Callable[[Any], Any] = lambda root: nullcontext()
+    request: dict[str, Any] | None = None
 
 
-def submitted(values, spoil=Case.spoil):
-    return Case(lambda memory: memory.writer.submit_intent("p", values), ["submit"], json.dumps(values), spoil)
+def submitted(values, spoil=Case.spoil, is_met_by_http=True):
+    text = json.dumps(values)
+    request = posted(text) if is_met_by_http else None
+    return Case(lambda memory: memory.writer.submit_intent("p", values), ["submit"], text, spoil, request)
 
 
 def asked(text):
-    return Case(lambda memory: memory.reader.run("p", text), ["sparql", text])
+    request = {"path": "/projects/p/sparql", "query_string": {"query": text}}
+    return Case(lambda memory: memory.reader.run("p", text), ["sparql", text], request=request)
+
+
+def posted(text, media="application/json"):
+    return {"method": "POST", "path": "/projects/p/intents", "data": text, "content_type": media}
+
+
+def got(path, **headers):
+    return {"path": path, "headers": headers}
 
 
 @contextmanager
@@ -97,21 +106,53 @@ CASES = {
     "busy": submitted(intent(), held_by_another_process),
     "write_failed": submitted(intent(), a_file_where_a_folder_should_be),
     "journal_damaged": submitted(intent(), an_edited_commit),
-    "invalid_config": submitted(intent(), a_misspelt_key),
-    "malformed_json": Case(lambda _: MemoryUpdateIntent.from_json('{"a":'), ["submit"], '{"a":'),
+    "invalid_config": submitted(intent(), a_misspelt_key, is_met_by_http=False),  # no server starts
+    "malformed_json": Case(
+        lambda _: MemoryUpdateIntent.from_json('{"a":'), ["submit"], '{"a":', request=posted('{"a":')
+    ),
     "malformed_query": asked("SELEC * WHERE { ?s ?p ?o }"),
     "update_refused": asked("DELETE WHERE { ?s ?p ?o }"),
     "federation_refused": asked("SELECT * WHERE { SERVICE <http://example.org/> { ?s ?p ?o } }"),
     "invalid_project": Case(
-        lambda memory: memory.reader.list_open_tasks("Bad Name"), ["memory", "tasks", "--project", "Bad Name"]
+        lambda memory: memory.reader.list_open_tasks("Bad Name"),
+        ["memory", "tasks", "--project", "Bad Name"],
+        request=got("/projects/Bad Name/queries/open-tasks"),
     ),
-    "unknown_project": Case(lambda memory: memory.reader.list_open_tasks("q"), ["memory", "tasks", "--project", "q"]),
-    "not_found": Case(lambda memory: memory.reader.resolve("p", "deadbeef"), ["show", "deadbeef"]),
-    "unknown_query": Case(lambda memory: memory.reader.ask("open-taks", project="p"), ["ask", "open-taks"]),
+    "unknown_project": Case(
+        lambda memory: memory.reader.list_open_tasks("q"),
+        ["memory", "tasks", "--project", "q"],
+        request=got("/projects/q/queries/open-tasks"),
+    ),
+    "not_found": Case(
+        lambda memory: memory.reader.resolve("p", "deadbeef"),
+        ["show", "deadbeef"],
+        request=got("/projects/p/memories/deadbeef"),
+    ),
+    "unknown_query": Case(
+        lambda memory: memory.reader.ask("open-taks", project="p"),
+        ["ask", "open-taks"],
+        request=got("/projects/p/queries/open-taks"),
+    ),
     "invalid_argument": Case(
         lambda memory: memory.reader.ask("open-tasks", project="p", actionable_only="maybe"),
         ["ask", "open-tasks", "actionable_only=maybe"],
+        request=got("/projects/p/queries/open-tasks?actionable_only=maybe"),
     ),
+}
+_MANY = " ".join(map(str, range(400)))
+#: Codes that only HTTP meets, where not even a program has a call for it.
+HTTP_ALONE = {
+    "method_not_allowed": {"method": "DELETE", "path": "/projects/p"},
+    "not_acceptable": got("/projects/p/queries/facts", Accept="image/png"),
+    "unsupported_media_type": posted(json.dumps(intent()), "text/plain"),
+    "policy_denied": got("/healthz", Host="rebound.example.org"),
+    "index_behind": got("/projects/p/queries/facts?min_position=99-0123456789ab"),
+    "result_too_large": asked(f"SELECT * {{ VALUES ?a {{ {_MANY} }} VALUES ?b {{ {_MANY} }} }}").request,
+    "query_timeout": {
+        "path": "/sparql",
+        "query_string": {"query": "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", "timeout": "0.2"},
+    },
+    "too_many_requests": asked("ASK {}").request,
 }
 
 
@@ -124,7 +165,8 @@ def root(tmp_path):
 
 
 def test_every_code_that_can_be_met_has_a_case():
-    assert set(CASES) == set(CODES) - NOT_REACHED
+    assert {*CASES, *HTTP_ALONE} == set(CODES) - NOT_REACHED
+    assert not CASES.keys() & HTTP_ALONE.keys()
 
 
 @pytest.mark.parametrize("code", CASES)
@@ -144,6 +186,46 @@ def test_an_error_is_the_same_through_python_and_the_command_line(code, root):
     assert told == json.loads(json.dumps(error.to_dict()))
     assert error.detail
     assert error.hint
+
+
+@contextmanager
+def served(root, at_once=1):
+    """A client of the memory served in this process; what it opens is let go of."""
+    with jidomem.open(root, project="p", wait=0.2) as memory, closing(Pool(root, at_once=at_once)) as pool:
+        yield create_app(memory, pool).test_client()
+
+
+@pytest.mark.parametrize("code", [code for code in CASES if CASES[code].request])
+def test_an_error_is_the_same_through_python_and_http(code, root):
+    case = CASES[code]
+
+    with case.spoil(root):
+        with pytest.raises(JidomemError) as raised, jidomem.open(root, project="p", wait=0.2) as memory:
+            case.call(memory)
+        with served(root) as client:
+            response = client.open(**case.request)
+
+    told = json.loads(response.data)
+    assert response.mimetype == "application/problem+json"
+    assert (told.pop("type"), told.pop("title")) == (f"urn:jido:error:{code}", code.replace("_", " "))
+    assert told.pop("status") == response.status_code == CODES[code][0]
+    assert told == json.loads(json.dumps(raised.value.to_dict()))
+
+
+@pytest.mark.parametrize("code", HTTP_ALONE)
+def test_an_error_that_only_http_can_meet_is_told_in_the_same_form(code, root):
+    with served(root, at_once=0 if code == "too_many_requests" else 1) as client:
+        response = client.open(**HTTP_ALONE[code])
+
+    told = json.loads(response.data)
+    assert (response.status_code, response.mimetype) == (CODES[code][0], "application/problem+json")
+    assert told.keys() == {"type", "title", "status", "code", "detail", "hint"}
+    assert (told["code"], told["status"], bool(told["detail"]), bool(told["hint"])) == (
+        code,
+        CODES[code][0],
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize("code", CASES)
