@@ -17,21 +17,28 @@ HOLDS = "urn:jidomem:index:holds"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a graph reaches: of how many commits it is made, and at which version of its stream."""
+    """How far a graph reaches: of how many commits it is made, at which version of its stream, and what cleared it.
+
+    Of `cleared`, and of all that came before it, nothing is held.
+    """
 
     commits: int = 0
     version: Version = Version()
+    cleared: Version = Version()
 
     def after(self, commits: Iterable[Commit]) -> Mark:
         """Return the mark once *commits*, which follow from this one, are in."""
         added = list(commits)
-        return Mark(self.commits + len(added), advance(self.version, added))
+        return Mark(self.commits + len(added), advance(self.version, added), self.cleared)
 
     @property
     def term(self) -> Term:
         """Return the mark as a literal."""
-        heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
-        return literal(json.dumps([self.commits, heads], separators=(",", ":")))
+        heads, cleared = (
+            [(head.recorded_at, head.id, head.position) for head in version.heads]
+            for version in (self.version, self.cleared)
+        )
+        return literal(json.dumps([self.commits, heads, cleared], separators=(",", ":")))
 
     @classmethod
     def of(cls, term: Term) -> Mark:
@@ -40,8 +47,8 @@ class Mark:
         >>> Mark.of(Mark().term) == Mark()
         True
         """
-        commits, heads = json.loads(bare(term))
-        return cls(commits, Version.of(Head(*head) for head in heads))
+        commits, heads, cleared = json.loads(bare(term))
+        return cls(commits, *(Version.of(Head(*head) for head in of) for of in (heads, cleared)))
 
 
 def trig(graph: str, commits: Iterable[Commit], mark: Mark | None = None) -> bytes:

@@ -16,6 +16,7 @@ from jidomem.index import bounded
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
 from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, bare, is_iri, line, parts
+from jidomem.version import Version
 from jidomem.vocab import JIDO, ONTOLOGY_GRAPH
 
 T = TypeVar("T")
@@ -139,6 +140,16 @@ class OxigraphIndex:
             said = f"<{graph}> <{HOLDS}> {mark.term} <{MARKS}> .\n"
             self._store.load(said.encode(), ox.RdfFormat.N_QUADS)
             self._set_mark(graph, mark)
+
+    def empty(self, graph: str, cleared: Version) -> None:
+        """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
+        with self._lock:
+            mark = Mark(self.mark(graph).commits + 1, cleared, cleared)
+            said = f"<{graph}> <{HOLDS}> {mark.term}"
+            self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {said} }} }}")
+            self._set_mark(graph, mark)
+            for observer in self.observers:
+                observer.reset(graph)
 
     def apply(self, graph: str, name: str, triples: Iterable[Triple]) -> None:
         """Add triples that no journal keeps to *graph*, all at once; a *name* used before adds nothing."""

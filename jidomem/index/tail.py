@@ -14,8 +14,9 @@ from jidomem.index.document import Mark
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
-from jidomem.terms import Triple
+from jidomem.terms import Triple, iri
 from jidomem.version import Version
+from jidomem.vocab import jido
 
 #: Bytes of journal that a process reads whenever it starts; of more, an index is kept on disk.
 LARGE = 2_000_000
@@ -27,6 +28,7 @@ MUCH = 8 * LARGE
 OUTGROWN = 100_000
 #: Bytes of commits applied in one step.
 STEP = 500_000
+_CLEARS = jido("clears")
 
 
 class Tail:
@@ -78,7 +80,8 @@ class Tail:
         with self._lock:
             if not self._is_open:
                 self._start([stream])
-            self._level(stream)
+            while self._level(stream):
+                pass
             self._outgrow()
             self._keep(MANY, LARGE)
             return self.index.mark(stream.graph).version
@@ -88,6 +91,9 @@ class Tail:
         with self._lock:
             held = self.index.mark(stream.graph).version
             if self._is_open and commit.parents == tuple(sorted(held.ids)):
+                if _clears(stream, commit):
+                    self._clear(stream, commit)
+                    return
                 self.index.take(stream.graph, self._counted([commit]))
                 self._outgrow()
                 self._keep(8 * MANY, MUCH)
@@ -114,23 +120,35 @@ class Tail:
             self._swap(OxigraphIndex(), None)
             self._is_open = False
 
-    def _level(self, stream: Stream) -> None:
-        """Bring the index level with one stream."""
+    def _level(self, stream: Stream) -> bool:
+        """Bring the index level with one stream; return True where it was cleared and there may be more to take in."""
         head, held = self.journal.head(stream), self.index.mark(stream.graph).version
         if stream in self._damaged and self._damaged[stream] - self._damage(stream):
             self._start([stream])  # what was left out is there again, before what was taken in
         elif head != held and not self.journal.holds(stream, held):
             self._start([stream])  # another branch was checked out
         elif head != held:
-            for step in _steps(self.journal.read(stream, after=held)):
-                try:
+            clearing = list[Commit]()
+            try:
+                for step in _until_cleared(stream, self.journal.read(stream, after=held), clearing):
                     self.index.take(stream.graph, self._counted(step))
-                except STORE_ERRORS:
-                    if self._live is None:
-                        raise
-                    self._mend(self._live.store, [stream])
-                    return
+                for commit in clearing:
+                    self._clear(stream, commit)
+            except STORE_ERRORS:
+                if self._live is None:
+                    raise
+                self._mend(self._live.store, [stream])
+                return False
             self._note(stream)
+            return bool(clearing)
+        return False
+
+    def _clear(self, stream: Stream, clearing: Commit) -> None:
+        """Hold nothing of what came before *clearing*; what it did not know of is read from the journal again."""
+        if clearing.parents == tuple(sorted(self.index.mark(stream.graph).version.ids)):
+            self.index.empty(stream.graph, Version.of([clearing.head]))
+        else:
+            self._start([stream])
 
     def _start(
         self, streams: Iterable[Stream], *, anew: bool = False, progress: Callable[[int], None] | None = None
@@ -170,10 +188,26 @@ class Tail:
         self._behind, self._damaged = [0, 0], {}
         index.put_ontology(self._ontology)
         for stream in streams:
-            steps = _steps(self.journal.read(stream, after=index.mark(stream.graph).version))
-            index.take(stream.graph, self._counted(next(steps, []), progress))
-            index.take_many(stream.graph, (commit for step in steps for commit in self._counted(step, progress)))
+            while (clearing := self._take(index, stream, progress)) is not None:
+                index.empty(stream.graph, self._cleared(stream, clearing, index.mark(stream.graph).cleared))
             self._note(stream)
+
+    def _take(self, index: OxigraphIndex, stream: Stream, progress: Callable[[int], None] | None) -> Commit | None:
+        """Let *index* take what it has not of *stream*, up to a commit that clears it, which is returned."""
+        clearing = list[Commit]()
+        steps = _until_cleared(stream, self.journal.read(stream, after=index.mark(stream.graph).version), clearing)
+        index.take(stream.graph, self._counted(next(steps, []), progress))
+        index.take_many(stream.graph, (commit for step in steps for commit in self._counted(step, progress)))
+        return clearing[0] if clearing else None
+
+    def _cleared(self, stream: Stream, clearing: Commit, before: Version) -> Version:
+        """Return the commits that cleared a stream: *clearing*, and those of *before* that it did not know of."""
+        beside = set()
+        for commit in self.journal.read(stream, after=Version.of([clearing.head])):
+            if commit.recorded_at > before.recorded_at:
+                break
+            beside.add(commit.id)
+        return Version.of([clearing.head, *(head for head in before.heads if head.id in beside)])
 
     def _swap(self, index: OxigraphIndex, live: Live | None) -> None:
         """Let readers have *index*, which works on *live*."""
@@ -235,6 +269,24 @@ class Tail:
 
     def _damage(self, stream: Stream) -> frozenset[str]:
         return frozenset(found.path for found in self.journal.damage(stream))
+
+
+def _clears(stream: Stream, commit: Commit) -> bool:
+    """Return whether its stream is empty after *commit*; memories are never cleared, whatever a commit says."""
+    return stream.name != "memory" and (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
+
+
+def _until_cleared(stream: Stream, commits: Iterable[Commit], clearing: list[Commit]) -> Iterator[list[Commit]]:
+    """Yield steps up to a commit that clears the stream, which is put into *clearing* instead."""
+
+    def before() -> Iterator[Commit]:
+        for commit in commits:
+            if _clears(stream, commit):
+                clearing.append(commit)
+                return
+            yield commit
+
+    return _steps(before())
 
 
 def _steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:

@@ -108,12 +108,19 @@ class RootedLongTerm(LongTerm):
         return True
 
     def clear_graph(self, graph: str) -> OneOf[True]:
-        """Raise PolicyDenied `index_is_derived`: what is in the journal stays there."""
-        raise PolicyDenied(
-            f"{self._stream(graph)} of {self.project} is a journal, and what was said in it stays there",
-            hint="withdraw single memories: memory.writer.invalidate(project, iri, reason=...)",
-            code="index_is_derived",
-        )
+        """Return True when *graph* is empty from now on; its journal keeps what was said.
+
+        Raises PolicyDenied `index_is_derived` for the graph of memories, which are withdrawn one by one.
+        """
+        stream = self._stream(graph)
+        if stream == "memory":
+            raise PolicyDenied(
+                f"the memories of {self.project} are in a journal, and are never cleared",
+                hint="withdraw single ones: memory.writer.invalidate(project, iri, reason=...)",
+                code="index_is_derived",
+            )
+        self._writer.clear(self.project, stream)
+        return True
 
     def _stream(self, graph: str) -> str:
         iri = self.graph_iri(graph)

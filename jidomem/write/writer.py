@@ -176,6 +176,21 @@ class MemoryWriter:
         line = self._line(project_id, stream)
         return _answer(line.submit([lambda view, now: self._stages.append(rows, view, held)])[0])
 
+    def clear(self, project_id: str, stream: str) -> Receipt:
+        """Return the receipt of a commit from which on a stream without memories is empty; none where it was so.
+
+        Its earlier commits stay in the journal, and are no longer read.
+        """
+        kept = Stream(project_id, stream)
+
+        def judge(view: View, now: datetime) -> Judged:
+            if next(self._tail.index.triples(kept.graph), None) is None:
+                return Judged(Receipt("", None, Version(), "deduplicated"))
+            return Judged(Receipt("", None, Version(), "asserted"), ((vocab.THIS, jido("clears"), iri(kept.graph)),))
+
+        (receipt,) = self._line(project_id, stream).submit_atomic([judge])
+        return receipt
+
     def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[Proposal]) -> list[Receipt]:
         """Return the receipts of descriptions of what is no memory, and of *intents*, kept in one commit or not at all.
 

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -317,6 +318,79 @@ def test_a_property_that_has_one_value_is_not_given_a_second_one_later(memory):
     assert [o for _, p, o in said(long_term, "codebase") if p.endswith("filePath")] == ["a.py"]
 
 
+@pytest.mark.parametrize("graph", ["codebase", "history", "system"])
+def test_a_journalled_graph_is_empty_after_a_clear_and_its_journal_keeps_what_was_said(tmp_path, graph):
+    # E045
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
+        long_term = memory.long_term("p")
+        long_term.insert(fact())
+        for name in ("codebase", "history", "system"):
+            long_term.insert([(A, "urn:example:in", name), (A, "rdf:type", "urn:example:Thing")], graph=name)
+        others = [row for row in everything(long_term) if GRAPHS[graph] not in row]
+
+        assert long_term.clear_graph(graph) is True
+        assert everything(long_term) == others
+
+        stream = next(stream for stream in memory.journal.streams() if stream.graph == GRAPHS[graph])
+        commits = list(memory.journal.read(stream))
+        assert (len(commits), memory.damage("p")) == (2, ())
+        assert any("urn:example:Thing" in term for triple in commits[0].triples for term in triple)
+
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
+        long_term = memory.long_term("p")
+        assert everything(long_term) == others
+        long_term.insert([(A, "urn:example:in", "again")], graph=graph)
+        assert said(long_term, graph) == [(A, "urn:example:in", "again")]
+
+
+def test_an_empty_graph_is_cleared_without_a_commit(memory):
+    long_term = memory.long_term("p")
+
+    for _ in range(2):
+        long_term.clear_graph("history")
+    assert memory.journal.streams() == []
+    long_term.insert([(A, "urn:example:in", "history")], graph="history")
+    for _ in range(2):
+        long_term.clear_graph("history")
+
+    assert [len(list(memory.journal.read(stream))) for stream in memory.journal.streams()] == [2]
+
+
+def test_the_graph_of_memories_is_never_cleared(memory):
+    # E045
+    memory.writer.submit_intent("p", intent())
+    before = everything(memory.long_term("p"))
+
+    with pytest.raises(PolicyDenied, match="are never cleared") as refusal:
+        memory.long_term("p").clear_graph("context")
+
+    assert (refusal.value.code, "invalidate" in refusal.value.hint) == ("index_is_derived", True)
+    assert everything(memory.long_term("p")) == before
+
+
+def test_inserts_and_clears_of_many_threads_leave_whole_inserts(memory):
+    # E050
+    long_term, sizes = memory.long_term("p"), set()
+    memory.writer.submit_intent("p", intent())
+
+    def work(number):
+        node = f"urn:example:{number}"
+        long_term.insert([(node, "urn:example:n", n) for n in range(8)], graph="history")
+        if number % 5 == 0:
+            long_term.clear_graph("history")
+        asked = "SELECT ?s (COUNT(*) AS ?n) { ?s <urn:example:n> ?o } GROUP BY ?s"
+        sizes.update(row["n"] for row in long_term.query(asked))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(20)))
+    long_term.insert([("urn:example:last", "urn:example:n", n) for n in range(8)], graph="history")
+
+    assert sizes <= {8}
+    kept = sorted(said(long_term, "history"))
+    with jidomem.open(memory.settings.root, sources=fixed_sources()) as again:
+        assert sorted(said(again.long_term("p"), "history")) == kept
+
+
 def test_a_roots_index_refuses_what_only_the_journal_may_change(memory):
     store = memory.long_term("p").store
 
@@ -338,6 +412,8 @@ def test_everything_that_was_inserted_is_there_after_the_index_is_built_again(tm
         for graph in ("codebase", "history", "system"):
             long_term.insert([(A, "urn:example:in", graph), (A, "urn:example:n", 1.5)], graph=graph)
         before = everything(long_term)
+        memory.tail.rebuild()
+        assert everything(long_term) == before
 
     code = (
         "import sys\nimport jidomem\nwith jidomem.open(sys.argv[1]) as memory:\n"

@@ -1,0 +1,167 @@
+"""A clearing commit empties its graph in every index, whatever order commits come in."""
+
+import shutil
+import threading
+
+import pytest
+from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
+
+from jidomem.index.document import Mark
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.vocab import THIS, jido
+
+HISTORY = Stream("demo", "history")
+NAMES = [f"n{number}" for number in range(12)]
+
+
+@pytest.fixture(params=["memory", "disk"])
+def root(request, tmp_path, monkeypatch):
+    """A root with a history whose index is in memory, or on disk with snapshots that differ from the journal."""
+    small_limits(monkeypatch, large=3_000 if request.param == "disk" else 10**9)
+    add(FileJournal(tmp_path / "root"), *NAMES, stream=HISTORY)
+    return tmp_path / "root"
+
+
+def clear(journal, stream=HISTORY, name="clear"):
+    with journal.turn(stream) as version:
+        commit = commit_on(version, name, [(THIS, jido("clears"), f"<{stream.graph}>")], graph=stream.graph)
+        journal.append(stream, version, commit)
+        return commit
+
+
+def said_by(*commits):
+    return as_stored(triple for commit in commits for triple in commit.triples)
+
+
+def looked_at(tail, stream=HISTORY):
+    """What is held, after a check that it is what an index holds that is built anew."""
+    found = held(tail, stream)
+    assert tail.index.mark(stream.graph).version == tail.journal.head(stream)
+    anew = open_tail(tail.journal.folder)
+    assert held(anew, stream) == found
+    anew.rebuild()
+    assert held(anew, stream) == found
+    anew.close()
+    return found
+
+
+def test_a_graph_is_empty_from_a_clearing_commit_on(root):
+    # E045
+    tail = open_tail(root)
+    assert held(tail, HISTORY) == journalled(root, HISTORY) != set()
+
+    clear(tail.journal)
+
+    assert looked_at(tail) == set()
+    after = add(FileJournal(root), "after", stream=HISTORY)
+    assert looked_at(tail) == said_by(*after)
+    tail.close()
+
+
+def test_the_one_who_clears_sees_it_at_once_and_the_other_graphs_are_left(root):
+    # E045
+    add(FileJournal(root), *NAMES)
+    tail = open_tail(root)
+    others = held(tail)
+    held(tail, HISTORY)
+
+    tail.apply(HISTORY, clear(tail.journal))
+
+    assert set(tail.index.triples(HISTORY.graph)) == set()
+    assert held(tail) == others == journalled(root)
+    tail.close()
+
+
+def test_several_clears_in_a_row_leave_what_came_after_the_last(root):
+    tail = open_tail(root)
+    held(tail, HISTORY)
+    for number in range(4):
+        clear(tail.journal, name=f"clear {number}")
+        last = add(tail.journal, f"after {number}", stream=HISTORY)
+
+    assert looked_at(tail) == said_by(*last)
+    assert len(tail.index.mark(HISTORY.graph).cleared.heads) == 1
+    tail.close()
+
+
+def test_what_a_branch_said_that_did_not_know_of_the_clear_is_still_read(root, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(root, other)
+    tail = open_tail(root)
+    held(tail, HISTORY)
+    (beside,) = add(FileJournal(other), "said beside", stream=HISTORY)
+    clear(tail.journal)
+    after = add(tail.journal, "after", stream=HISTORY)
+    held(tail, HISTORY)
+
+    for path in (other / "projects" / "demo" / "history").glob("*.ttl"):
+        shutil.copy(path, root / "projects" / "demo" / "history")
+
+    assert looked_at(tail) == said_by(beside, *after)
+    (merge,) = add(tail.journal, "merge", stream=HISTORY)
+    assert len(merge.parents) == 2
+    assert looked_at(tail) == said_by(beside, *after, merge)
+    tail.close()
+
+
+def test_two_branches_that_both_cleared_leave_what_neither_knew_of(root, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(root, other)
+    kept = []
+    for folder, name in ((root, "ours"), (other, "theirs")):
+        journal = FileJournal(folder)
+        add(journal, f"{name} before", stream=HISTORY)
+        clear(journal, name=f"{name} clear")
+        kept += add(journal, f"{name} after", stream=HISTORY)
+    tail = open_tail(root)
+    held(tail, HISTORY)
+
+    for path in (other / "projects" / "demo" / "history").glob("*.ttl"):
+        shutil.copy(path, root / "projects" / "demo" / "history")
+
+    assert looked_at(tail) == said_by(*kept)
+    assert len(tail.index.mark(HISTORY.graph).cleared.heads) == 2
+    clear(tail.journal, name="of both")
+    assert looked_at(tail) == set()
+    assert len(tail.index.mark(HISTORY.graph).cleared.heads) == 1
+    tail.close()
+
+
+def test_memories_are_never_cleared_whatever_a_commit_says(root):
+    tail = open_tail(root)
+    add(tail.journal, *NAMES)
+
+    clear(tail.journal, STREAM)
+
+    assert looked_at(tail, STREAM) == journalled(root) != set()
+    tail.close()
+
+
+def test_a_reader_sees_a_graph_whole_or_cleared(root):
+    tail = open_tail(root)
+    whole, seen, done = len(held(tail, HISTORY)), set(), threading.Event()
+
+    def look():
+        while not done.is_set():
+            seen.add(len(list(tail.index.triples(HISTORY.graph))))
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    tail.apply(HISTORY, clear(tail.journal))
+    done.set()
+    reader.join()
+
+    assert seen <= {whole, 0}
+    tail.close()
+
+
+def test_a_mark_is_read_back_as_it_was_written(root):
+    tail = open_tail(root)
+    held(tail, HISTORY)
+    clear(tail.journal)
+    held(tail, HISTORY)
+
+    mark = tail.index.mark(HISTORY.graph)
+    assert Mark.of(mark.term) == mark
+    assert mark.cleared == mark.version == tail.journal.head(HISTORY)
+    tail.close()
