@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -106,10 +106,13 @@ class MemoryUpdateIntent:
         """Return the intent in a JSON object; raises InvalidRequest `malformed_json` with line and column."""
         return cls.from_dict(parse_json(text))
 
+    def fields(self) -> Iterable[tuple[str, Any]]:
+        """Return every field with its value, in the order of the format."""
+        return zip(FIELDS, _VALUES(self), strict=True)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, as plain JSON values, in the order of the format."""
-        said = zip(FIELDS, _VALUES(self), strict=True)
-        return {name: deepcopy(value) for name, value in said if value is not None and value != []}
+        return {name: deepcopy(value) for name, value in self.fields() if value is not None and value != []}
 
     def to_json(self) -> str:
         """Return the intent as one line of JSON."""

@@ -72,6 +72,10 @@ class Schema:
         """Return whether every *cls* is an *ancestor*."""
         return ancestor in self.ancestors(cls)
 
+    def fits(self, classes: Iterable[Term], wanted: frozenset[Term]) -> bool:
+        """Return whether one of *classes* is, or lies below, one of *wanted*."""
+        return any(not wanted.isdisjoint(self.ancestors(cls)) for cls in classes)
+
     def subclasses(self, cls: Term) -> frozenset[Term]:
         """Return *cls* and every declared class below it."""
         return frozenset(below for below in self.classes if self.is_a(below, cls)) | {cls}

@@ -46,7 +46,8 @@ def literal(text: str, datatype: str = XSD + "string", language: str = "") -> Te
     >>> literal('say "hi"\n')
     '"say \\"hi\\"\\n"'
     """
-    quoted = f'"{text.translate(_ESCAPES)}"'
+    plain = text.isprintable() and '"' not in text and "\\" not in text
+    quoted = f'"{text if plain else text.translate(_ESCAPES)}"'
     if language:
         return f"{quoted}@{language.lower()}"
     return quoted if datatype == XSD + "string" else f"{quoted}^^<{datatype}>"

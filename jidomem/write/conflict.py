@@ -13,10 +13,10 @@ from typing import Any
 
 from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
-from jidomem.terms import Term, bare, iri, is_iri, literal
+from jidomem.terms import Term, bare, iri, literal
 from jidomem.vocab import jido
 from jidomem.write.kinds import family
-from jidomem.write.triples import digest, value_of
+from jidomem.write.triples import digest, names_a_thing
 from jidomem.write.view import View
 
 #: Fields that say who, when and how, not what.
@@ -38,6 +38,8 @@ def normal_text(text: str) -> str:
     >>> normal_text(" Use  Oxigraph ")
     'use oxigraph'
     """
+    if text.isascii():
+        return " ".join(text.casefold().split())
     folded = unicodedata.normalize("NFD", text).casefold()
     return " ".join(unicodedata.normalize("NFC", folded).split())
 
@@ -115,6 +117,8 @@ def detect(
             other = bare(item)
             if other not in settled and literal(value) not in view.objects(item, jido("conflictKey")):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
+    if not conflicts:
+        return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
     return [replace(found, resolve_with=settlement) for found in conflicts.values()], warnings
 
@@ -122,7 +126,7 @@ def detect(
 def _comparable(value: Any) -> Any:
     if isinstance(value, list):
         return sorted((_comparable(entry) for entry in value), key=str)
-    if not isinstance(value, str) or is_iri(value_of(value)):  # in an IRI each letter counts
+    if not isinstance(value, str) or names_a_thing(value):  # in an IRI each letter counts
         return value
     return normal_text(value)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from threading import Lock
 
 from jidomem import vocab
@@ -53,7 +54,7 @@ class _Block:
         """Take *judged* in, where the members after it see it."""
         self.members.append((ticket, judged))
         self.triples += judged.triples
-        self.characters += sum(len(term) for triple in judged.triples for term in triple)
+        self.characters += sum(map(len, chain.from_iterable(judged.triples)))
         self.view.add(judged.triples)
 
     def reopen(self) -> bool:

@@ -107,6 +107,8 @@ def expand(text: str) -> str | None:
 
 def is_reference(text: str, *, prose: bool = False) -> bool:
     """Return whether *text* is meant as an IRI; where *prose* may stand as well, an IRI is a single word."""
+    if ":" not in text and "<" not in text:
+        return False
     if expand(text.strip()) is not None:
         return True
     if prose and len(text.split()) != 1:

@@ -11,7 +11,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.errors import IntentRefused
-from jidomem.intent import FIELDS, MemoryUpdateIntent
+from jidomem.intent import MemoryUpdateIntent
 from jidomem.schema import Schema
 from jidomem.write import extra, names
 from jidomem.write.kinds import choices_of, defaults_of
@@ -42,7 +42,7 @@ def normalize(intent: MemoryUpdateIntent, *, now: datetime, new_id: Callable[[],
     and TooLarge for a text over 256 KiB.
     """
     tidy = Tidy(schema)
-    values = {name: tidy.field(name, getattr(intent, name)) for name in FIELDS}
+    values = {name: tidy.field(name, value) for name, value in intent.fields()}
     given = dict(values)
     values["type"] = _kind(tidy, values["type"])
     values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
@@ -66,6 +66,8 @@ def _kind(tidy: Tidy, given: str | None) -> str | None:
     """Return the type *given* names, None when it names none."""
     if given is None:
         return None
+    if given in vocab.CLASS_OF_TYPE:
+        return given
     key = names.type_key(given)
     key = vocab.TYPE_ALIASES.get(key, key)
     if key in vocab.CLASS_OF_TYPE:
@@ -82,6 +84,8 @@ def _confidence(tidy: Tidy, given: Any) -> str | float | None:
     """Return a level, or the exact float from 0 to 1 that was given."""
     if given is None:
         return None
+    if given in vocab.CONFIDENCE:
+        return str(given)
     number = given
     if isinstance(given, str):
         level = names.squash(given)
@@ -104,7 +108,7 @@ def _confidence(tidy: Tidy, given: Any) -> str | float | None:
 def _choices(tidy: Tidy, values: dict[str, Any]) -> None:
     """Settle the fields that take one of a few names; `project` will do for ProjectScope, `user` for UserSource."""
     for field, allowed in choices_of(values["type"]).items():
-        if values[field] is not None:
+        if values[field] is not None and values[field] not in allowed:
             short = {names.squash(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
             values[field] = tidy.choice(field, values[field], allowed, short)
 

@@ -16,6 +16,9 @@ from jidomem.write.names import is_ours, swap
 from jidomem.write.validate import broken_triple, field_of
 from jidomem.write.view import View
 
+_NONE: frozenset[Term] = frozenset()
+_ITEM = frozenset((jido("MemoryItem"),))
+
 
 def declare_objects(intent: MemoryUpdateIntent, view: View, schema: Schema) -> list[Triple]:
     """Return type declarations for the new entities extra triples point at, by the range of the property."""
@@ -41,14 +44,18 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
         if predicate == TYPE:
             types[subject] = types.get(subject, frozenset()) | {value}
     warnings: dict[str, None] = {}
-    items = {node for node, of in types.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
-    # what a field of a memory says is counted by a shape
-    counted = {t for t in triples if t[0] in items and field_of(bare(t[1])) != "extra_triples"}
-    violations = _second_values((t for t in triples if t not in counted), schema)
+    violations = _second_values(triples, types, schema)
+
+    def kinds_of(node: Term) -> frozenset[Term]:
+        if node not in kinds:
+            kinds[node] = types.get(node, _NONE) | view.types(node)
+        return kinds[node]
+
+    kinds: dict[Term, frozenset[Term]] = {}
     for subject, predicate, value in triples:
         problem = _term_problem(predicate, value, schema, policy, warnings)
         if problem is None and predicate != TYPE:
-            problem = _place_problem((subject, predicate, value), types, view, schema)
+            problem = _place_problem((subject, predicate, value), kinds_of, schema)
         if problem is not None:
             violations.append(problem)
     if violations:
@@ -71,10 +78,19 @@ def check_appended(rows: Iterable[Triple], view: View, schema: Schema) -> None:
         raise IntentRefused(violations)
 
 
-def _second_values(triples: Iterable[Triple], schema: Schema) -> list[Violation]:
-    """Return a violation for each further value of a property that has only one."""
+def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Term]], schema: Schema) -> list[Violation]:
+    """Return a violation for each further value of a property that has only one.
+
+    What a field of a memory says is counted by a shape, and not here.
+    """
     first: dict[tuple[Term, Term], Term] = {}
-    functional = [t for t in triples if (known := schema.properties.get(t[1])) is not None and known.functional]
+    functional = [
+        triple
+        for triple in triples
+        if (known := schema.properties.get(triple[1])) is not None
+        and known.functional
+        and (field_of(triple[1]) == "extra_triples" or not schema.fits(types.get(triple[0], _NONE), _ITEM))
+    ]
     return [
         _misplaced(triple, f"{bare(triple[1])} has one value, and {bare(triple[0])} was given another")
         for triple in functional
@@ -119,18 +135,16 @@ def _respelt(old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, o
     return lambda values: short(full(values))
 
 
-def _place_problem(
-    triple: Triple, types: Mapping[Term, frozenset[Term]], view: View, schema: Schema
-) -> Violation | None:
+def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], schema: Schema) -> Violation | None:
     """Return what is wrong with the place a declared property stands in: its subject's or its object's class."""
     subject, predicate, value = triple
-    name = bare(predicate)
     declared = schema.properties.get(predicate)
     if declared is None:
         return None
+    name = bare(predicate)
     domain, range_ = declared.domain, declared.range
-    have = types.get(subject, frozenset()) | view.types(subject)
-    if domain and have and not any(schema.is_a(cls, wanted) for cls in have for wanted in domain):
+    have = kinds_of(subject)
+    if domain and have and not schema.fits(have, domain):
         return _misplaced(triple, f"{name} is said of {_listed(domain)}, and {bare(subject)} is none")
     if not range_:
         return None
@@ -141,10 +155,8 @@ def _place_problem(
         return None
     if any(cls.startswith(f"<{XSD}") for cls in range_):
         return _misplaced(triple, f"{name} takes {_listed(range_)}, not the IRI {bare(value)}")
-    have = types.get(value, frozenset()) | view.types(value) | schema.individuals.get(value, frozenset())
-    if have and any(schema.is_a(cls, wanted) for cls in have for wanted in range_):
-        return None
-    if jido("Evidence") in range_ and any(schema.is_a(cls, jido("MemoryItem")) for cls in have):
+    have = kinds_of(value) | schema.individuals.get(value, _NONE)
+    if schema.fits(have, range_) or (jido("Evidence") in range_ and schema.fits(have, _ITEM)):
         return None
     if have or any(range_ & of for of in schema.individuals.values()) or value.startswith(f"<{vocab.JIDO}"):
         allowed = sorted(vocab.local_name(i) for i, of in schema.individuals.items() if range_ & of)

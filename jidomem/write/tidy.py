@@ -54,7 +54,7 @@ class Tidy:
         return self.text(name, value) or None
 
     def _list(self, name: str, value: Any) -> list[Any]:
-        if value is None:
+        if value is None or value == []:
             return []
         if isinstance(value, str) and name != "extra_triples":
             message = f"{name} is a list of texts, not one text"
@@ -80,7 +80,7 @@ class Tidy:
                 f"{name} has {size} bytes; a text holds at most {LITERAL_LIMIT}",
                 hint="summarise it, and name the full text in evidence",
             )
-        if bad := _FORBIDDEN.search(value):
+        if not value.isprintable() and (bad := _FORBIDDEN.search(value)):
             what = (
                 "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "no character"
             )

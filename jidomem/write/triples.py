@@ -45,6 +45,7 @@ NAMES: Mapping[str, str] = {
     "enforcement_level": "hasEnforcementLevel",
     "source_type": "hasSourceType",
 }
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 ASSERTED, PROPOSED = jido("Asserted"), jido("Proposed")
 
 
@@ -149,11 +150,14 @@ def extra(triple: list[Any]) -> Triple:
     )
 
 
+def names_a_thing(entry: str) -> bool:
+    """Return whether an entry that is an IRI or text (as normalised) is an IRI."""
+    return entry.startswith(("http://", "https://", "urn:")) and len(entry.split()) == 1
+
+
 def value_of(entry: str) -> Term:
     """Return the term of an entry that is an IRI or text (as normalised)."""
-    return (
-        iri(entry) if entry.startswith(("http://", "https://", "urn:")) and len(entry.split()) == 1 else literal(entry)
-    )
+    return iri(entry) if names_a_thing(entry) else literal(entry)
 
 
 def read_back(triples: Iterable[Triple]) -> None:
@@ -174,8 +178,7 @@ def read_back(triples: Iterable[Triple]) -> None:
 
 def digest(*parts: Any) -> str:
     """Return 32 hex digits of BLAKE2b over *parts* as JSON."""
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+    return blake2b(_ENCODER.encode(parts).encode(), digest_size=16).hexdigest()
 
 
 def _provenance(intent: MemoryUpdateIntent, item: Term) -> Iterator[Triple]:

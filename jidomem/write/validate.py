@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 
 from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
@@ -200,6 +201,7 @@ def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge
     return warnings
 
 
+@lru_cache(maxsize=1024)
 def field_of(path: str | None) -> str | None:
     """Return the field of an intent that a property is written from, or the property's name."""
     if not path:
