@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable
+from contextlib import closing
 from typing import Any, BinaryIO
 
 import click
@@ -14,10 +13,10 @@ from jidomem.errors import InvalidRequest
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.intents import read
+from jidomem_cli.progress import Bar, bar
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import clean, show_json
 
-CHUNK = 1_000
 #: Refusals that say nothing about an intent: the next one would meet the same.
 _MACHINE = ("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project")
 Outcome = Receipt | JidomemError
@@ -47,40 +46,37 @@ def submit(door: Door, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
     if not batch.many:
         show_receipt(door, memory, memory.writer.submit_intent(memory.project, _only(intents), dry_run=dry_run))
         return 0
-    if atomic:
-        told = _Told(door)
-        told.tell(memory.writer.submit_many(memory.project, _sound(intents), atomic=True))
-        return told.finish()
-    return _in_chunks(door, memory, iter(intents), dry_run)
-
-
-def _in_chunks(door: Door, memory: Jidomem, intents: Iterator[Any], dry_run: bool) -> int:
-    """Submit a thousand at a time, tell each, and return the exit code of the first refusal."""
-    told = _Told(door)
-    while chunk := list(islice(intents, CHUNK)):
-        outcomes = _outcomes(memory, chunk, dry_run)
-        told.tell(outcomes)
-        if any(isinstance(outcome, JidomemError) and outcome.code in _MACHINE for outcome in outcomes):
-            door.warn(f"stopped after {told.count:,} intents; none after them was tried")
-            break
+    told = _Told(door, bar(door, file, batch.intents))
+    try:
+        if atomic:
+            for receipt in memory.writer.submit_many(memory.project, _sound(intents), atomic=True):
+                told.tell(receipt)
+        elif dry_run:
+            _judge_each(memory, intents, told)
+        else:
+            _submit_each(memory, intents, told)
+    finally:
+        told.close()
     return told.finish()
 
 
-def _outcomes(memory: Jidomem, chunk: Sequence[Any], dry_run: bool) -> list[Outcome]:
-    """Return one outcome for each of *chunk*, where what could not be read is its own refusal."""
-    sound = [intent for intent in chunk if not isinstance(intent, JidomemError)]
-    if dry_run:
-        judged = iter([_judged(memory, intent) for intent in sound])
-    else:
-        judged = iter(memory.writer.submit_many(memory.project, sound))
-    return [intent if isinstance(intent, JidomemError) else next(judged) for intent in chunk]
+def _submit_each(memory: Jidomem, intents: Iterable[Any], told: _Told) -> None:
+    """Submit one after the other; where the machine refuses, no more than were submitted with that one."""
+    with closing(memory.writer.submit_many(memory.project, iter(intents))) as outcomes:
+        for outcome in outcomes:
+            told.tell(outcome)
+            if told.is_stopped and told.count == outcomes.submitted:
+                return
 
 
-def _judged(memory: Jidomem, intent: Any) -> Outcome:
-    try:
-        return memory.writer.submit_intent(memory.project, intent, dry_run=True)
-    except JidomemError as refusal:
-        return refusal
+def _judge_each(memory: Jidomem, intents: Iterable[Any], told: _Told) -> None:
+    for intent in intents:
+        try:
+            told.tell(memory.writer.submit_intent(memory.project, *_sound([intent]), dry_run=True))
+        except JidomemError as refusal:
+            told.tell(refusal)
+        if told.is_stopped:
+            return
 
 
 def _signed(intent: Any, memory: Jidomem, door: Door) -> Any:
@@ -111,35 +107,41 @@ def _sound(intents: Iterable[Any]) -> list[Any]:
 
 
 class _Told:
-    """The outcomes told so far: how many, and the first refusal's exit code."""
+    """The outcomes told so far: how many, the first refusal's exit code, and whether the machine refuses them all."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, shown: Bar | None) -> None:
         self._door = door
+        self._bar = shown
         self.count = self._kept = self._code = 0
-        self._shows_progress = sys.stderr.isatty() and not door.quiet and not sys.stdout.isatty()
+        self.is_stopped = False
 
-    def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Print each outcome, in order."""
-        for outcome in outcomes:
-            if isinstance(outcome, JidomemError):
-                self._refused(outcome)
-            else:
-                self._kept += 1
-                show_json(outcome.to_dict()) if self._door.json else click.echo(outcome.iri)
-            self.count += 1
-        if self._shows_progress:
-            click.echo(f"\r{self.count:,} submitted, {self.count - self._kept:,} refused", err=True, nl=False)
+    def tell(self, outcome: Outcome) -> None:
+        """Print an outcome."""
+        if isinstance(outcome, JidomemError):
+            self._refused(outcome)
+        else:
+            self._kept += 1
+            show_json(outcome.to_dict()) if self._door.json else click.echo(outcome.iri)
+        self.count += 1
+        if self._bar:
+            self._bar.show(self.count, self.count - self._kept)
+
+    def close(self) -> None:
+        """Leave the progress bar as it stands."""
+        if self._bar:
+            self._bar.close()
 
     def finish(self) -> int:
         """Say how many were kept, and return the exit code."""
-        if self._shows_progress:
-            click.echo(err=True)
+        if self.is_stopped:
+            self._door.warn(f"stopped after {self.count:,} intents; none after them was tried")
         self._door.say(f"{self._kept:,} of {self.count:,} accepted")
         return self._code
 
     def _refused(self, error: JidomemError) -> None:
         error.position = self.count
         self._code = self._code or error.exit_code
+        self.is_stopped = self.is_stopped or error.code in _MACHINE
         if not self._door.json:
             click.echo(f"refused: {error.code}: {clean(error.detail)}")
         tell(error, self._door)

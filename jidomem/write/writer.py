@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, overload
 
 from jidomem import vocab
 from jidomem.clock import Sources
@@ -24,6 +25,7 @@ from jidomem.vocab import jido
 from jidomem.write import conflict, restate, session, triples
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.names import is_absolute
+from jidomem.write.outcomes import Given, Outcomes
 from jidomem.write.stages import Judged, Proposal, Stages
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
@@ -63,21 +65,37 @@ class MemoryWriter:
         version = self.refresh(project_id)
         return replace(judged.receipt, version=version) if judged.triples else judged.receipt
 
-    def submit_many(self, project_id: str, intents: Iterable[Proposal], *, atomic: bool = False) -> list[Outcome]:
+    @overload
+    def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable that is all there
+        self, project_id: str, intents: Collection[Given], *, atomic: bool = False
+    ) -> list[Outcome]: ...
+
+    @overload
+    def submit_many(self, project_id: str, intents: Iterable[Given], *, atomic: Literal[True]) -> list[Outcome]: ...
+
+    @overload
+    def submit_many(self, project_id: str, intents: Iterable[Given], *, atomic: Literal[False] = False) -> Outcomes: ...
+
+    def submit_many(
+        self, project_id: str, intents: Iterable[Given], *, atomic: bool = False
+    ) -> list[Outcome] | Outcomes:
         """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
+
+        All of a collection, such as a list, are submitted when this returns. Of any other iterable, such as a
+        generator or a file's lines, the outcomes are an iterator: they are submitted as it is used up, and neither
+        all intents nor all outcomes are held. An error in the place of an intent, why it could not be read, is its
+        refusal.
 
         With *atomic* the first refusal is raised, its `position` saying which it was, and nothing at all is written.
         """
         line = self._line(project_id)
-        judges = [self._judge(project_id, intent) for intent in intents]
         if atomic:
-            return [*line.submit_atomic(judges)]
-        outcomes = line.submit(judges)
-        met = Counter(map(id, outcomes))  # one error that stopped them all has no position
-        for position, outcome in enumerate(outcomes):
-            if isinstance(outcome, JidomemError) and met[id(outcome)] == 1:
-                outcome.position = position
-        return outcomes
+            return [*line.submit_atomic([self._judge(project_id, intent) for intent in intents])]
+
+        def submit(some: Iterable[Given], first: int) -> list[Outcome]:
+            return _placed(line.submit([self._judge(project_id, intent) for intent in some]), first)
+
+        return submit(intents, 0) if isinstance(intents, Collection) else Outcomes(intents, submit)
 
     @property
     def session(self) -> str:
@@ -257,7 +275,10 @@ class MemoryWriter:
 
         return _answer(self._line(project_id).submit([judge])[0])
 
-    def _judge(self, project_id: str, intent: Proposal) -> JudgeFn:
+    def _judge(self, project_id: str, intent: Given) -> JudgeFn:
+        if isinstance(intent, JidomemError):
+            return partial(_refused, intent)
+
         def known() -> list[str]:
             graph = Stream(project_id).graph
             return [bare(t[0]) for t in self._tail.index.triples(graph, None, jido("hasAssertionStatus"), None)]
@@ -303,6 +324,19 @@ def _text_of(node: Term, view: View) -> str | None:
     if "/alternatives/" in node:
         return view.first(node, jido("summary"))
     return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
+
+
+def _placed(outcomes: list[Outcome], first: int) -> list[Outcome]:
+    """Return *outcomes*, each refusal with its position; one error that stopped several has none."""
+    met = Counter(map(id, outcomes))
+    for position, outcome in enumerate(outcomes, start=first):
+        if isinstance(outcome, JidomemError) and met[id(outcome)] == 1:
+            outcome.position = position
+    return outcomes
+
+
+def _refused(error: JidomemError, view: View, now: datetime) -> Judged:
+    raise error
 
 
 def _answer(outcome: Outcome) -> Receipt:

@@ -243,14 +243,26 @@ def test_an_agent_and_a_session_stand_in_where_an_intent_names_none():
     assert run("submit", stdin=json.dumps(values)).exit_code == 3
 
 
-def test_many_intents_go_in_chunks_and_all_are_kept(monkeypatch):
-    monkeypatch.setattr("jidomem_cli.submit.CHUNK", 3)
+def test_many_intents_go_piece_by_piece_and_all_are_kept(monkeypatch):
+    monkeypatch.setattr("jidomem.write.outcomes.PIECE", 3)
 
     result = run("submit", stdin=lines(*({**INTENTS[0], "about": [f"{n}.py"]} for n in range(8))))
 
     assert len(set(result.stdout.splitlines())) == 8
     assert len(rows("memory", "facts")) == 9
     assert "8 of 8 accepted" in result.stderr
+
+
+def test_an_array_too_large_to_hold_is_refused_with_the_way_to_stream_it(monkeypatch):
+    monkeypatch.setattr("jidomem_cli.intents.LIMIT", 1_000)
+    many = [{**INTENTS[0], "about": [f"{n}.py"]} for n in range(8)]
+
+    refused = run("submit", "--json", stdin=json.dumps(many))
+    streamed = run("submit", stdin=lines(*many))
+
+    assert json.loads(refused.stdout)["code"] == "payload_too_large"
+    assert "jq -c" in json.loads(refused.stdout)["hint"]
+    assert "8 of 8 accepted" in streamed.stderr
 
 
 def test_a_revision_supersedes_and_carries_over_what_it_does_not_change():
