@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import JidomemError, NotFound
-from jidomem.exchange import adr, turtle
+from jidomem.exchange import turtle
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.schema import Schema
 from jidomem.write.writer import MemoryWriter
+
+if TYPE_CHECKING:
+    from jidomem.exchange import adr
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
 
 def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, bytes]]) -> Report:
     """Return what became of each Markdown decision record of *files* (path, content)."""
+    from jidomem.exchange import adr  # brings a parser of Markdown and one of YAML
+
     found = adr.read_records(
         files,
         project=project,

@@ -14,7 +14,6 @@ from jidomem import sparql
 from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
 from jidomem.index.local import LocalStore
 from jidomem.index.oxigraph import Answer, Solutions
-from jidomem.index.remote import RemoteStore
 from jidomem.statements import Statement, as_statement, to_iri, to_triples
 from jidomem.terms import Literal, Term, Triple, bare
 from jidomem.values import Value, to_value
@@ -78,7 +77,7 @@ class TripleStore:
             raise InvalidRequest(f"base={base!r} is no IRI that ends in / or #", hint=f"leave it out, or give {BASE!r}")
         self.base = base
         self._graphs = {name: f"{base}graphs/{long}" for name, long in {DEFAULT: DEFAULT, **GRAPHS}.items()}
-        self._backend: Backend = RemoteStore(endpoint, update_endpoint) if endpoint else LocalStore(path)
+        self._backend: Backend = _remote(endpoint, update_endpoint) if endpoint else LocalStore(path)
 
     def insert(self, triples: Iterable[Statement], graph: str = DEFAULT) -> OneOf[True]:
         """Return True when *triples* are in *graph*; a reader sees all of them or none.
@@ -161,6 +160,13 @@ def shown(answer: Answer) -> Found:
     if isinstance(answer, Solutions):
         return [dict(zip(answer.variables, map(to_value, row), strict=True)) for row in answer.rows]
     return answer if isinstance(answer, bool) else [as_statement(triple) for triple in answer]
+
+
+def _remote(endpoint: str, update_endpoint: str | None) -> Backend:
+    """Return the store at *endpoint*; what speaks HTTP is loaded by who has one."""
+    from jidomem.index.remote import RemoteStore
+
+    return RemoteStore(endpoint, update_endpoint)
 
 
 def _only(backend: str, needs: str, **options: object) -> None:

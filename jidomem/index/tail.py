@@ -246,6 +246,8 @@ class Tail:
     def _publish(self, clones: Clones, live: Live) -> None:
         with suppress(*STORE_ERRORS):  # a disk that is full: the next one tries again, and until then reads more
             clones.publish(self.index, live)
+            for stream in self.journal.streams():
+                self.journal.share(stream)
 
     def _settle(self) -> None:
         """Wait for the snapshot that is being kept."""

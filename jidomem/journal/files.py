@@ -152,17 +152,26 @@ class FileJournal:
         finally:
             disk.close(descriptor)
 
+    def share(self, stream: Stream) -> None:
+        """Let the processes to come know what this one found out by reading, unless another writes at this moment.
+
+        Who only reads may be the first to read a journal that came by a clone; whoever writes shares it anyway.
+        """
+        with suppress(JidomemError), self.turn(stream, wait=0):
+            pass
+
     @contextmanager
-    def turn(self, stream: Stream) -> Iterator[Version]:
+    def turn(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
         """Hold the stream's write lock and give the version at that moment; other writers wait.
 
-        Raise Busy when the lock is not free in time, JournalDamaged while there is damage, Failed `write_failed` where
-        the folder cannot be written. A thread that holds the turn must not ask for it again.
+        Raise Busy when the lock is not free in time, which is that of the journal unless *wait* is given, JournalDamaged
+        while there is damage, Failed `write_failed` where the folder cannot be written. A thread that holds the turn must not ask for it again.
         """
         folder, turn = self._known(stream)
-        deadline = monotonic() + self.wait
-        if not turn.lock.acquire(timeout=self.wait):
-            raise _busy(folder.lock_path, self.wait)
+        seconds = self.wait if wait is None else wait
+        deadline = monotonic() + seconds
+        if not turn.lock.acquire(timeout=seconds):
+            raise _busy(folder.lock_path, seconds)
         try:
             turn.descriptor = self._locked(folder, folder.lock_path, deadline)
             try:

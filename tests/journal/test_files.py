@@ -147,6 +147,23 @@ def test_a_new_process_believes_the_lock_file_and_reads_only_what_it_needs(journ
     assert [damage.path for damage in other.verify(STREAM)][:1] == [str(commits_in(folder)[0])]
 
 
+def test_who_only_read_can_spare_the_next_process_the_reading_but_waits_for_no_writer(journal, tmp_path, folder):
+    seen = add(journal, "one").head
+    (folder / ".lock").unlink()  # as after a clone
+    settle()
+    reader = FileJournal(tmp_path, wait=3600)
+    assert reader.head(STREAM) == Version.of([seen])
+
+    with journal.turn(STREAM):
+        reader.share(STREAM)
+    reader.share(STREAM)
+    settle()
+    commits_in(folder)[0].write_bytes(b"# never read again\n")
+
+    assert FileJournal(tmp_path).head(STREAM) == Version.of([seen])
+    assert FileJournal(tmp_path).damage(STREAM) == ()
+
+
 def test_submits_in_a_row_do_not_list_the_folder_each_time_nor_does_who_follows_them(journal, tmp_path, monkeypatch):
     listed, scandir = [], os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
