@@ -27,6 +27,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
     "check": ("check:check", "Check the memory as CI does."),
     "verify": ("verify:verify", "Read every byte of the journal and verify it."),
+    "pack": ("pack:pack", "Seal many commit files into a few packs."),
     "export": ("exchange:export", "Write the memory out."),
     "import": ("exchange:import_", "Take in records kept elsewhere."),
     "serve": ("serve:serve", "Serve the memory over HTTP."),

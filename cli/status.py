@@ -9,6 +9,7 @@ import click
 import jidomem
 from jidomem import Jidomem
 from jidomem.index.clones import Snapshot
+from jidomem.journal.files import LOOSE
 from jidomem.read.counts import counts
 from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, pass_door
@@ -58,11 +59,13 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
 
 def _project(memory: Jidomem, name: str) -> dict[str, Any]:
     version: Version = memory.catch_up(name)
+    streams = [stream for stream in memory.journal.streams() if stream.project == name]
     return {
         "project": name,
         "version": str(version),
         "last_commit": version.recorded_at or None,
         "counts": counts(memory.reader, name),
+        "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
     }
 
@@ -72,5 +75,7 @@ def _tell(project: dict[str, Any]) -> None:
     click.echo(f"\n{project['project']}: version {project['version']}, last written {written}")
     for kind, states in project["counts"].items():
         click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
+    if project["commit_files"] > LOOSE:
+        click.echo(f"  {project['commit_files']} commit files: jidomem pack makes a few packs of them")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")

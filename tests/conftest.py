@@ -1,6 +1,7 @@
 """What tests share: a memory root in a temporary folder, with a clock, ids and nonces that repeat."""
 
 import os
+import subprocess
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -96,3 +97,15 @@ def writer(memory):
 @pytest.fixture
 def reader(memory):
     return memory.reader
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of two megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)

@@ -194,6 +194,8 @@ class Folder:
         rows = self.contents.shelf.rows(pack)
         inside = {row.head.id: row.head for row in rows.values()}
         for row in [rows[key]] if key in rows else rows.values():
+            if self.contents.entry(f"{stem(row.head)}.ttl") is not None:
+                continue  # its own file, sound, stands for it
             problem = self._broken_link(row.entry, inside)
             if self.contents.packed(pack, row) is not None and problem:
                 name = f"{pack.name}#{stem(row.head)}"

@@ -73,6 +73,7 @@ class Pack:
     table_at: int
     table_size: int
     table_digest: str
+    blocks_size: int
 
     @classmethod
     def load(cls, path: str) -> Pack:
@@ -88,7 +89,7 @@ class Pack:
             raise FormatError(f"what begins like this is named {expected}: it was moved or changed", 1)
         if disk.size(path) != len(top) + int(table) + int(blocks):
             raise FormatError(
-                f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was cut or added to"
+                f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was cut short or added to"
             )
         return cls(
             path=path,
@@ -100,6 +101,7 @@ class Pack:
             table_at=len(top),
             table_size=int(table),
             table_digest=digest,
+            blocks_size=int(blocks),
         )
 
     @property
@@ -125,8 +127,15 @@ class Pack:
             entry = Entry(Head(moment, identity, int(position)), tuple(parents.split()))
             rows[stem(entry.head)] = Row(entry, form == "redacted", offset, int(size))
             offset += int(size)
-        name, header = _header([(row.entry, row.redacted, row.size) for row in rows.values()])
-        if name != self.name or len(header) != self.table_at + self.table_size or list(rows) != sorted(rows):
+        heads = [row.head for row in rows.values()]
+        named = {parent for row in rows.values() for parent in row.parents}
+        if (
+            list(rows) != sorted(rows)
+            or (len(heads), offset) != (self.count, self.table_at + self.table_size + self.blocks_size)
+            or not (rows and next(iter(rows)).startswith(self.first) and next(reversed(rows)).startswith(self.last))
+            or tuple(head for head in heads if head.id not in named) != self.tips
+            or tuple(sorted(named - {head.id for head in heads})) != self.after
+        ):
             raise FormatError("the top of the pack does not fit its table", 1)
         return rows
 

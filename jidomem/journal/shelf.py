@@ -42,9 +42,13 @@ class Shelf:
                         del known[gone]
 
     def forget_broken(self) -> None:
-        """Try the packs that could not be read once more."""
+        """Try the packs that could not be read once more, their tables too."""
         with self._lock:
-            self.broken, self._sorted = {}, None
+            doubted, self.broken, self._sorted = set(self.broken), {}, None
+            for pack in [pack for pack in self.packs() if pack.name in doubted]:
+                self._tables.pop(pack.name, None)
+                with suppress(FileNotFoundError):
+                    self.rows(pack)
 
     def packs(self) -> list[Pack]:
         """Return the packs that can be read, by the time they begin."""

@@ -1,6 +1,6 @@
 """An independent reader of the journal format, written from docs/journal-format.md alone; imports nothing of jidomem.
 
-Run it over commit files: python tests/journal/verifier.py FILE...
+Run it over commit files and packs: python tests/journal/verifier.py FILE...
 """
 
 import re
@@ -126,6 +126,50 @@ def read(data):
     return claimed[1], parents, triples, secrets
 
 
+def read_pack(name, data):
+    """What `read` gives for each commit of a pack, in order; Wrong unless all of it is as the page says."""
+    whole = data.decode("utf-8")
+    lines = whole.split("\n")
+    demand(lines[0] == "# jidomem pack 1", "not a pack")
+    top, rest = [], lines[1:]
+    for key in ("commits", "first", "last", "tip", "after", "table", "blocks"):
+        while rest[0].startswith(f"# {key} "):
+            top.append((key, rest.pop(0).split(" ")[2:]))
+    fields = {key: [values for found, values in top if found == key] for key, _ in top}
+    once = [key for key in fields if key not in ("tip", "after")]
+    demand(once == ["commits", "first", "last", "table", "blocks"], "the lines of the top")
+    demand(all(len(fields[key]) == 1 for key in once), "a line of the top is there twice")
+    header = "".join(f"{line}\n" for line in lines[: 1 + len(top)]).encode()
+    (length, claimed), (blocks,) = fields["table"][0], fields["blocks"][0]
+    table = data[len(header) : len(header) + int(length)]
+    demand(blake2b(table, digest_size=32).hexdigest() == claimed, "the digest of the table")
+    first = fields["first"][0][0]
+    digest = blake2b(header, digest_size=32).hexdigest()[:12]
+    demand(name == f"pack-{first.replace('-', '').replace(':', '')}-{digest}.ttl", "the name")
+    demand(len(data) == len(header) + len(table) + int(blocks), "the length")
+    rows = [row.split(" ") for row in table.decode().split("\n")[:-1]]
+    place, found, tips, named = len(header) + len(table), [], [], set()
+    for mark, kind, identity, moment, position, size, form, *parents in rows:
+        commit = read(data[place : place + int(size)])
+        place += int(size)
+        said = {p: o for s, p, o in commit[2] if s == f"<urn:jido:commit:{identity}>"}
+        demand((mark, kind, commit[0]) == ("#", "commit", identity), "the id in the table")
+        demand(said[f"<{JIDO}recordedAt>"][1:28] == moment, "the moment in the table")
+        demand(said[f"<{JIDO}position>"].split('"')[1] == position, "the position in the table")
+        demand(sorted(parent.hex() for parent in commit[1]) == parents, "the parents in the table")
+        demand(form == ("whole" if commit[3][0].startswith("# nonce") else "redacted"), "the form in the table")
+        found.append(commit)
+        tips.append([identity, moment, position])
+        named |= set(parents)
+    demand(place == len(data) and [int(fields["commits"][0][0])] == [len(rows)], "how many")
+    demand([(row[3], row[2]) for row in rows] == sorted({(row[3], row[2]) for row in rows}), "the order")
+    demand([first, fields["last"][0][0]] == [rows[0][3], rows[-1][3]], "first and last")
+    demand(fields["tip"] == [tip for tip in tips if tip[0] not in named], "the tips")
+    outside = sorted(named - {row[2] for row in rows})
+    demand(fields.get("after", []) == [[parent] for parent in outside], "what it comes after")
+    return found
+
+
 def describe(said):
     """The ids of the parents, from a sound description."""
     for name, pattern in ONCE.items():
@@ -173,4 +217,9 @@ def short(term):
 
 if __name__ == "__main__":
     for given in sys.argv[1:]:
-        print(read(Path(given).read_bytes())[0], given)
+        path = Path(given)
+        if path.name.startswith("pack-"):
+            for commit in read_pack(path.name, path.read_bytes()):
+                print(commit[0], given)
+        else:
+            print(read(path.read_bytes())[0], given)

@@ -14,18 +14,6 @@ from jidomem.journal.files import Stream
 STREAM = Stream("p")
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of two megabytes."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True, text=True)
-    if made.returncode:
-        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
 def submitted(memory, number):
     return memory.writer.submit_intent("p", intent(summary=f"finding {number} " + "x" * 20_000)).iri
 

@@ -1,0 +1,33 @@
+"""`jidomem pack`: many commit files become a few packs with the same commits."""
+
+from __future__ import annotations
+
+import click
+
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import show_json
+
+
+@click.command(cls=Verb, writes=["wait"])
+@pass_door
+def pack(door: Door) -> None:
+    """Seal the commit files of every project, or of the one --project names, into packs; the newest stays a file.
+
+    Nothing is lost or changed: a pack holds the same commits. Where git does not track the root this is done whenever
+    there are more than 2,000 files; where it does, commit what this leaves, best on a branch that others then merge.
+
+    Examples:
+      jidomem pack
+      jidomem pack --json
+    """
+    memory = door.read()
+    if door.project is not None:
+        memory.catch_up(door.project)
+    streams = [stream for stream in memory.journal.streams() if door.project in (None, stream.project)]
+    sealed = [(stream, memory.journal.seal(stream)) for stream in streams]
+    if door.json:
+        rows = [{"project": stream.project, "stream": stream.name, "sealed": count} for stream, count in sealed]
+        show_json({"streams": rows})
+        return
+    for stream, count in sealed:
+        click.echo(f"{stream.project}/{stream.name}  {count} sealed")

@@ -1,0 +1,449 @@
+"""Packs: the same commits in fewer files, found without reading them all, and no byte of them can change unseen."""
+
+import os
+import random
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+import verifier
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journal_world import STREAM, add, commit_on, ids, snapshot
+from test_files import branches, bring, commits_in
+
+from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
+from jidomem.journal import disk, files, sealing
+from jidomem.journal.files import FileJournal
+from jidomem.journal.packs import Entry, Pack, outline, write_pack
+from jidomem.version import Version
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return FileJournal(tmp_path)
+
+
+@pytest.fixture
+def folder(journal):
+    return journal.path(STREAM)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Packs of at most four commits."""
+    monkeypatch.setattr(sealing, "COMMITS", 4)
+
+
+def packs_in(folder):
+    return sorted(folder.glob("pack-*.ttl"))
+
+
+def redact(path, text):
+    """Lay the redacted form of a commit file, without its triples that say *text*, beside it."""
+    redacted = verifier.redact(path.read_bytes(), lambda triple: triple[2] == f'"{text}"')
+    path.with_name(path.name.replace(".ttl", ".redacted.ttl")).write_bytes(redacted)
+
+
+def sealed_commits():
+    """A branch and its merge, one of the commits redacted: what stands in the golden pack."""
+    first = commit_on(Version(), "first", second=1)
+    left = commit_on(Version.of([first.head]), "left", second=2)
+    right = commit_on(Version.of([first.head]), "right", second=3)
+    merge = commit_on(Version.of([left.head, right.head]), "merge", second=4)
+    redacted = verifier.redact(right.data, lambda triple: triple[2] == '"right"')
+    found = [(left, left.data), (right, redacted), (merge, merge.data)]
+    return [(Entry(commit.head, commit.parents), data != commit.data, data) for commit, data in found]
+
+
+def test_a_golden_pack_is_written_to_the_byte_and_read_by_both_implementations():
+    # C074
+    (golden,) = GOLDEN.glob("pack-*.ttl")
+    name, data = write_pack(sealed_commits())
+    assert (name, data) == (golden.name, golden.read_bytes())
+
+    found = verifier.read_pack(golden.name, golden.read_bytes())
+    pack = Pack.load(str(golden))
+    rows = list(pack.rows().values())
+    assert [row.head.id for row in rows] == [identity for identity, *_ in found]
+    assert [row.redacted for row in rows] == [False, True, False]
+    assert [pack.document(row) for row in rows] == [data for _, _, data in sealed_commits()]
+    assert (pack.tips, len(pack.after)) == ((rows[-1].head,), 1)
+
+
+def test_the_golden_pack_is_turtle():
+    import pyoxigraph
+
+    (golden,) = GOLDEN.glob("pack-*.ttl")
+    triples = list(pyoxigraph.parse(golden.read_bytes(), format=pyoxigraph.RdfFormat.TURTLE))
+    assert len(triples) == sum(len(found[2]) for found in verifier.read_pack(golden.name, golden.read_bytes()))
+
+
+@pytest.mark.parametrize("name", ["plain", "merged", "redacted"])
+def test_the_outline_of_a_commit_is_what_its_description_says(name):
+    data = (GOLDEN / f"{name}.ttl").read_bytes()
+    identity, parents, _, _ = verifier.read(data)
+    entry = outline(data)
+    assert (entry.head.id, list(entry.parents)) == (identity, sorted(parent.hex() for parent in parents))
+    assert entry.head.recorded_at.encode() in data
+    assert f'"{entry.head.position}"^^xsd:integer' in data.decode()
+
+
+def test_sealing_leaves_the_same_commits_in_fewer_files_for_everyone(journal, tmp_path, folder, small):
+    # C015 C027
+    written = [add(journal, f"n{number}") for number in range(11)]
+    follower = FileJournal(tmp_path)
+    seen = follower.head(STREAM)
+
+    assert (journal.loose(STREAM), journal.seal(STREAM), journal.loose(STREAM)) == (11, 10, 1)
+    assert (len(packs_in(folder)), len(commits_in(folder))) == (3, 4)
+    for pack in packs_in(folder):
+        assert verifier.read_pack(pack.name, pack.read_bytes())
+    for reader in (journal, follower, FileJournal(tmp_path)):
+        assert reader.head(STREAM) == seen
+        assert list(reader.read(STREAM)) == written
+        assert (reader.verify(STREAM), reader.streams(), reader.exists(STREAM)) == ((), [STREAM], True)
+        for number, commit in enumerate(written):
+            version = Version.of([commit.head])
+            assert reader.holds(STREAM, version)
+            assert list(reader.read(STREAM, version)) == written[number + 1 :]
+    with pytest.raises(NotFound):
+        journal.read(STREAM, Version.of([commit_on(Version(), "elsewhere").head]))
+
+
+def test_writing_goes_on_after_sealing_and_sealing_after_writing(journal, tmp_path, folder, small):
+    written = []
+    for number in range(30):
+        written.append(add([journal, FileJournal(tmp_path)][number % 2], f"n{number}"))
+        if number % 7 == 6:
+            assert journal.seal(STREAM) > 0
+    (folder / ".lock").unlink()
+    assert journal.seal(STREAM) == 2
+    for reader in (journal, FileJournal(tmp_path)):
+        assert list(reader.read(STREAM)) == written
+        assert (reader.verify(STREAM), reader.head(STREAM).ids) == ((), (written[-1].id,))
+    assert (journal.seal(STREAM), FileJournal(tmp_path / "new").seal(STREAM)) == (0, 0)
+
+
+def test_a_pack_takes_no_more_bytes_than_it_may(journal, folder, monkeypatch):
+    for number in range(9):
+        add(journal, f"n{number}")
+    monkeypatch.setattr(sealing, "BYTES", 2_500)
+    assert journal.seal(STREAM) == 8
+    assert all(pack.stat().st_size < 6_000 for pack in packs_in(folder))
+    assert len(packs_in(folder)) == 3
+
+
+def test_above_two_thousand_files_a_stream_is_sealed_by_itself_unless_git_may_track_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LOOSE", 20)
+    (tmp_path / "tracked" / ".git").mkdir(parents=True)
+    for name, loose in (("server", 1), ("tracked", 21)):
+        journal = FileJournal(tmp_path / name / "root")
+        written = [add(journal, f"n{number}") for number in range(21)]
+        for thread in threading.enumerate():
+            if thread.name == "jidomem-seal":
+                thread.join()
+        assert (journal.loose(STREAM), journal.is_tracked) == (loose, name == "tracked")
+        assert list(journal.read(STREAM)) == written
+
+
+def test_a_reader_that_is_reading_while_files_are_sealed_misses_nothing(journal, tmp_path, small):
+    written = [add(journal, f"n{number}") for number in range(10)]
+    reader = FileJournal(tmp_path)
+    reading, after = reader.read(STREAM), reader.read(STREAM, Version.of([written[1].head]))
+    got, later = [next(reading)], [next(after)]
+    journal.seal(STREAM)
+    assert [*got, *reading] == written
+    assert [*later, *after] == written[2:]
+
+
+def test_readers_and_writers_beside_a_sealer_never_see_less_than_before(journal, tmp_path, small):
+    # C020 C023
+    done, wrong = threading.Event(), []
+
+    def follow():
+        reader, seen = FileJournal(tmp_path), 0
+        while not done.is_set():
+            found = ids(reader.read(STREAM))
+            if len(found) < seen or reader.damage(STREAM) or len(set(found)) != len(found):
+                wrong.append((len(found), seen, reader.damage(STREAM)))
+            seen = len(found)
+
+    readers = [threading.Thread(target=follow) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    written, sealer = [], FileJournal(tmp_path)
+    for number in range(60):
+        written.append(add(journal, f"n{number}"))
+        if number % 10 == 9:
+            sealer.seal(STREAM)
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+    assert ids(FileJournal(tmp_path).read(STREAM)) == ids(written)
+
+
+# -- what git does
+
+
+def test_branches_that_packed_the_same_commits_in_different_packs_merge_by_union(tmp_path, small):
+    left, right, base, on_left, on_right = branches(tmp_path)
+    left_only, right_only = [], []
+    for number in range(9):
+        left_only.append(add(left, f"left{number}", second=100 + 2 * number))
+        right_only.append(add(right, f"right{number}", second=101 + 2 * number))
+    shutil.copytree(tmp_path / "left", tmp_path / "copy")
+    copy = FileJournal(tmp_path / "copy")
+    add(copy, "copy", second=200)
+    sealing.COMMITS = 3
+    assert (left.seal(STREAM), copy.seal(STREAM), right.seal(STREAM)) == (11, 12, 9)
+    for path in commits_in(left.path(STREAM)):
+        if (copy.path(STREAM) / path.name).exists() is False and not path.name.startswith("pack"):
+            path.unlink()  # as git does: the copy removed it, here it is unchanged
+    bring(copy, left)
+    bring(right, left)
+
+    everything = {base.id, *ids([*on_left, *on_right, *left_only, *right_only])}
+    for reader in (left, FileJournal(tmp_path / "left")):
+        found = list(reader.read(STREAM))
+        assert set(ids(found)) == everything | {copy.head(STREAM).ids[0]}
+        assert [commit.head for commit in found] == sorted(commit.head for commit in found)
+        assert (reader.verify(STREAM), len(reader.head(STREAM).heads)) == ((), 2)
+        since = Version.of([left_only[-1].head])
+        expected = everything - {base.id, *ids([*on_left, *left_only])} | {copy.head(STREAM).ids[0]}
+        assert set(ids(reader.read(STREAM, since))) == expected
+    merge = add(left, "merge", second=300)
+    assert len(merge.parents) == 2
+    assert left.seal(STREAM) > 0
+    assert set(ids(FileJournal(tmp_path / "left").read(STREAM))) == {*everything, *copy.head(STREAM).ids, merge.id}
+    assert left.verify(STREAM) == ()
+
+
+def test_a_checkout_that_takes_a_pack_away_shows_and_brings_it_back(journal, tmp_path, folder, small):
+    written = [add(journal, f"n{number}") for number in range(6)]
+    shutil.copytree(tmp_path / "projects", tmp_path / "loose" / "projects")
+    journal.seal(STREAM)
+    version = journal.head(STREAM)
+    packs = {path: path.read_bytes() for path in packs_in(folder)}
+    for path in packs:
+        path.unlink()
+    assert not journal.holds(STREAM, Version.of([written[1].head]))
+    assert "is not here" in journal.damage(STREAM)[0].detail
+    for path, data in packs.items():
+        path.write_bytes(data)
+    assert (journal.damage(STREAM), journal.head(STREAM), list(journal.read(STREAM))) == ((), version, written)
+
+
+# -- both forms
+
+
+def test_a_redacted_file_beside_a_pack_counts(journal, tmp_path, folder, small):
+    written = [add(journal, name) for name in ("secret", "next", "last")]
+    redact(commits_in(folder)[0], "secret")
+    redacted = next(folder.glob("*.redacted.ttl"))
+    data = redacted.read_bytes()
+    redacted.unlink()
+    assert journal.seal(STREAM) == 2
+    redacted.write_bytes(data)
+
+    for reader in (journal, FileJournal(tmp_path)):
+        first, *rest = reader.read(STREAM)
+        assert (first.id, first.redacted, b'"secret"' in first.data) == (written[0].id, True, False)
+        assert (rest, reader.verify(STREAM)) == (written[1:], ())
+    add(journal, "more")
+    assert journal.seal(STREAM) == 0  # the redacted file stays, a single other one is no pack
+    assert redacted.exists()
+
+
+def test_a_redacted_commit_is_sealed_as_it_is_and_counts_beside_its_whole_form(journal, tmp_path, folder, small):
+    written = [add(journal, name) for name in ("secret", "next", "last")]
+    whole = commits_in(folder)[0]
+    redact(whole, "secret")
+    data = whole.read_bytes()
+    whole.unlink()
+    assert journal.seal(STREAM) == 2
+    whole.write_bytes(data)
+
+    for reader in (journal, FileJournal(tmp_path)):
+        first, *rest = reader.read(STREAM)
+        assert (first.id, first.redacted, b'"secret"' in first.data) == (written[0].id, True, False)
+        assert rest == written[1:]
+
+
+# -- damage
+
+
+def packed(root, number=5):
+    """A journal of which all but the last commit are in one pack."""
+    journal = FileJournal(root)
+    written = [add(journal, f"n{number}") for number in range(number)]
+    journal.seal(STREAM)
+    return journal, written
+
+
+@pytest.fixture(scope="module")
+def sound_root(tmp_path_factory):
+    """A stream with one pack and one commit file, and the documents in it."""
+    root = tmp_path_factory.mktemp("bits")
+    return root, [commit.data for commit in packed(root)[1]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(place=st.integers(0, 10**9), bit=st.integers(0, 7))
+def test_no_bit_of_a_stream_can_turn_unseen(sound_root, place, bit):
+    # C027
+    root, written = sound_root
+    paths = commits_in(FileJournal(root).path(STREAM))
+    sizes = [path.stat().st_size for path in paths]
+    place %= sum(sizes)
+    while place >= sizes[0]:
+        place -= sizes.pop(0)
+    path = paths[-len(sizes)]
+    sound = path.read_bytes()
+    turned = bytearray(sound)
+    turned[place] ^= 1 << bit
+    path.write_bytes(turned)
+    try:
+        reader = FileJournal(root)
+        found = [commit.data for commit in reader.read(STREAM)]
+        assert all(data in written for data in found)
+        assert len(found) == len(written) or reader.damage(STREAM)
+        damage = FileJournal(root).verify(STREAM)
+        assert str(path) in [found.path for found in damage]
+        with pytest.raises(JournalDamaged), reader.turn(STREAM):
+            raise AssertionError("a turn was given")
+    finally:
+        path.write_bytes(sound)
+
+
+def test_a_pack_cut_short_anywhere_is_damage(tmp_path):
+    journal, _ = packed(tmp_path)
+    (pack,) = packs_in(journal.path(STREAM))
+    sound = pack.read_bytes()
+    chance = random.Random(3)
+    for length in [0, 1, 20, *(chance.randrange(len(sound)) for _ in range(40)), len(sound) - 1]:
+        pack.write_bytes(sound[:length])
+        damage = FileJournal(tmp_path).verify(STREAM)
+        assert str(pack) in [found.path for found in damage]
+    pack.write_bytes(sound + b"\n")
+    assert "cut short or added to" in FileJournal(tmp_path).verify(STREAM)[0].detail
+
+
+def test_a_damaged_commit_of_a_pack_is_named_with_its_line_and_hides_no_other(tmp_path):
+    journal, written = packed(tmp_path)
+    (pack,) = packs_in(journal.path(STREAM))
+    sound = pack.read_bytes()
+    pack.write_bytes(sound.replace(b'summary "n1"', b'summary "m1"'))
+    line = sound[: sound.index(b'summary "n1"')].count(b"\n") + 1
+
+    reader = FileJournal(tmp_path)
+    assert ids(reader.read(STREAM)) == ids([written[0], *written[2:]])
+    (damage,) = reader.damage(STREAM)
+    assert (damage.path, damage.commit, reader.verify(STREAM)) == (str(pack), written[1].id, (damage,)) or damage.line
+    assert line - 25 < damage.line <= line
+    with pytest.raises(JournalDamaged), reader.turn(STREAM):
+        raise AssertionError("a turn was given")
+    pack.write_bytes(sound)
+    assert (reader.damage(STREAM), list(reader.read(STREAM))) == ((), written)
+    assert add(reader, "healed").position == 6
+
+
+def test_the_file_of_a_commit_laid_beside_a_damaged_pack_heals_it(tmp_path, folder):
+    journal = FileJournal(tmp_path)
+    written = [add(journal, f"n{number}") for number in range(5)]
+    backup = commits_in(folder)[1]
+    sound = backup.read_bytes()
+    backup.write_bytes(sound.replace(b'summary "n1"', b'summary "m1"'))  # noticed by nobody, and sealed
+    assert journal.seal(STREAM) == 4
+    reader = FileJournal(tmp_path)
+    assert (len(list(reader.read(STREAM))), len(reader.damage(STREAM))) == (4, 1)
+
+    backup.write_bytes(sound)
+    for healed in (reader, FileJournal(tmp_path)):
+        assert (healed.verify(STREAM), list(healed.read(STREAM)), healed.damage(STREAM)) == ((), written, ())
+    assert add(reader, "next").position == 6
+    assert (reader.seal(STREAM), reader.verify(STREAM)) == (0, ())
+
+
+def test_a_pack_under_another_name_or_with_another_top_is_damage(tmp_path):
+    journal, written = packed(tmp_path)
+    (pack,) = packs_in(journal.path(STREAM))
+    moved = pack.rename(pack.with_name(pack.name.replace("20261121", "20261120")))
+    (damage, *_) = FileJournal(tmp_path).verify(STREAM)
+    assert (damage.path, "moved or changed" in damage.detail) == (str(moved), True)
+    entries = [(Entry(commit.head, commit.parents), False, commit.data) for commit in reversed(written[:-1])]
+    moved.unlink()
+    name, data = write_pack(entries)  # not in the order of the stream
+    (pack.parent / name).write_bytes(data)
+    assert "does not fit its table" in FileJournal(tmp_path).verify(STREAM)[0].detail
+
+
+def test_a_damaged_file_is_not_sealed(journal, folder):
+    for number in range(4):
+        add(journal, f"n{number}")
+    path = commits_in(folder)[1]
+    sound = path.read_bytes()
+    path.write_bytes(sound.replace(b"jido:position", b"jido:positron"))
+    with pytest.raises(JournalDamaged, match=path.name):
+        journal.seal(STREAM)
+    assert packs_in(folder) == []
+    path.write_bytes(sound)
+    assert journal.seal(STREAM) == 3
+
+
+# -- machines that fail
+
+
+def test_one_seals_at_a_time(journal, tmp_path, folder):
+    for number in range(4):
+        add(journal, f"n{number}")
+    descriptor = disk.open_shared(f"{folder}/{sealing.SEAL_LOCK}")
+    assert disk.lock(descriptor)
+    with pytest.raises(Busy):
+        FileJournal(tmp_path).seal(STREAM)
+    disk.close(descriptor)
+    assert FileJournal(tmp_path).seal(STREAM) == 3
+
+
+@pytest.mark.parametrize("call", ["create", "write", "fsync", "rename", "flush"])
+def test_a_sealing_that_fails_loses_nothing_and_the_next_one_does_it(journal, tmp_path, folder, monkeypatch, call):
+    # C075
+    written = [add(journal, f"n{number}") for number in range(5)]
+
+    def broken(*arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, call, broken)
+        with pytest.raises(Failed) as failed:
+            journal.seal(STREAM)
+    assert (failed.value.code, failed.value.hint[:4]) == ("write_failed", "free")
+    assert len(commits_in(folder)) - len(packs_in(folder)) == 5
+    for reader in (journal, FileJournal(tmp_path)):
+        assert (list(reader.read(STREAM)), reader.verify(STREAM)) == (written, ())
+    written.append(add(journal, "next"))
+    assert journal.seal(STREAM) >= 4
+    assert list(FileJournal(tmp_path).read(STREAM)) == written
+    assert sorted(os.listdir(folder))[:2] == [".lock", ".seal.lock"]
+    assert journal.loose(STREAM) <= 2
+
+
+def test_a_full_disk_keeps_a_stream_from_being_sealed_and_changes_nothing(small_disk):
+    # C075 C077
+    journal = FileJournal(small_disk / "root")
+    for number in range(30):
+        add(journal, f"n{number}")
+    (small_disk / "rest").write_bytes(b"x" * (os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize))
+    before = snapshot(journal.path(STREAM))
+    with pytest.raises(Failed, match="No space left"):
+        journal.seal(STREAM)
+    after = snapshot(journal.path(STREAM))
+    assert {path: data for path, data in after.items() if path.endswith(".ttl")} == {
+        path: data for path, data in before.items() if path.endswith(".ttl")
+    }
+    (small_disk / "rest").unlink()
+    assert (journal.seal(STREAM), journal.verify(STREAM)) == (29, ())
