@@ -2,24 +2,116 @@
 
 from __future__ import annotations
 
-from jidomem.serve import answers, health, intents, sessions, sparql
-from jidomem.serve.site import Route
+from flask import Response
+
+from jidomem.serve import answers, health, intents, openapi, sessions, sparql, wire
+from jidomem.serve.site import Route, Site
+
+_OK = {200: "The answer."}
+_JSON = wire.JSON
+_AT = {"min_position": "A version that has to be reached: read no older than this."}
+_AS_OF = {"as_of": "A moment: answer with what was recorded by then."}
+_ASKING = {
+    **_AS_OF,
+    "include_inactive": "Also what is superseded, withdrawn or only proposed.",
+    "limit": "The most rows of one page.",
+    "cursor": "Go on after the page that gave this cursor.",
+    **_AT,
+}
+_SPARQL = {"query": "The query.", "timeout": "Seconds it may take; lowers the server's limit."}
+_RESULTS = dict.fromkeys((*sparql.ROWS, *sparql.GRAPHS), "Text")
+_KEPT = {201: "All were kept; the receipt, or one outcome each.", 200: "Nothing new, or not all, was kept; the same."}
+
+
+def _described(site: Site) -> Response:
+    """Return the description of the interface."""
+    wire.arguments()
+    return wire.answer(openapi.document(ROUTES))
+
+
+def _sparql(path: str, of_what: str) -> tuple[Route, Route]:
+    """Return the two ways to ask one dataset in SPARQL."""
+    asked = {sparql.QUERY: "Text", sparql.FORM: "Query", sparql.UPDATE: "Text"}
+    seconds = {"timeout": _SPARQL["timeout"]}
+    return (
+        Route("GET", path, sparql.get, f"Ask {of_what} in SPARQL", _OK, _RESULTS, _SPARQL),
+        Route("POST", path, sparql.post, f"Ask {of_what} in SPARQL", _OK, _RESULTS, seconds, reads=asked),
+    )
+
 
 ROUTES: tuple[Route, ...] = (
-    Route("POST", "/projects/{project}/intents", intents.submit, "Submit intents", {}),
-    Route("GET", "/projects", answers.projects, "List the projects", {}),
-    Route("GET", "/projects/{project}", answers.project, "Describe a project", {}),
-    Route("GET", "/projects/{project}/queries", answers.playbook, "List the named queries", {}),
-    Route("GET", "/projects/{project}/queries/{name}", answers.ask, "Ask a named query", {}),
-    Route("GET", "/projects/{project}/memories/{id}", answers.memory, "Show one memory", {}),
-    Route("GET", "/projects/{project}/sessions", answers.sessions, "List the work sessions", {}),
-    Route("POST", "/projects/{project}/sessions", sessions.start, "Open a work session", {}),
-    Route("GET", "/projects/{project}/sessions/{id}", answers.session, "Show one work session", {}),
-    Route("PATCH", "/projects/{project}/sessions/{id}", sessions.move, "Move a work session", {}),
-    Route("GET", "/projects/{project}/sparql", sparql.get, "Ask in SPARQL", {}),
-    Route("POST", "/projects/{project}/sparql", sparql.post, "Ask in SPARQL", {}),
-    Route("GET", "/sparql", sparql.get, "Ask the default project in SPARQL", {}),
-    Route("POST", "/sparql", sparql.post, "Ask the default project in SPARQL", {}),
-    Route("GET", "/healthz", health.alive, "Say that the server lives", {}),
-    Route("GET", "/readyz", health.ready, "Say what can be read", {}),
+    Route(
+        "POST",
+        "/projects/{project}/intents",
+        intents.submit,
+        "Submit one intent, an array of them, or one a line",
+        _KEPT,
+        {_JSON: "Outcomes", intents.NDJSON: "Text"},
+        {"dry_run": "Judge each as if it were alone, and keep nothing."},
+        {"Idempotency-Key": "The idempotency_key of the one intent: a retry gets the first receipt."},
+        {_JSON: "Intents", intents.NDJSON: "Text"},
+    ),
+    Route("GET", "/projects", answers.projects, "List the projects", _OK, {_JSON: "Object"}),
+    Route("GET", "/projects/{project}", answers.project, "Say what a project holds", _OK, {_JSON: "Object"}, _AT),
+    Route("GET", "/projects/{project}/queries", answers.playbook, "List the named queries", _OK, {_JSON: "Object"}),
+    Route(
+        "GET",
+        "/projects/{project}/queries/{name}",
+        answers.ask,
+        "Ask a named query; .json, .csv or .tsv after its name choose the format",
+        _OK,
+        {_JSON: "Page", answers.CSV: "Text", answers.TSV: "Text"},
+        _ASKING,
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        "/projects/{project}/memories/{id}",
+        answers.memory,
+        "Show one memory, by its IRI or a unique part of its id",
+        _OK,
+        {_JSON: "Object", answers.TURTLE: "Text"},
+        {**_AS_OF, **_AT},
+    ),
+    Route(
+        "GET",
+        "/projects/{project}/sessions",
+        answers.sessions,
+        "List the work sessions that have not ended",
+        _OK,
+        {_JSON: "Page"},
+        {"all": "Those that have ended, too.", **_AT},
+    ),
+    Route(
+        "POST",
+        "/projects/{project}/sessions",
+        sessions.start,
+        "Open a work session",
+        {201: "It is open; the receipt."},
+        {_JSON: "Receipt"},
+        reads={_JSON: "SessionStart"},
+    ),
+    Route(
+        "GET",
+        "/projects/{project}/sessions/{id}",
+        answers.session,
+        "Show one work session",
+        _OK,
+        {_JSON: "Object"},
+        _AT,
+    ),
+    Route(
+        "PATCH",
+        "/projects/{project}/sessions/{id}",
+        sessions.move,
+        "Give a work session a status, a phase, or both",
+        {200: "It is moved; the receipt."},
+        {_JSON: "Receipt"},
+        reads={_JSON: "SessionMove"},
+    ),
+    *_sparql("/projects/{project}/sparql", "a project"),
+    *_sparql("/sparql", "the default project"),
+    Route("GET", "/healthz", health.alive, "Say that the server lives", _OK, {_JSON: "Object"}),
+    Route("GET", "/readyz", health.ready, "Say what can be read, and up to which version", _OK, {_JSON: "Object"}),
+    Route("GET", "/openapi.json", _described, "Describe this interface", _OK, {_JSON: "Object"}),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from flask import Response
 
@@ -28,17 +27,18 @@ Answer = Callable[..., Response]
 class Route:
     """One method of one path: what answers it, and what the description of the interface says of it.
 
-    `path` is written as OpenAPI writes it. `takes` are the arguments of the query string, name -> what it does.
-    `reads` maps the media types of the body to their schemas, and `gives` each status to what comes with it: what it
-    means, and the media types of the answer.
+    `path` is written as OpenAPI writes it. `takes` are the arguments of the query string, name -> what it does; with
+    `is_open` there are more, which the named query decides. `reads` are the media types of the body, each with the
+    name of its schema, and `gives` those of the answer; `statuses` say what each success means.
     """
 
     method: str
     path: str
     answer: Answer
     summary: str
-    gives: dict[int, tuple[str, dict[str, Any]]]
-    takes: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
-    reads: dict[str, Any] = field(default_factory=dict)
-    open_ended: bool = False
+    statuses: Mapping[int, str]
+    gives: Mapping[str, str]
+    takes: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    is_open: bool = False

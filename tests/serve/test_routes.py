@@ -1,0 +1,302 @@
+"""What each route answers, asked in this process."""
+
+import csv
+import io
+import json
+import re
+from contextlib import closing
+from urllib.parse import quote
+
+import pytest
+from conftest import decision, intent
+
+from jidomem.moments import stamp
+from jidomem.serve import answers, intents
+from jidomem.serve.http import create_app
+from jidomem.serve.pool import Pool
+from jidomem.serve.routes import ROUTES
+
+ITEM = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"
+
+
+@pytest.fixture
+def app(memory, tmp_path):
+    memory.writer.submit_intent("p", decision(summary='Use\tOxigraph, "now"', topic="store"))
+    memory.writer.start_session("p", "morning", agent="ana")
+    memory.writer.submit_intent("p", intent(type="task", summary="Ship it", assigned_to="ana"))
+    memory.writer.submit_intent("p", intent(type="error", summary="It is lost", severity="high"))
+    with closing(Pool(tmp_path / "root")) as pool:
+        yield create_app(memory, pool)
+
+
+@pytest.fixture
+def client(app):
+    return app.test_client()
+
+
+def as_json(value):
+    """A value of the reader as JSON has it."""
+    return json.loads(json.dumps(value, default=stamp))
+
+
+def test_every_named_query_answers_over_http_what_it_answers_in_python(client, memory):
+    asked = [query.name for query in memory.playbook if all(p.default or p.name == "project" for p in query.params)]
+    assert len(asked) > 15
+    for name in asked:
+        for options in ({}, {"as_of": "2026-11-21T08:00:03Z"}):
+            query = memory.playbook.get(name)
+            if options and not query.takes("asOf"):
+                continue
+            answer = client.get(f"/projects/p/queries/{name}", query_string=options)
+            assert answer.json["rows"] == as_json(memory.reader.ask(name, project="p", **options)), name
+            assert client.get(f"/projects/p/queries/{query.role}/{name}", query_string=options).json == answer.json
+
+
+def test_rows_come_as_csv_and_tsv_by_suffix_or_by_accept(client, memory):
+    rows = memory.reader.ask("active-decisions", project="p")
+    by_suffix = client.get("/projects/p/queries/active-decisions.csv")
+    by_accept = client.get(
+        "/projects/p/queries/active-decisions", headers={"Accept": "text/csv, application/json;q=0.5"}
+    )
+    tabs = client.get("/projects/p/queries/active-decisions.tsv")
+
+    assert by_suffix.data == by_accept.data
+    assert by_suffix.mimetype == "text/csv"
+    found = list(csv.DictReader(io.StringIO(by_suffix.text, newline="")))
+    assert [row["summary"] for row in found] == [row["summary"] for row in rows] == ['Use\tOxigraph, "now"']
+    assert (tabs.mimetype, tabs.text.splitlines()[1].split("\t")[1]) == (
+        "text/tab-separated-values",
+        'Use\\tOxigraph, "now"',
+    )
+    assert client.get("/projects/p/queries/active-decisions.ttl").json["code"] == "not_acceptable"
+
+
+def test_pages_follow_each_other_by_the_link_of_each(client, memory):
+    for number in range(5):
+        memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
+    seen, path = [], "/projects/p/queries/facts?limit=2"
+    while path:
+        page = client.get(path)
+        seen.append([row["summary"] for row in page.json["rows"]])
+        memory.writer.submit_intent("p", intent(summary=f"later {len(seen)}"))
+        path = (re.match(r'<(.*)>; rel="next"', page.headers.get("Link", "")) or [None, None])[1]
+
+    assert [len(page) for page in seen] == [2, 2, 1]
+    assert sorted(summary for page in seen for summary in page) == [f"fact {number}" for number in range(5)]
+
+
+def test_more_rows_than_are_given_at_once_are_refused_and_come_in_pages(client, memory, monkeypatch):
+    monkeypatch.setattr(answers, "MAX_ROWS", 1)
+    memory.writer.submit_many("p", [intent(summary="one"), intent(summary="two")])
+
+    whole, page = client.get("/projects/p/queries/facts"), client.get("/projects/p/queries/facts?limit=1")
+
+    assert (whole.status_code, whole.json["code"]) == (413, "result_too_large")
+    assert (page.status_code, len(page.json["rows"])) == (200, 1)
+    assert client.get("/projects/p/queries/facts?limit=2").json["code"] == "result_too_large"
+    assert client.get("/projects/p/queries/open-tasks").status_code == 200
+
+
+def test_a_memory_is_found_by_its_id_a_part_of_it_and_its_iri_as_json_and_turtle(client, memory):
+    whole = as_json(memory.reader.get_memory("p", ITEM))
+
+    for name in ("00000001", ITEM.rsplit("/", 1)[1], quote(ITEM, safe=""), quote(ITEM)):
+        assert client.get(f"/projects/p/memories/{name}").json == whole
+    turtle = client.get("/projects/p/memories/00000001", headers={"Accept": "text/turtle"})
+    assert turtle.mimetype == "text/turtle"
+    assert f"<{ITEM}> a jido:ArchitecturalDecision ;" in turtle.text
+
+
+def test_a_new_memory_is_201_and_one_that_is_known_or_only_judged_is_200(client):
+    values = intent(summary="once")
+    judged = client.post("/projects/p/intents?dry_run=1", json=values)
+    first = client.post("/projects/p/intents", json=values)
+    again = client.post("/projects/p/intents", json=values)
+
+    assert [answer.status_code for answer in (judged, first, again)] == [200, 201, 200]
+    assert judged.json["commit"] is None
+    assert again.json == {**first.json, "status": "deduplicated", "filled": {}}
+    assert client.get(first.headers["Location"]).json["iri"] == first.json["iri"]
+
+
+def test_a_key_in_the_header_gives_a_retry_its_first_receipt(client):
+    def submit(**fields):
+        return client.post("/projects/p/intents", json=intent(**fields), headers={"Idempotency-Key": "k-1"})
+
+    first, again, other = submit(), submit(), submit(summary="another")
+
+    assert first.json == again.json
+    assert (first.status_code, again.status_code, other.status_code) == (201, 201, 409)
+    assert other.json["code"] == "idempotency_mismatch"
+    assert submit(idempotency_key="k-2").json["code"] == "invalid_argument"
+    both = client.post("/projects/p/intents", json=[intent()], headers={"Idempotency-Key": "k-1"})
+    assert both.json["code"] == "invalid_argument"
+
+
+def test_each_of_an_array_gets_its_outcome_in_order(client):
+    values = [intent(summary="first"), intent(type="fakt"), 7, intent(summary="last")]
+    mixed, sound = client.post("/projects/p/intents", json=values), client.post("/projects/p/intents", json=values[:1])
+    new = client.post("/projects/p/intents", json=[intent(summary="new"), intent(summary="newer")])
+
+    assert [outcome.get("status") or outcome["code"] for outcome in mixed.json] == [
+        *("asserted", "unknown_type", "invalid_argument", "asserted"),
+    ]
+    assert [outcome.get("position") for outcome in mixed.json] == [None, 1, 2, None]
+    assert (mixed.status_code, sound.status_code, new.status_code) == (200, 201, 201)
+    assert client.post("/projects/p/intents", json=[]).json == []
+    assert client.post("/projects/Bad/intents", json=values).json["code"] == "invalid_project"
+
+
+def test_lines_that_are_too_long_end_the_stream_with_a_reason(client, monkeypatch):
+    monkeypatch.setattr(intents, "MAX_LINE", 1000)
+    text = "\n\n".join(json.dumps(values) for values in (intent(), intent(summary="x" * 2000), intent(summary="after")))
+
+    told = client.post("/projects/p/intents", data=text, content_type="application/x-ndjson").text.splitlines()
+
+    first, second = map(json.loads, told)
+    assert (first["status"], second["code"], second["position"]) == ("asserted", "payload_too_large", 1)
+
+
+def test_a_body_above_its_limit_is_refused_whether_it_says_its_length_or_not(client):
+    large = b" " * (1024 * 1024 + 1)
+
+    told = client.post("/projects/p/intents", data=large, content_type="application/json")
+    untold = client.post("/projects/p/intents", input_stream=io.BytesIO(large), content_type="application/json")
+
+    assert (told.status_code, told.json["code"]) == (413, "payload_too_large")
+    assert (untold.status_code, untold.json["code"]) == (413, "payload_too_large")
+
+
+def test_a_session_is_opened_moved_and_closed(client):
+    opened = client.post("/projects/p/sessions", json={"name": "evening", "agent": "bo", "continues": "morning"})
+    moved = client.patch("/projects/p/sessions/evening", json={"phase": "review", "status": "paused", "agent": "ana"})
+    shown = client.get(opened.headers["Location"])
+    closed = client.patch("/projects/p/sessions/evening", json={"status": "closed"})
+
+    assert (opened.status_code, moved.status_code, closed.status_code) == (201, 200, 200)
+    assert {name: str(shown.json[name]).rsplit("/", 1)[-1] for name in ("session", "status", "phase", "agent")} == {
+        "session": "evening",
+        "status": "ontology#Paused",
+        "phase": "ontology#ReviewPhase",
+        "agent": "bo",
+    }
+    listed = client.get("/projects/p/sessions").json["rows"]
+    assert [row["session"].rsplit("/", 1)[1] for row in listed] == ["s-1", "morning"]
+    assert len(client.get("/projects/p/sessions?all=1").json["rows"]) == 3
+    assert client.get("/projects/p/sessions/noon").json["code"] == "not_found"
+
+
+def test_a_project_says_what_it_holds_and_its_version_can_be_waited_for(client):
+    shown = client.get("/projects/p").json
+    receipt = client.post("/projects/p/intents", json=intent()).json
+    at = client.get(f"/projects/p?min_position={quote(receipt['version'])}")
+
+    assert shown["version"].startswith("4-")
+    assert client.get("/projects").json["projects"][0]["version"] == receipt["version"]
+    assert shown["counts"]["ArchitecturalDecision"] == {"active": 1}
+    assert at.json["version"] == receipt["version"]
+    assert client.get("/readyz").json == {"status": "ok", "versions": {"p": receipt["version"]}, "damage": {}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "hint"),
+    [
+        ("GET", "/projects/p/queries/facts?limt=1", {}, "it takes"),
+        ("GET", "/projects/p/queries/facts?asOf=2026-11-21", {}, "give as_of instead"),
+        ("GET", "/projects/p/queries/facts?limit=0", {}, "give limit=50"),
+        ("GET", "/projects/p/queries/facts?limit=1&limit=2", {}, "give limit once"),
+        ("GET", "/projects/p/queries/facts?include_inactive=maybe", {}, "give include_inactive=1"),
+        ("GET", "/projects/p/queries/facts?project=q", {}, "the path names question and project"),
+        ("GET", "/projects/p/memories/00000001?asof=2026-11-21", {}, "did you mean 'as_of'?"),
+        ("GET", "/projects?x=1", {}, "it takes none"),
+        ("GET", "/projects/p?min_position=new", {}, "give the version of a receipt: 12-0a1b2c3d4e5f"),
+        ("POST", "/projects/p/intents?dryrun=1", {"json": {}}, "did you mean 'dry_run'?"),
+        ("POST", "/projects/p/sessions", {"json": {"nam": "x"}}, "did you mean 'name'?"),
+        ("POST", "/projects/p/sessions", {"json": {"name": 7}}, 'write "name": "..."'),
+        ("POST", "/projects/p/sessions", {"json": []}, "send an object with name, agent, continues"),
+        ("PATCH", "/projects/p/sessions/morning", {"json": {}}, "give one: status='Paused'"),
+        ("GET", "/sparql", {}, "give query=SELECT..., or POST it as application/sparql-query"),
+        ("GET", "/projects/p/sparql?query=ASK{}&timeout=31", {}, "give timeout=30 or less"),
+        ("GET", "/sparql?query=ASK{}&default-graph-uri=urn:x", {}, "it takes query, timeout"),
+        ("POST", "/sparql", {"data": {"qury": "ASK{}"}}, "did you mean 'query'?"),
+    ],
+)
+def test_what_is_unknown_or_cannot_be_read_is_refused_with_what_would_do(client, method, path, options, hint):
+    answer = client.open(path, method=method, **options)
+
+    assert (answer.status_code, answer.json["code"]) == (400, "invalid_argument")
+    assert hint in answer.json["hint"]
+
+
+def test_an_update_is_refused_however_it_is_sent(client, memory):
+    text, before = "DELETE WHERE { ?s ?p ?o }", memory.catch_up("p")
+
+    told = [
+        client.get("/sparql", query_string={"query": text}),
+        client.post("/sparql", data={"query": text}),
+        client.post("/sparql", data={"update": text}),
+        client.post("/sparql", data=text, content_type="application/sparql-query"),
+        client.post("/sparql", data=text, content_type="application/sparql-update"),
+    ]
+
+    assert {(answer.status_code, answer.json["code"]) for answer in told} == {(403, "update_refused")}
+    assert memory.catch_up("p") == before
+
+
+def test_head_and_options_say_what_get_would_and_what_there_is(client):
+    head, options = client.head("/projects/p/queries/facts"), client.options("/projects/p/intents")
+
+    assert (head.status_code, head.data, head.mimetype) == (200, b"", "application/json")
+    assert (options.status_code, set(options.headers["Allow"].split(", "))) == (200, {"OPTIONS", "POST"})
+
+
+def test_a_host_this_server_is_not_is_refused(client):
+    for host in ("localhost", "127.0.0.1:8700", "[::1]:8700", "LOCALHOST"):
+        assert client.get("/healthz", headers={"Host": host}).status_code == 200
+    for host in ("example.org", "localhost.example.org", "127.0.0.1.example.org:8700", "0.0.0.0"):
+        assert client.get("/healthz", headers={"Host": host}).json["code"] == "policy_denied"
+
+
+def test_a_bug_is_told_without_what_went_wrong_inside(memory, tmp_path, capsys):
+    def broken(project):
+        raise ZeroDivisionError("secret")
+
+    memory.writer.submit_intent("p", intent())
+    memory.reader._catch_up = broken
+    with closing(Pool(tmp_path / "root")) as pool:
+        answer = create_app(memory, pool).test_client().get("/projects/p/queries/facts")
+
+    assert (answer.status_code, answer.json["code"]) == (500, "internal_error")
+    assert "secret" not in answer.text
+    assert "secret" in capsys.readouterr().err
+
+
+def test_the_description_has_every_route_and_nothing_else(app, client):
+    document = client.get("/openapi.json").json
+    served = {
+        (method, re.sub(r"<(?:path:)?(\w+)>", r"{\1}", rule.rule))
+        for rule in app.url_map.iter_rules()
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+    }
+    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+
+    assert served == described == {(route.method, route.path) for route in ROUTES}
+
+
+def test_the_description_is_sound_openapi(client):
+    document = client.get("/openapi.json").json
+    operations = [(path, operation) for path, methods in document["paths"].items() for operation in methods.values()]
+
+    assert document["openapi"] == "3.1.0"
+    assert {"title", "version"} <= document["info"].keys()
+    ids = [operation["operationId"] for _, operation in operations]
+    assert len(set(ids)) == len(ids)
+    for path, operation in operations:
+        named = [parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "path"]
+        assert named == re.findall(r"\{(\w+)\}", path)
+        assert all(parameter["required"] for parameter in operation["parameters"] if parameter["in"] == "path")
+        assert all({"name", "in", "schema", "description"} <= parameter.keys() for parameter in operation["parameters"])
+        assert all(answer["description"] for answer in operation["responses"].values())
+        assert "default" in operation["responses"]
+    names = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert names == document["components"]["schemas"].keys()
