@@ -1,7 +1,7 @@
 """The questions of the memory guide: what they find, in which order, and that no text changes what is asked."""
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, short, triples, world_index
 
@@ -140,6 +140,7 @@ HOSTILE = st.lists(
 EVERY = '") || true || CONTAINS("", "'
 
 
+@settings(deadline=None)
 @given(HOSTILE, HOSTILE)
 @example("a", EVERY)
 @example('say "}"', '"')
@@ -154,6 +155,7 @@ def test_no_text_in_a_topic_or_a_module_changes_what_is_asked(held, asked):  # E
     assert errors == ({M + "e"} if asked == held else set())
 
 
+@settings(deadline=None)
 @given(HOSTILE, HOSTILE)
 @example("a", "a> ?p ?o . <a")
 def test_no_text_in_an_id_an_evidence_or_a_path_changes_what_is_asked(held, asked):  # E079
