@@ -18,6 +18,9 @@ TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project")
 
 _HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
+_OPTIONAL_KEYS = ("over",)
+_WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
+_OVER = re.compile(r"\?(\w+)\s.*")
 _PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 #: The parameters whose meaning is the same in every query, so that their name alone says it.
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER)}
@@ -40,6 +43,28 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """What a list goes over, in the order of its rows: the header `over`, a pattern that opens with what is listed.
+
+    The pattern finds at least all that the query can show, and asks of a node nothing but what is said of it. The query
+    itself asks for its `recordedAt`. Rows come in the order of that `variable`, or of a moment `time` before it. The
+    candidates are named at the place `opening` of the text.
+    """
+
+    variable: str
+    time: str | None
+    newest_first: bool
+    pattern: str
+    prologue: str
+    opening: int
+
+    @property
+    def proposals(self) -> bool:
+        """Return whether what is only proposed is listed: where the pattern asks for it."""
+        return "hasAssertionStatus" in self.pattern
+
+
+@dataclass(frozen=True, slots=True)
 class NamedQuery:
     """One question: what it answers, what it takes, its columns, and the order of its rows (`-` for newest first)."""
 
@@ -50,10 +75,16 @@ class NamedQuery:
     columns: tuple[str, ...]
     order: tuple[str, ...]
     text: str
+    course: Course | None = None
 
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""
         return any(param.name == name for param in self.params)
+
+    def among(self, candidates: str) -> str:
+        """Return the text of the query, asked of *candidates* only: a VALUES clause."""
+        at = self.course.opening if self.course else len(self.text)
+        return f"{self.text[:at]} {candidates} {self.text[at:]}"
 
     def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
         """Return a term for every parameter.
@@ -157,7 +188,8 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     _must_project(f"{file}:{line}", (param.name for param in params), projected)
     _must_project(f"{file}:{header['columns'][0]}", columns, projected)
     _must_project(f"{file}:{header['order'][0]}", (word.lstrip("-") for word in order), set(columns))
-    return NamedQuery(name, role, header["summary"][1], params, columns, order, text)
+    course = _course(f"{file}:{header['over'][0]}", header["over"][1], order, text) if "over" in header else None
+    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, course)
 
 
 def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
@@ -167,13 +199,29 @@ def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
         if not row.startswith("#+"):
             break
         match = _HEADER.fullmatch(row)
-        if match is None or match[1] not in _KEYS or match[1] in header:
+        if match is None or match[1] not in (*_KEYS, *_OPTIONAL_KEYS) or match[1] in header:
             raise _bad(f"{file}:{number}", f"{row!r} is no header line, or stands twice")
         header[match[1]] = (number, match[2])
     missing = [key for key in _KEYS if key not in header or not (header[key][1] or key == "params")]
     if missing:
         raise _bad(f"{file}:{len(header) + 1}", f"the header has no {', '.join(missing)}")
     return header
+
+
+def _course(where: str, pattern: str, order: tuple[str, ...], text: str) -> Course:
+    """Return the course of a query; the order must be that of what is listed, or of one moment and then of it."""
+    match = _OVER.fullmatch(pattern)
+    variable = match[1] if match else ""
+    prologue = " ".join(row for row in text.splitlines() if row.startswith("PREFIX "))
+    group = _WHERE.search(text)
+    if group is None:
+        raise _bad(where, "over: needs a query that opens with WHERE {")
+    if order[0] == variable:
+        return Course(variable, None, False, pattern, prologue, group.end())
+    time = order[0].lstrip("-")
+    if order[1:2] != (variable,) or not re.search(rf"\?{time}\b", pattern):
+        raise _bad(where, "over: opens with a ?variable whose rows stand together in the order, or come after a ?time")
+    return Course(variable, time, order[0].startswith("-"), pattern, prologue, group.end())
 
 
 def _param(where: str, word: str) -> Param:
@@ -207,5 +255,5 @@ def _must_project(where: str, names: Iterable[str], projected: set[str]) -> None
 
 
 def _bad(where: str, what: str) -> Failed:
-    hint = "a query file opens with #+ summary:, #+ params: name:type=default ..., #+ columns: and #+ order:"
+    hint = "a query file opens with #+ summary:, #+ params: name:type=default ..., #+ columns:, #+ order: (#+ over:)"
     return Failed(f"{where}: {what}", hint=hint, code="invalid_config")

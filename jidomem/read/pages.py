@@ -12,6 +12,7 @@ from typing import Any
 
 from jidomem.errors import InvalidRequest
 from jidomem.query import NamedQuery
+from jidomem.read.walk import Place
 from jidomem.terms import Term
 
 
@@ -25,15 +26,19 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where to go on: the moment all pages show (as a term), how many rows were given, and of which question."""
+    """Where to go on: the moment all pages show (as a term), how many rows were given, and of which question.
+
+    `place` says it again for a list that is walked: the next candidate, and how many of its rows were given.
+    """
 
     as_of: Term
     offset: int
     question: str
+    place: Place = Place()
 
     def __str__(self) -> str:
         """Return the cursor as opaque text."""
-        body = json.dumps([self.as_of, self.offset, self.question]).encode()
+        body = json.dumps([self.as_of, self.offset, self.question, self.place.key, self.place.given]).encode()
         return urlsafe_b64encode(_digest(body) + body).decode().rstrip("=")
 
     @classmethod
@@ -45,13 +50,13 @@ class Cursor:
             raw = b""
         if len(raw) <= _SIZE or _digest(raw[_SIZE:]) != raw[:_SIZE]:
             raise InvalidRequest("the cursor is damaged", hint="use the cursor of the page before, or leave it out")
-        as_of, offset, asked = json.loads(raw[_SIZE:])
+        as_of, offset, asked, key, given = json.loads(raw[_SIZE:])
         if asked != question:
             raise InvalidRequest(
                 "the cursor belongs to another question",
                 hint="repeat the name, the project and every parameter of the first page",
             )
-        return cls(str(as_of), int(offset), question)
+        return cls(str(as_of), int(offset), question, Place(str(key), int(given)))
 
 
 _SIZE = 8

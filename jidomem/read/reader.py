@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jidomem import sparql
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.listings import Listings
 from jidomem.query import FOREVER, NamedQuery, to_term
 from jidomem.read import item
 from jidomem.read.pages import Cursor, Page, fingerprint, page_size
 from jidomem.read.playbook import Playbook
 from jidomem.read.roles import Architect, Debugger, Planner, Role
-from jidomem.terms import Term, Triple
+from jidomem.read.walk import Place, walk
+from jidomem.terms import Term, Triple, boolean
 from jidomem.values import to_value
 from jidomem.version import Version
 from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
@@ -46,6 +48,7 @@ class MemoryReader:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not."""
         self.playbook = playbook
         self._index = index
+        self._listings = Listings(index)
         self._catch_up = catch_up
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
@@ -117,16 +120,48 @@ class MemoryReader:
         if limit is None:
             return Page(self._rows(query, project, bindings, f"OFFSET {start.offset:d}"), None)
         size = page_size(limit)
+        offset = start.offset + size
+        sorted_before = start.offset > 0 and start.place == Place()
+        walked = None if sorted_before else self._walked(query, project, bindings, size, start.place)
+        if walked is not None:
+            rows, place = walked
+            return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
         rows = self._rows(query, project, bindings, f"LIMIT {size + 1:d} OFFSET {start.offset:d}")
-        further = Cursor(start.as_of, start.offset + size, start.question) if len(rows) > size else None
+        further = replace(start, offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
 
+    def _walked(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, place: Place
+    ) -> tuple[Rows, Place | None] | None:
+        """Return a page of a list that need not be sorted to find it; None where it must be."""
+        course, graphs = query.course, _graphs(project)
+        if course is None:
+            return None
+        inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
+
+        def candidates(key: str, count: int) -> list[str] | None:
+            return self._listings.candidates(
+                course, graphs, start=key, moment=bindings["asOf"], inactive=inactive, count=count
+            )
+
+        def judged(values: str) -> Iterable[tuple[Term | None, ...]]:
+            return self._terms(query, project, bindings, query.among(values))
+
+        walked = walk(course, query.columns, place, size, candidates, judged)
+        return None if walked is None else (_valued(query, walked[0]), walked[1])
+
     def _rows(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str = "") -> Rows:
+        return _valued(query, self._terms(query, project, bindings, f"{query.text}\n{window}"))
+
+    def _terms(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str
+    ) -> list[tuple[Term | None, ...]]:
+        """Return the columns of the rows of *text*, which is the query's or says more."""
         known = {name: term for name, term in bindings.items() if query.takes(name)}
-        found = self._index.query(f"{query.text}\n{window}", graphs=_graphs(project), bindings=known)
+        found = self._index.query(text, graphs=_graphs(project), bindings=known)
         assert isinstance(found, Solutions)
         places = [found.variables.index(column) for column in query.columns]
-        return [{c: to_value(row[at]) for c, at in zip(query.columns, places, strict=True)} for row in found.rows]
+        return [tuple(row[at] for at in places) for row in found.rows]
 
     def select(self, project: str, sparql: str, *, infer: bool = False) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
@@ -248,6 +283,10 @@ class MemoryReader:
         """
         self._catch_up(project)
         return item.resolve(self._index, project, short)
+
+
+def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:
+    return [dict(zip(query.columns, map(to_value, row), strict=True)) for row in rows]
 
 
 def _graphs(project: str) -> list[str]:

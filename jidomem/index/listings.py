@@ -1,0 +1,216 @@
+"""The listings of an index, made when first asked for and kept level with what is applied."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from threading import Lock
+
+from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
+from jidomem.index.oxigraph import OxigraphIndex, Solutions
+from jidomem.query import Course
+from jidomem.terms import Term, Triple, iri
+from jidomem.vocab import RDFS, jido
+
+#: So many changed nodes cost more to look at again than to start anew.
+MOST_NEWS = 20_000
+_AT_ONCE = 500
+_SUBCLASS = iri(RDFS + "subClassOf")
+_COMMIT = "<urn:jido:commit:"
+_WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
+_RECORDED, _PROPOSED, _ASSERTED = jido("recordedAt"), jido("Proposed"), jido("Asserted")
+_STATUS = jido("hasAssertionStatus")
+_ENDED_BY = f"{jido('supersededBy')}|{jido('invalidatedBy')}"
+#: What is asked beside a pattern stands in OPTIONAL, which the engine looks up for each row found: joined, it may scan
+#: all moments there are. `%s` is where the nodes to look at again are named.
+_ENDS = (
+    f"SELECT ?item ?until ?status WHERE {{ %s ?item {_ENDED_BY} ?end "
+    f"OPTIONAL {{ ?end {_RECORDED} ?until }} OPTIONAL {{ ?end {_STATUS} ?status }} }}"
+)
+_PROPOSALS = f"SELECT ?item WHERE {{ %s ?item {_STATUS} {_PROPOSED} }}"
+_ENDED = f"SELECT ?item WHERE {{ %s ?item {_ENDED_BY} ?end }}"
+
+
+class Unlistable(Exception):
+    """A member cannot be put in order here, so the engine must."""
+
+
+class _Kept:
+    """Something derived from some graphs, and the nodes it has yet to look at again."""
+
+    def __init__(self, graphs: Sequence[str]) -> None:
+        self.graphs = tuple(graphs)
+        self.lock = Lock()
+        self.news: deque[frozenset[Term]] = deque()
+        self.waiting = 0
+
+    def taken(self) -> set[Term]:
+        """Return the nodes that are new since the last call."""
+        self.waiting = 0
+        found: set[Term] = set()
+        while self.news:
+            found |= self.news.popleft()
+        return found
+
+
+class _Fates(_Kept):
+    """Which items were ended, and when; and which are only proposed."""
+
+    def __init__(self, graphs: Sequence[str]) -> None:
+        super().__init__(graphs)
+        self.until: dict[Term, int] | None = None
+        self.proposed: set[Term] = set()
+
+
+class _Listed(_Kept):
+    """The listing of one course over some graphs; `listing` is None before it is made."""
+
+    def __init__(self, graphs: Sequence[str], course: Course) -> None:
+        super().__init__(graphs)
+        self.course = course
+        self.listing: Listing | None = None
+        self.unlistable = False
+
+
+class Listings:
+    """The candidates of list queries: never too few, where what is in the index is asked as of a moment."""
+
+    def __init__(self, index: OxigraphIndex) -> None:
+        self._index = index
+        self._kept: dict[object, _Kept] = {}
+        self._lock = Lock()
+        index.observers.append(self)
+
+    def candidates(
+        self, course: Course, graphs: Sequence[str], *, start: str, moment: Term, inactive: bool, count: int
+    ) -> list[str] | None:
+        """Return up to *count* keys from *start* on; None where only the engine can tell the order."""
+        at = ticks(moment)
+        listed = self._listed(course, graphs)
+        if at is None or listed.unlistable:
+            return None
+        with listed.lock:
+            try:
+                return self._level(listed).page(start, at, inactive, count)
+            except Unlistable:
+                listed.unlistable = True
+                return None
+
+    def applied(self, graph: str, triples: Collection[Triple]) -> None:
+        """Remember which nodes of *graph* something new is said about."""
+        if not self._kept:
+            return
+        if any(predicate == _SUBCLASS for _, predicate, _ in triples):
+            self.reset(graph)
+        subjects = frozenset(subject for subject, _, _ in triples if not subject.startswith(_COMMIT))
+        with self._lock:
+            for name, kept in list(self._kept.items()):
+                if graph in kept.graphs:
+                    kept.news.append(subjects)
+                    kept.waiting += len(subjects)
+                    if kept.waiting > MOST_NEWS:
+                        del self._kept[name]
+
+    def reset(self, graph: str) -> None:
+        """Forget what is derived from *graph*."""
+        with self._lock:
+            self._kept = {name: kept for name, kept in self._kept.items() if graph not in kept.graphs}
+
+    def _listed(self, course: Course, graphs: Sequence[str]) -> _Listed:
+        with self._lock:
+            kept = self._kept.setdefault((course, *graphs), _Listed(graphs, course))
+        assert isinstance(kept, _Listed)
+        return kept
+
+    def _level(self, listed: _Listed) -> Listing:
+        """Return the listing, made or brought level."""
+        new = listed.taken()
+        if listed.listing is None:
+            fates = self._fates(listed.graphs)
+            listed.listing = Listing(self._rows(listed, fates, None))
+        elif new:
+            new |= set(self._items(listed.graphs, _ENDED, new, "end"))
+            fates = _Fates(listed.graphs)
+            self._look_up(fates, new)
+            for row in self._rows(listed, fates, new):
+                listed.listing.put(*row)
+        return listed.listing
+
+    def _rows(self, listed: _Listed, fates: _Fates, only: Iterable[Term] | None) -> Iterator[tuple[str, int, int]]:
+        """Yield key, since and until of each member, or of those among *only*."""
+        course = listed.course
+        since: dict[str, tuple[int, Term]] = {}
+        columns = (course.variable, *((course.time,) if course.time else ()))
+        text = (
+            f"{course.prologue} SELECT {' '.join(f'?{name}' for name in columns)} ?listedSince "
+            f"WHERE {{ %s {course.pattern} OPTIONAL {{ ?{course.variable} {_RECORDED} ?listedSince }} }}"
+        )
+        for row in self._ask(listed.graphs, text, only, course.variable):
+            key = _key(row, course)
+            known = ticks(row[-1] or "") or 0
+            since[key] = (min(known, since.get(key, (known,))[0]), row[0] or "")
+        assert fates.until is not None
+        for key, (known, item) in since.items():
+            hidden = item in fates.proposed and not course.proposals
+            yield key, known, NEVER if hidden else fates.until.get(item, FOREVER)
+
+    def _fates(self, graphs: Sequence[str]) -> _Fates:
+        """Return the fates of all items, level; the listings of the same graphs share them."""
+        with self._lock:
+            kept = self._kept.setdefault(("fates", *graphs), _Fates(graphs))
+        assert isinstance(kept, _Fates)
+        with kept.lock:
+            new = kept.taken()
+            if kept.until is None:
+                self._look_up(kept, None)
+            elif new:
+                self._look_up(kept, new | set(self._items(kept.graphs, _ENDED, new, "end")))
+        return kept
+
+    def _look_up(self, fates: _Fates, only: Collection[Term] | None) -> None:
+        """Take in the fates of all items, or of those among *only*."""
+        until = {} if fates.until is None else fates.until
+        for item, ended, status in self._ask(fates.graphs, _ENDS, only, "item"):
+            at = ticks(ended or "") if status == _ASSERTED else None
+            if at is not None:
+                until[item or ""] = min(at, until.get(item or "", FOREVER))
+        fates.proposed.update(self._items(fates.graphs, _PROPOSALS, only, "item"))
+        fates.until = until
+
+    def _items(self, graphs: Sequence[str], text: str, only: Collection[Term] | None, name: str) -> Iterator[Term]:
+        return (row[0] or "" for row in self._ask(graphs, text, only, name))
+
+    def _ask(
+        self, graphs: Sequence[str], text: str, only: Iterable[Term] | None, name: str
+    ) -> Iterator[tuple[Term | None, ...]]:
+        """Yield the rows of a SELECT, of which *only* says what *name* may be."""
+        if only is None:
+            yield from self._solutions(graphs, text % "").rows
+            return
+        known = [term for term in only if _WRITABLE.fullmatch(term)]
+        for at in range(0, len(known), _AT_ONCE):
+            yield from self._solutions(graphs, text % values(name, known[at : at + _AT_ONCE])).rows
+
+    def _solutions(self, graphs: Sequence[str], text: str) -> Solutions:
+        found = self._index.query(text, graphs=graphs)
+        assert isinstance(found, Solutions)
+        return found
+
+
+def values(name: str, terms: Iterable[Term]) -> str:
+    """Return the SPARQL that lets a variable be one of *terms*, which the store gave and `candidates` let pass."""
+    return f"VALUES ?{name} {{ {' '.join(terms)} }}"
+
+
+def _key(row: Sequence[Term | None], course: Course) -> str:
+    """Return the key of a row; raises Unlistable for one whose place only the engine knows."""
+    item = row[0] or ""
+    if not _WRITABLE.fullmatch(item):
+        raise Unlistable(item)
+    if course.time is None:
+        return item[1:-1]
+    moment = ticks(row[1] or "")
+    if moment is None:
+        raise Unlistable(row[1])
+    return timed(moment, item[1:-1], course.newest_first)

@@ -1,0 +1,171 @@
+"""Pages of lists that are walked, beside the same question answered whole."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reader_world import new_index, reader_of, triples
+from test_query_law import CONTEXT, Scribe, drawn_history
+
+from jidomem import query as queries
+from jidomem.errors import Failed
+from jidomem.index import listings
+from jidomem.read import Playbook
+from jidomem.version import Version
+
+PLAYBOOK = Playbook()
+WALKED = [query for query in PLAYBOOK if query.course]
+
+
+class Sorted(Playbook):
+    """The same questions, each answered whole and sorted by the engine."""
+
+    def get(self, name):
+        return replace(super().get(name), course=None)
+
+
+def modes(query):
+    return (False, True) if query.takes("includeInactive") else (False,)
+
+
+def paged(reader, query, *, cursor=None, limit=3, **asked):
+    rows = []
+    while True:
+        page = reader.ask_page(query.name, project="demo", limit=limit, cursor=cursor, **asked)
+        rows += page.rows
+        cursor = page.cursor
+        if cursor is None:
+            return rows
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32))
+def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed):
+    index, scribe = new_index(), Scribe()
+    reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
+
+    opened = {}
+    for number, news in enumerate(drawn_history(Random(seed))):
+        for graph, rows in scribe.commit(number, news).items():
+            index.apply(graph, str(number), rows)
+        for query in WALKED:
+            for inactive in modes(query):
+                asked = {"include_inactive": inactive} if len(modes(query)) > 1 else {}
+                now = whole.ask(query.name, project="demo", **asked)
+                assert paged(reader, query, **asked) == now
+                assert reader.ask(query.name, project="demo", limit=100, **asked) == now
+                past = {**asked, "as_of": f"2026-01-01T00:00:{seed % (number + 1):02d}Z"}
+                assert paged(reader, query, limit=2, **past) == whole.ask(query.name, project="demo", **past)
+                if number == 3:
+                    first = reader.ask_page(query.name, project="demo", limit=1, **asked)
+                    opened[query, inactive] = asked, first.cursor, now[1:]
+
+    for (query, _), (asked, cursor, rest) in opened.items():
+        assert (paged(reader, query, cursor=cursor, **asked) if cursor else []) == rest
+
+
+def fact(name, day, more=""):
+    return triples(
+        f"{name} a jido:Fact ; jido:summary 'a fact' ; jido:hasConfidence jido:High ; jido:appliesToProject p:demo ;"
+        f" jido:hasAssertionStatus jido:Asserted ; jido:recordedAt '2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime . {more}"
+    )
+
+
+def listed(reader):
+    return [row["fact"].rsplit("/", 1)[-1] for row in paged(reader, PLAYBOOK.get("facts"))]
+
+
+def test_a_list_is_that_of_another_branch_when_the_graph_is_filled_anew():
+    index = new_index()
+    index.apply(CONTEXT, "a", fact("m:a", 1) + fact("m:b", 1))
+    reader = reader_of(index)
+    assert listed(reader) == ["a", "b"]
+
+    index.empty(CONTEXT, Version())
+    index.apply(CONTEXT, "b", fact("m:b", 1) + fact("m:c", 2))
+
+    assert listed(reader) == ["b", "c"]
+
+
+def test_a_class_declared_after_its_members_is_listed():
+    index = new_index()
+    index.apply(
+        CONTEXT, "a", fact("m:a", 1) + triples("m:b a m:Sort .") + fact("m:c", 1)[1:] + triples("m:c a m:Sort .")
+    )
+    reader = reader_of(index)
+    assert listed(reader) == ["a"]
+
+    index.apply(CONTEXT, "b", triples("m:Sort <http://www.w3.org/2000/01/rdf-schema#subClassOf> jido:Fact ."))
+
+    assert listed(reader) == ["a", "c"]
+
+
+def test_a_list_is_made_anew_when_much_has_come_in(monkeypatch):
+    monkeypatch.setattr(listings, "MOST_NEWS", 5)
+    index = new_index()
+    index.apply(CONTEXT, "a", fact("m:a", 1))
+    reader = reader_of(index)
+    assert listed(reader) == ["a"]
+
+    index.apply(
+        CONTEXT, "b", [row for n in range(9) for row in fact(f"m:b{n}", 2)] + triples("m:a jido:supersededBy m:b1 .")
+    )
+
+    assert listed(reader) == [f"b{n}" for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [("_:b1", *row[1:]) for row in fact("m:x", 1)],
+        fact("m:%20", 1),
+    ],
+    ids=["a node without a name", "an escaped name"],
+)
+def test_a_member_that_has_no_place_by_its_name_is_listed_all_the_same(odd):
+    index = new_index()
+    index.apply(CONTEXT, "a", fact("m:a", 1) + list(odd) + fact("m:z", 1))
+
+    rows = paged(reader_of(index), PLAYBOOK.get("facts"), limit=1)
+
+    assert rows == reader_of(index).ask("facts", project="demo")
+    assert len(rows) == 3
+
+
+def test_moments_that_are_not_in_utc_are_put_in_order_by_the_engine():
+    index = new_index()
+    times = {"a": "2026-01-01T00:00:00+05:00", "b": "2025-12-31T20:00:00Z", "c": "2025-12-31T18:00:00Z"}
+    for name, time in times.items():
+        lesson = f"m:{name} a jido:LessonLearned ; jido:hasTimestamp '{time}'^^xsd:dateTime ."
+        index.apply(CONTEXT, name, fact(f"m:{name}", 1, lesson))
+
+    rows = paged(reader_of(index), PLAYBOOK.get("recent-lessons"), limit=1)
+
+    assert [row["lesson"][-1] for row in rows] == ["b", "a", "c"]
+
+
+HEADER = """#+ summary: Which?
+#+ params: project asOf
+#+ columns: fact summary
+#+ order: {order}
+#+ over: {over}
+SELECT ?project ?asOf ?fact ?summary {where} {{ ?fact ?p ?summary }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "over", "where"),
+    [
+        ("summary fact", "?fact a <urn:Fact>", "WHERE"),
+        ("fact summary", "?other a <urn:Fact>", "WHERE"),
+        ("fact summary", "<urn:x> <urn:p> ?fact", "WHERE"),
+        ("-summary fact", "?fact a <urn:Fact>", "WHERE"),
+        ("fact summary", "?fact a <urn:Fact>", ""),
+    ],
+)
+def test_a_list_that_cannot_be_walked_in_its_order_is_refused_by_its_file(order, over, where):
+    with pytest.raises(Failed, match=r"^role/which\.rq:5: over: ") as refusal:
+        queries.parse("which", "role", HEADER.format(order=order, over=over, where=where))
+    assert refusal.value.code == "invalid_config"
