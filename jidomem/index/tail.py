@@ -23,7 +23,7 @@ LARGE = 2_000_000
 #: Commits, or bytes of journal, that a process read beyond the snapshot it began with, after which it keeps another.
 MANY = 2_000
 #: The same for what it wrote itself, in bytes: who writes without pause would else be busy with snapshots.
-MUCH = 8 * LARGE
+MUCH = 4 * LARGE
 #: Triples taken in after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
 #: Bytes of commits applied in one step.
