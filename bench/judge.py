@@ -1,22 +1,14 @@
 """What judging one item of about 20 triples costs: the compiled shapes beside pyshacl with its shapes held ready.
 
-    .venv/bin/python bench/judge.py [--json FILE] [--rounds 30]
-
-Both judge the same items in turn in one process, so that a machine whose speed drifts drifts for both.  The ratio is
-taken round by round and given with its spread; microseconds are medians and belong to this machine.
+Both judge the same items in turn in one process.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
-import time
-from collections.abc import Callable
-from pathlib import Path
-from statistics import median
+from collections.abc import Callable, Iterator
 
+from bench import frame
+from bench.frame import Options, Row, Spread, in_turn
 from jidomem import schema
 from jidomem.compiled import CompiledJudge
 from jidomem.terms import Triple, date_time, literal
@@ -48,41 +40,25 @@ def item(kind: str, number: int) -> list[Triple]:
     return rows
 
 
-def timed(judge: Callable[..., object], items: list[list[Triple]], rounds: int = 1) -> float:
-    """Microseconds of one item."""
-    start = time.perf_counter()
-    for _ in range(rounds):
-        for rows in items:
-            assert judge(rows, None) == []
-    return (time.perf_counter() - start) / rounds / len(items) * 1e6
-
-
-def spread(values: list[float]) -> str:
-    return f"{median(values):.1f} ({min(values):.1f}-{max(values):.1f})"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--rounds", type=int, default=30)
-    options = parser.parse_args()
+def rows(options: Options) -> Iterator[Row]:
+    """The two judges, on forty items of four kinds."""
     rules = schema.load()
     items = [item(kind, number) for number, kind in enumerate(list(KINDS) * 10)]
     items = [[*rows, *rules._entailed(rows)] for rows in items]
     judge = CompiledJudge(rules._rules)
-    timed(judge.findings, items), timed(judge.reference, items)  # warm
-    compiled, reference = [], []
-    for _ in range(options.rounds):
-        compiled.append(timed(judge.findings, items, 5))
-        reference.append(timed(judge.reference, items))
-    ratios = [slow / fast for fast, slow in zip(compiled, reference, strict=True)]
-    print(f"compiled: {spread(compiled)} µs an item of {len(items[0])} triples with the types that follow")
-    print(f"pyshacl:  {spread(reference)} µs, {spread(ratios)} x the compiled shapes")
-    if options.json:
-        machine = {"python": platform.python_version(), "cpus": os.cpu_count(), "system": platform.platform()}
-        report = {"machine": machine, "compiled_us": compiled, "pyshacl_us": reference, "ratio": ratios}
-        options.json.write_text(json.dumps(report, indent=2) + "\n")
+    times = in_turn({"compiled": _all(judge.findings, items), "pyshacl": _all(judge.reference, items)}, options.rounds)
+    middle = Spread.of([each / len(items) * 1e6 for each in times["compiled"]])
+    ratio = Spread.ratio(times["pyshacl"], times["compiled"])
+    yield Row("judging one intent", "-", f"{middle} µs", f"pyshacl: {ratio} x as long", figures={"s": times})
+
+
+def _all(judge: Callable[..., object], items: list[list[Triple]]) -> Callable[[], None]:
+    def run() -> None:
+        for some in items:
+            assert judge(some, None) == []
+
+    return run
 
 
 if __name__ == "__main__":
-    main()
+    frame.main("bench.judge", rows)

@@ -1,92 +1,160 @@
-"""What one durable, judged intent costs, with 100 and with 10,000 memories, beside the pipeline read literally.
+"""What one durable, judged intent costs at several sizes, many at once and from many threads, and streamed.
 
-    .venv/bin/python bench/write.py [--json FILE] [--rounds 15] [--sizes 100 1000 10000]
-
-Ours and the naive pipeline (an rdflib graph, pyshacl over all of it, the whole file rewritten) run in turn in one
-process, so that a machine whose speed drifts drifts for both.  Figures are medians of rounds; a ratio is taken round by
-round and given with its spread.  The naive side is measured as far as it goes in a minute, and says so.
+A single submit is measured beside write + fsync + rename + fsync of 2 KB, in turn; at each power of ten of memories, so
+that it shows whether it stays flat.  The pipeline read literally (an rdflib graph, pyshacl over all of it, the whole
+file rewritten) is measured up to 1,000 memories: beyond that one intent takes minutes.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
+import re
 import subprocess
-import tempfile
-import time
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 import pyshacl
 import rdflib
 
 import jidomem
-from jidomem import resources
+from bench import frame, generate, load
+from bench.frame import Options, Row, Spread, in_turn, seconds, short
+from bench.journal import four_calls
+from jidomem import Jidomem, resources
 from jidomem.errors import JidomemError
+from jidomem.journal.files import Stream
 from jidomem.terms import line
 
-BATCH = 10  # submits timed together in one round
-KINDS = ("fact", "task", "error", "decision", "lesson")
+CALLS = 5  # submits timed together in one round
+AT_ONCE = 1_000
+THREADS = 16
+NAIVE = 1_000  # memories, at most
 
 
-def intent(number: int, label: str) -> dict[str, object]:
-    """One of five kinds, about one of 97 files, with a text of its own; every tenth decision supersedes nothing."""
-    kind = KINDS[number % len(KINDS)]
-    return {
-        "type": kind,
-        "summary": f"{label} {number}: what we learnt of module {number % 97} while doing {number * 7919 % 10007}",
-        "rationale": "measured beside the alternative" if kind == "decision" else None,
-        "detailed_explanation": "The build was slow, the cache was cold, and the third try told us why. " * 2,
-        "applies_to_project": "bench",
-        "asserted_by": f"agent-{number % 5}",
-        "asserted_in": f"session-{number // 50}",
-        "confidence": ("low", "medium", "high")[number % 3],
-        "about": [f"src/module_{number % 97}.py"],
-        "topic": f"{label} topic {number}" if kind in ("decision", "fact") else None,
-    }
+def rows(options: Options) -> Iterator[Row]:
+    """Single, batched, threaded and streamed writes; then the naive pipeline beside ours."""
+    sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= options.memories]
+    raw = four_calls(options.folder / "raw")
+    found: dict[int, list[float]] = {}
+    for size in sizes:
+        with jidomem.open(options.copy(size)) as memory:
+            coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
+            sides = {"submit": lambda: _submit(memory, next(coming)), "raw": lambda: raw(b"x" * 2048)}  # noqa: B023
+            times = in_turn(sides, options.rounds, CALLS)
+            found[size] = times["submit"]
+            yield _single(size, times)
+            if size == sizes[-1]:
+                yield from _many(memory, coming, options)
+    if len(sizes) > 1:
+        flat = Spread.ratio(found[sizes[-1]], found[sizes[0]])
+        beside = f"{flat} x the same at {sizes[0]:,}"
+        yield Row(f"single submit at {sizes[-1]:,} memories", "flat", "-", beside, figures={"s": found})
+    yield _streamed(options)
+    yield _naive(options)
 
 
-class Ours:
-    """A memory root of a given size, submitted to one intent at a time."""
+def _submit(memory: Jidomem, intent: dict[str, Any]) -> None:
+    memory.writer.submit_intent(load.PROJECT, intent)
 
-    def __init__(self, folder: Path, size: int) -> None:
-        self.size = size
-        self.memory = jidomem.open(folder / f"ours-{size}")
-        refused = [
-            outcome
-            for outcome in self.memory.writer.submit_many("bench", (intent(n, "seed") for n in range(size)))
-            if isinstance(outcome, JidomemError)
-        ]
+
+def _single(size: int, times: dict[str, list[float]]) -> Row:
+    ratio, middle = Spread.ratio(times["submit"], times["raw"]), Spread.of([each * 1000 for each in times["submit"]])
+    beside = f"{ratio} x write + fsync + rename + fsync"
+    goal = "at most 2 x the four calls"
+    return Row(f"single submit, {size:,} memories", goal, f"{middle} ms", beside, ratio.middle <= 2, {"s": times})
+
+
+def _many(memory: Jidomem, coming: Iterator[dict[str, Any]], options: Options) -> Iterator[Row]:
+    """Many at once from one thread, and single ones from many threads."""
+
+    def batched(some: Sequence[dict[str, Any]]) -> None:
+        refused = [out for out in memory.writer.submit_many(load.PROJECT, some) if isinstance(out, JidomemError)]
         assert not refused, refused[0]
-        self.next = size
 
-    def submit(self) -> None:
-        self.memory.writer.submit_intent("bench", intent(self.next, "single"))
-        self.next += 1
+    def threaded(some: Sequence[dict[str, Any]]) -> None:
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert len(list(pool.map(lambda intent: _submit(memory, intent), some))) == len(some)
+
+    facts = _facts()
+    by_threads = (f"by {THREADS} threads", threaded, facts, 200)
+    for what, run, source, number in (("at once", batched, coming, AT_ONCE), by_threads):
+        rates = []
+        for _ in range(options.rounds):
+            some = list(islice(source, number))
+            rates.append(number / seconds(lambda: run(some)))  # noqa: B023
+        rate = Spread.of(rates)
+        goal = "5,000/s" if run is batched else "-"
+        measured = f"{short(rate.middle)}/s ({short(rate.low)}-{short(rate.high)})"
+        met = rate.middle >= 5_000 if run is batched else None
+        yield Row(f"{number:,} intents {what}", goal, measured, met=met, figures={"per_s": rates})
+
+
+def _facts() -> Iterator[dict[str, Any]]:
+    """Facts that name no other memory, so that threads may keep them in any order."""
+    for number in count():
+        yield {
+            "type": "fact", "summary": f"module {number % 97} was slow for the {number}th time", "confidence": "high",
+            "applies_to_project": load.PROJECT, "asserted_by": f"agent-{number % 5}", "asserted_in": "s-1",
+            "about": [f"src/module_{number % 97}.py"], "topic": f"slowness {number}",
+        }  # fmt: skip
+
+
+def _streamed(options: Options) -> Row:
+    """How much a process grows that streams so many intents through `submit_many`, in a process of its own."""
+    number = min(options.memories, 2_000 if options.quick else options.memories)
+    command = [sys.executable, "-m", "bench.write", "--stream", str(number), str(options.folder / "stream")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    grown, rate = map(float, done.stdout.split())
+    what, measured = f"{number:,} intents streamed", f"{short(grown)} MB more, {short(rate)}/s"
+    return Row(what, "at most 200 MB more for 1,000,000", measured, met=grown <= 200, figures={"mb": grown})
+
+
+def _stream(number: int, root: Path) -> None:
+    """Print by how many MB this process grew, and intents a second, for *number* intents after the first thousand."""
+    with jidomem.open(root) as memory:
+        outcomes = memory.writer.submit_many(load.PROJECT, generate.intents(number + 1_000, project=load.PROJECT))
+        refused = sum(isinstance(outcome, JidomemError) for outcome in islice(outcomes, 1_000))
+        before = _largest()
+
+        def rest() -> None:
+            nonlocal refused
+            refused += sum(isinstance(outcome, JidomemError) for outcome in outcomes)
+
+        rate = number / seconds(rest)
+        assert not refused, refused
+        print((_largest() - before) / 1024, rate)
+
+
+def _largest() -> int:
+    """The most memory this process has held, in kilobytes; getrusage would begin with that of its parent."""
+    found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    assert found, "measured on Linux only"
+    return int(found[1])
 
 
 class Naive:
-    """The seed's pipeline read literally: parse, add, validate everything, serialise everything, replace the file."""
+    """The pipeline read literally: parse, add, validate everything, serialise everything, replace the file."""
 
-    def __init__(self, folder: Path, source: Ours) -> None:
-        self.path = folder / f"naive-{source.size}.ttl"
-        self.graph = rdflib.Graph()
-        rows = source.memory.index.triples("https://jido.ai/projects/bench/graphs/long-term-context")
-        self.graph.parse(data="\n".join(map(line, rows)), format="nt")
+    def __init__(self, path: Path, memory: Jidomem) -> None:
+        self.path, self.graph = path, rdflib.Graph()
+        held = memory.index.triples(Stream(load.PROJECT).graph)
+        self.graph.parse(data="\n".join(map(line, held)), format="nt")
         self.shapes, self.ontology = rdflib.Graph(), rdflib.Graph()
-        for path in resources.shapes():
-            self.shapes.parse(path)
-        for path in resources.ontology():
-            self.ontology.parse(path)
+        for file in resources.shapes():
+            self.shapes.parse(file)
+        for file in resources.ontology():
+            self.ontology.parse(file)
         self.next = 0
 
     def submit(self) -> None:
-        jido = rdflib.Namespace("https://jido.ai/ontology#")
+        fact = rdflib.URIRef("https://jido.ai/ontology#Fact")
         item = rdflib.URIRef(f"https://jido.ai/memory/naive-{self.next}")
         self.next += 1
-        some = next(self.graph.subjects(rdflib.RDF.type, jido.Fact))
+        some = next(self.graph.subjects(rdflib.RDF.type, fact))
         for _, predicate, value in list(self.graph.triples((some, None, None))):
             self.graph.add((item, predicate, value))
         pyshacl.validate(self.graph, shacl_graph=self.shapes, ont_graph=self.ontology)
@@ -95,91 +163,25 @@ class Naive:
         os.replace(temporary, self.path)
 
 
-def timed(run, times: int) -> float:
-    """Milliseconds of one call, over *times* calls."""
-    start = time.perf_counter()
-    for _ in range(times):
-        run()
-    return (time.perf_counter() - start) / times * 1000
-
-
-def fsync_cost(folder: Path) -> float:
-    """Milliseconds of write, fsync, rename, fsync of the folder for 2 KB: what durability itself costs here."""
-
-    def once() -> None:
-        with open(folder / "probe.tmp", "wb") as file:
-            file.write(b"x" * 2048)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(folder / "probe.tmp", folder / "probe")
-        handle = os.open(folder, os.O_RDONLY)
-        os.fsync(handle)
-        os.close(handle)
-
-    return timed(once, 50)
-
-
-def spread(values: list[float]) -> str:
-    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000])
-    parser.add_argument("--naive-seconds", type=float, default=60)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        report = run(Path(name), options.sizes, options.rounds, options.naive_seconds)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=2) + "\n")
-
-
-def run(folder: Path, sizes: list[int], rounds: int, naive_seconds: float) -> dict[str, object]:
-    start = time.perf_counter()
-    ours = {size: Ours(folder, size) for size in sizes}
-    seeding = sum(sizes) / (time.perf_counter() - start)
-    for memory in ours.values():
-        timed(memory.submit, BATCH)  # warm
-    times: dict[int, list[float]] = {size: [] for size in sizes}
-    raw = []
-    for _ in range(rounds):
-        raw.append(fsync_cost(folder))
-        for size, memory in ours.items():
-            times[size].append(timed(memory.submit, BATCH))
-    print(f"durability alone (write, fsync, rename, fsync): {spread(raw)} ms")
-    print(f"batched, validated, conflict-judged, durable: {seeding:.0f} intents/s")
-    first = sizes[0]
-    ratios = {size: [b / a for a, b in zip(times[first], times[size], strict=True)] for size in sizes}
-    for size in sizes:
-        print(
-            f"ours   {size:>7} memories: {spread(times[size])} ms an intent, {spread(ratios[size])} x that at {first}"
-        )
-    naive = {}
-    deadline = time.perf_counter() + naive_seconds
-    for size in sizes:
-        if time.perf_counter() > deadline:
-            print(f"naive  {size:>7} memories: not measured, the minute was up")
-            continue
-        pipeline = Naive(folder, ours[size])
-        found: list[float] = []
-        while not found or (len(found) < 3 and time.perf_counter() < deadline):
-            found.append(timed(pipeline.submit, 1) / timed(ours[size].submit, BATCH))
-        naive[size] = found
-        print(f"naive  {size:>7} memories: {spread(found)} x ours, {len(found)} run(s)")
-    return {
-        "commit": subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-        ).stdout.strip(),
-        "machine": {"python": platform.python_version(), "cpus": os.cpu_count(), "system": platform.platform()},
-        "fsync_ms": raw,
-        "batched_intents_per_second": seeding,
-        "ours_ms": times,
-        "ours_ratio_to_smallest": ratios,
-        "naive_ratio_to_ours": naive,
-    }
+def _naive(options: Options) -> Row:
+    size = 100 if options.quick else min(NAIVE, options.memories)
+    with jidomem.open(options.copy(size)) as memory:
+        memory.catch_up(load.PROJECT)
+        pipeline = Naive(options.folder / "naive.ttl", memory)
+        coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
+        times = {"naive": list[float](), "ours": list[float]()}
+        for _ in range(3):
+            times["naive"].append(seconds(pipeline.submit))
+            times["ours"].append(seconds(lambda: _submit(memory, next(coming)), CALLS))
+    ratio = Spread.ratio(times["naive"], times["ours"])
+    return Row(
+        f"the pipeline read literally, {size:,} memories", "-", f"{Spread.of(times['naive'])} s an intent",
+        f"{ratio} x ours", figures={"s": times},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--stream"]:
+        _stream(int(sys.argv[2]), Path(sys.argv[3]))
+    else:
+        frame.main("bench.write", rows)
