@@ -235,7 +235,8 @@ def _above(cls: Term, of: Mapping[Term, Mapping[Term, set[Term]]]) -> frozenset[
 
 def _parse(path: Path) -> list[Triple]:
     try:
-        found = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
+        # two files may use one label for two blank nodes
+        found = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
     except SyntaxError as error:
         detail, hint = f"{path}:{error.lineno}: {error.msg}", "correct the Turtle in that line"

@@ -197,12 +197,8 @@ def of_list(made, rng, broken, shape, prop):
     return [rng.choice(wrong), *([literal(one)] if rng.random() < 0.3 else [])]
 
 
-def of_length(made, rng, broken, shape, prop):
-    return ['""' if broken else rng.choice(TEXT)]
-
-
 VALUES = {"minCount": at_least_one, "maxCount": at_most_one, "class": of_class, "nodeKind": of_kind, "in": of_list,
-          "datatype": of_datatype, "pattern": of_pattern, "minLength": of_length}  # fmt: skip
+          "datatype": of_datatype, "pattern": of_pattern}  # fmt: skip
 
 
 def same_project(link):

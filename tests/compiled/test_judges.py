@@ -117,6 +117,14 @@ def test_an_overlay_with_a_shape_that_is_none_is_refused_with_file_and_shape(ove
     assert about in str(refusal.value)
 
 
+def test_a_label_of_a_blank_node_in_one_overlay_file_is_not_that_of_another(overlay):
+    rule = "my:%s sh:targetClass jido:Project ; sh:property _:p . _:p sh:path my:%s ; sh:minCount 1 ; sh:message '%s' ."
+    folders = overlay(rule % ("S", "p", "one"))
+    (folders[0] / "shapes" / "more.ttl").write_text(PREFIXES + rule % ("T", "q", "two"))
+    found = schema.load(folders).judge([("<urn:p>", TYPE, jido("Project"))])
+    assert {(finding.shape, finding.message) for finding in found} == {("<urn:my:S>", "one"), ("<urn:my:T>", "two")}
+
+
 def test_an_overlay_may_refer_to_a_shipped_shape(overlay):
     text = "@prefix shape: <https://jido.ai/shapes#> . my:S sh:targetClass jido:Project ; sh:node shape:Hypothesis ."
     found = schema.load(overlay(text)).judge([("<urn:p>", TYPE, jido("Project"))])
