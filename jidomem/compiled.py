@@ -41,6 +41,8 @@ class CompiledJudge:
             for target in targets:
                 self._by.setdefault(target, []).append(shape)
         self.left = frozenset(left)
+        self._named = {node for kind, node in self._by if kind == "targetNode"}
+        self._pointing = [target for target in self._by if target[0] == "targetObjectsOf"]
         self._rest = Judge(self.rules, only=self.left)
 
     def judged(self, triples: Iterable[Triple], focus: Collection[Term] | None) -> dict[Term, list[Broken] | None]:
@@ -87,25 +89,16 @@ class CompiledJudge:
         return said
 
     def _targeted(self, data: Data, focus: Collection[Term] | None) -> dict[Term, dict[Shape, None]]:
-        found: dict[Term, dict[Shape, None]] = {}
-        by = self._by
-
-        def mark(node: Term, shapes: Iterable[Shape]) -> None:
-            if focus is None or node in focus:
-                found.setdefault(node, {}).update(dict.fromkeys(shapes))
-
-        for subject, predicate, value in data.triples:
-            if predicate == TYPE:
-                for cls in data.above(value):
-                    if shapes := by.get(("targetClass", cls)):
-                        mark(subject, shapes)
-            if shapes := by.get(("targetSubjectsOf", predicate)):
-                mark(subject, shapes)
-            if shapes := by.get(("targetObjectsOf", predicate)):
-                mark(value, shapes)
-        for (kind, node), shapes in by.items():
-            if kind == "targetNode":
-                mark(node, shapes)
+        """Return the shapes that speak about each node, of *focus* alone where it is given."""
+        by, found = self._by, dict[Term, dict[Shape, None]]()
+        for node in data.nodes() | self._named if focus is None else focus:
+            said = data.about.get(node, {})
+            about: list[tuple[str, Term]] = [("targetNode", node)]
+            about += [("targetClass", cls) for kind in said.get(TYPE, ()) for cls in data.above(kind)]
+            about += [("targetSubjectsOf", predicate) for predicate in said]
+            about += [target for target in self._pointing if data.subjects(target[1], node)]
+            if shapes := {shape: None for target in about for shape in by.get(target, ())}:
+                found[node] = shapes
         return found
 
 
@@ -141,7 +134,7 @@ class _Compiler:
         if node not in self._done:
             self._open[node] = 0
             try:
-                shape = self._compile(node, self.rules.about[node])
+                shape = self._compile(node, self.rules.about.get(node, {}))
             finally:
                 height = self._open.pop(node) + 1
             if height > _DEEPEST:

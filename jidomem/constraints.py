@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -48,19 +48,20 @@ class Shape:
     message: str
     severity: Severity
 
-    def broken(self, data: Data, focus: Term) -> Iterator[Broken]:
-        """Yield what *focus* breaks; raise Doubt where only the reference can tell."""
+    def broken(self, data: Data, focus: Term) -> list[Broken]:
+        """Return what *focus* breaks; raise Doubt where only the reference can tell."""
         values = (focus,) if self.values is None else self.values(data, focus)
+        broken: list[Broken] = []
         for name, check in self.constraints:
             for found in check(data, focus, values):
-                if isinstance(found, Broken):
-                    yield found
-                else:
-                    yield Broken(name, Finding(focus, self.name, self.path, found, self.message, self.severity))
+                if not isinstance(found, Broken):
+                    found = Broken(name, Finding(focus, self.name, self.path, found, self.message, self.severity))
+                broken.append(found)
+        return broken
 
     def conforms(self, data: Data, node: Term) -> bool:
         """Return whether *node* breaks nothing."""
-        return next(self.broken(data, node), None) is None
+        return not self.broken(data, node)
 
 
 class Compiler(Protocol):
@@ -86,6 +87,7 @@ def kind_of(term: Term) -> str:
 _parts = lru_cache(maxsize=32)(parts)
 
 
+@lru_cache(maxsize=32)
 def _value(term: Term) -> Any:
     """Return what rdflib reads in a literal; None for an ill-typed one, another datatype, or what is no literal."""
     if kind_of(term) != "Literal":
@@ -213,7 +215,7 @@ def _property(compiler: Compiler, said: _Said, node: Term) -> Check:
     shape = compiler.shape(node)
     if not shape.values:
         raise Left(node)
-    return lambda data, focus, values: (found for value in values for found in shape.broken(data, value))
+    return lambda data, focus, values: [found for value in values for found in shape.broken(data, value)]
 
 
 def _qualified(enough: Callable[[int, int], bool]) -> Build:

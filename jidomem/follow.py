@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property, reduce
 
@@ -15,6 +14,9 @@ _SUBCLASS = iri(RDFS + "subClassOf")
 _DEEPEST = 9
 
 
+_NOTHING: Mapping[Term, list[Term]] = {}
+
+
 class Left(Exception):
     """A shapes graph says what is not compiled."""
 
@@ -23,19 +25,12 @@ class Data:
     """Triples that can be followed both ways."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
-        self.triples = list(triples)
-        self._ahead: dict[tuple[Term, Term], dict[Term, None]] = {}
+        self.triples = list(dict.fromkeys(triples))
+        #: The properties and values of every subject.
+        self.about: dict[Term, dict[Term, list[Term]]] = {}
         for subject, predicate, value in self.triples:
-            self._ahead.setdefault((subject, predicate), {})[value] = None
-        self._has_tree = any(predicate == _SUBCLASS for _, predicate in self._ahead)
-
-    @cached_property
-    def about(self) -> Mapping[Term, Mapping[Term, list[Term]]]:
-        """Return the properties and values of every subject; of what is none, nothing."""
-        about: dict[Term, dict[Term, list[Term]]] = defaultdict(dict)
-        for (subject, predicate), values in self._ahead.items():
-            about[subject][predicate] = list(values)
-        return about
+            self.about.setdefault(subject, {}).setdefault(predicate, []).append(value)
+        self._has_tree = any(_SUBCLASS in said for said in self.about.values())
 
     @cached_property
     def _back(self) -> dict[tuple[Term, Term], dict[Term, None]]:
@@ -44,9 +39,13 @@ class Data:
             back.setdefault((predicate, value), {})[subject] = None
         return back
 
+    def nodes(self) -> set[Term]:
+        """Return everything that is said something of, or pointed at."""
+        return {term for subject, _, value in self.triples for term in (subject, value)}
+
     def objects(self, subject: Term, predicate: Term) -> Collection[Term]:
         """Return the values of *predicate* at *subject*."""
-        return self._ahead.get((subject, predicate), ())
+        return self.about.get(subject, _NOTHING).get(predicate, ())
 
     def subjects(self, predicate: Term, value: Term) -> Collection[Term]:
         """Return what has *value* as a value of *predicate*."""
@@ -76,7 +75,7 @@ def members(rules: Data, head: Term, least: int = 1) -> list[Term]:
     """Return the members of an RDF list."""
     found: list[Term] = []
     while head != NIL:
-        first, rest = rules.about[head].get(FIRST, []), rules.about[head].get(REST, [])
+        first, rest = rules.objects(head, FIRST), [*rules.objects(head, REST)]
         if len(first) != 1 or len(rest) != 1 or head in found:
             raise Left(head)
         found, head = [*found, *first], rest[0]
@@ -87,7 +86,7 @@ def members(rules: Data, head: Term, least: int = 1) -> list[Term]:
 
 def _step(rules: Data, path: Term, depth: int) -> tuple[str, list[Term]]:
     """Return the kind of a path that is no single property, and what it is made of."""
-    said = rules.about[path]
+    said = rules.about.get(path, _NOTHING)
     kinds = [predicate for predicate in said if predicate == FIRST or local_name(predicate) in _STEPS]
     if not path.startswith("_:") or depth > _DEEPEST or len(kinds) != 1 or len(said[kinds[0]]) != 1:
         raise Left(path)
