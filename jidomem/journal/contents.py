@@ -70,10 +70,11 @@ class Contents:
         for name in names:
             self.places.setdefault(name.partition("-")[2][:SHORT], set()).add(name)
 
-    def displace(self, names: Iterable[str]) -> None:
+    def remove(self, names: Iterable[str]) -> None:
         """Take note that these commit files are not there."""
         for name in names:
-            self.places[name.partition("-")[2][:SHORT]].discard(name)
+            self.places.get(name.partition("-")[2][:SHORT], set()).discard(name)
+            self.entries.pop(name, None)
 
     def entry(self, name: str) -> Entry | None:
         """Return what is known of the commit in a file, None where it is damaged or gone."""

@@ -17,7 +17,7 @@ from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import each_file, file_name
-from jidomem.journal.sealing import SEAL_LOCK, batches, replace_by_pack
+from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
 from jidomem.journal.writing import flush_above, make_folders, put, writing
 from jidomem.version import Version
 
@@ -147,7 +147,12 @@ class FileJournal:
             sealed = 0
             for batch in batches(folder, _sound(folder)):
                 with self.turn(stream):
-                    sealed += replace_by_pack(folder, turn.descriptor, batch)
+                    placed = put_in_place(folder, turn.descriptor, batch)
+                for first in range(0, len(batch.files) if placed else 0, SLICE):
+                    sleep(PAUSE)  # whoever waits for a turn gets one
+                    with self.turn(stream):
+                        take_away(folder, turn.descriptor, batch.files[first : first + SLICE])
+                sealed += len(batch.files) if placed else 0
             return sealed
         finally:
             disk.close(descriptor)
@@ -164,8 +169,9 @@ class FileJournal:
     def turn(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
         """Hold the stream's write lock and give the version at that moment; other writers wait.
 
-        Raise Busy when the lock is not free in time, which is that of the journal unless *wait* is given, JournalDamaged
-        while there is damage, Failed `write_failed` where the folder cannot be written. A thread that holds the turn must not ask for it again.
+        Raise Busy when the lock is not free in time, which is that of the journal unless *wait* is given,
+        JournalDamaged while there is damage, Failed `write_failed` where the folder cannot be written. A thread that holds the turn
+        must not ask for it again.
         """
         folder, turn = self._known(stream)
         seconds = self.wait if wait is None else wait

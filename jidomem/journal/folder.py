@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from time import time_ns
@@ -133,6 +133,19 @@ class Folder:
             self.sight = Sight(mtime or -1, since, seen.count + 1, seen.sum + number(name), seen.loose + 1, version)
             return self.sight
 
+    def rearranged(self, came: Sequence[str], gone: Sequence[str], seen: Sight, since: int) -> Sight:
+        """Return the sight after this process put packs in, or took files out, of which *seen* is the version still."""
+        with self._lock:
+            mtime = disk.mtime(self.path)
+            self.contents.remove(gone)
+            self.contents.shelf.hold(filter(is_pack, each_file(self.path)))
+            known = self._names is not None and self._base == seen.version and self._names.issuperset(gone)
+            self._names = (self._names or set()).difference(gone).union(came) if known else None
+            count, total = len(came) - len(gone), sum(map(number, came)) - sum(map(number, gone))
+            loose = seen.loose - len(gone)
+            self.sight = Sight(mtime or -1, since, seen.count + count, seen.sum + total, loose, seen.version)
+            return self.sight
+
     def _list(self, *, trust: bool = True) -> None:
         """List the folder and bring everything known up to date; a missing parent is looked for twice."""
         for _ in range(2):
@@ -154,7 +167,7 @@ class Folder:
         """Set the version of exactly *names*, from the cheapest source that is certain."""
         kept = Sight.load(self.lock_path) if trust and not self.is_damaged else None
         before = self._names
-        self.contents.displace(self._heard - names)
+        self.contents.remove(self._heard - names)
         self._heard = set()
         self._names = names
         packs = {name for name in names if is_pack(name)}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from time import time_ns
 
 from jidomem.journal import disk
 from jidomem.journal.commit import FormatError
@@ -18,6 +19,9 @@ from jidomem.version import Version
 #: The most commits of a pack, and how many bytes it may have before it takes no further one.
 COMMITS = 2_000
 BYTES = 32_000_000
+#: How many files go in one turn: others write in between.
+SLICE = 64
+PAUSE = 0.005  # seconds
 #: Held by whoever seals a stream, and where a pack is written before it is renamed; git ignores both.
 SEAL_LOCK = ".seal.lock"
 SEALING = ".sealing.lock"
@@ -57,25 +61,39 @@ def batches(folder: Folder, version: Version) -> Iterator[Batch]:
         yield Batch(tuple(again), None)
 
 
-def replace_by_pack(folder: Folder, descriptor: int, batch: Batch) -> int:
-    """Put a pack in the place of the files it stands for, the turn in hand; return how many they were.
+def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
+    """Put a pack beside the files it stands for, the turn in hand; return whether these can go now.
 
     Nothing is done where one of them is no longer what it was: gone, or redacted meanwhile.
     """
     forms = Counter(map(stem_of, folder.contents.files()))
     if any(forms[stem_of(name)] != 1 for name in batch.files):
-        return 0
-    with writing(folder.path):
-        disk.overwrite(descriptor, replace(folder.sight, mtime=-1).dump())  # believed by nobody until it is true again
-        if batch.pack is not None:
+        return False
+    with _changing(folder, descriptor, came=[batch.pack] if batch.pack else []):
+        if batch.pack:
             move(f"{folder.path}/{SEALING}", f"{folder.path}/{batch.pack}")
         disk.flush(folder.path)
-        for name in batch.files:
+    return True
+
+
+def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
+    """Remove files that a durable pack stands for, the turn in hand."""
+    with _changing(folder, descriptor, gone=names):
+        for name in names:
             disk.unlink(f"{folder.path}/{name}")
-    folder.look()
+
+
+@contextmanager
+def _changing(folder: Folder, descriptor: int, came: Sequence[str] = (), gone: Sequence[str] = ()) -> Iterator[None]:
+    """Change which files hold the commits of a folder, and keep in the lock file what that comes to."""
+    seen = folder.sight
+    since = seen.since or time_ns()
+    with writing(folder.path):
+        disk.overwrite(descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
+        yield
+    sight = folder.rearranged(came, gone, seen, since)
     with suppress(OSError):
-        disk.overwrite(descriptor, folder.sight.dump())
-    return len(batch.files)
+        disk.overwrite(descriptor, sight.dump())
 
 
 def _prepared(folder: Folder, sealed: dict[str, tuple[Entry, bool, bytes]]) -> Batch:
