@@ -170,8 +170,8 @@ class FileJournal:
         """Hold the stream's write lock and give the version at that moment; other writers wait.
 
         Raise Busy when the lock is not free in time, which is that of the journal unless *wait* is given,
-        JournalDamaged while there is damage, Failed `write_failed` where the folder cannot be written. A thread that holds the turn
-        must not ask for it again.
+        JournalDamaged while there is damage, Failed `write_failed` where the folder cannot be written. A thread that
+        holds the turn must not ask for it again.
         """
         folder, turn = self._known(stream)
         seconds = self.wait if wait is None else wait
