@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Collection
 from difflib import get_close_matches
 from functools import partial
+from typing import Any
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
@@ -26,7 +27,7 @@ _LONG = ("name", "id")  # parts of a path that may hold slashes
 
 def create_app(memory: Jidomem, pool: Pool, *, hosts: Collection[str] = LOOPBACK) -> Flask:
     """Return the WSGI application that serves *memory*, with the children of *pool*, to requests for one of *hosts*."""
-    app = Flask("jidomem.serve", static_folder=None)
+    app = _App("jidomem.serve", static_folder=None)
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     site = Site(memory, pool)
@@ -43,6 +44,14 @@ def create_app(memory: Jidomem, pool: Pool, *, hosts: Collection[str] = LOOPBACK
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _bug)
     return app
+
+
+class _App(Flask):
+    """An application without coroutines: nothing is asked of each function whether it is one."""
+
+    def ensure_sync(self, func: Any) -> Any:
+        """Return *func*."""
+        return func
 
 
 def _part(match: re.Match[str]) -> str:

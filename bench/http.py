@@ -1,0 +1,174 @@
+"""What HTTP costs: a named query beside `oxigraph serve` on equal cores, and 16 clients that read and write at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pyoxigraph
+
+import jidomem
+from bench import frame, load
+from bench.frame import Options, Row, Spread, percentile, short
+from jidomem.query import FOREVER, NamedQuery
+from jidomem.terms import Term, line
+from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri
+
+WITHIN = 4.0
+SUBMIT_MS, QUERY_MS = 50, 25
+CLIENTS, LIMIT = 16, 20
+JIDOMEM = Path(sys.executable).with_name("jidomem")
+PLACES = (JIDOMEM.parent, Path(pyoxigraph.__file__).parents[4] / "bin", os.environ.get("PATH", ""))
+SERVER_CORE, CLIENT_CORE = "0", "1"
+QUESTION = "open-tasks"
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """A named query where the engine has little to do, where it has more, and 16 clients."""
+    for memories in (100, options.memories):
+        yield _beside_oxigraph(options, memories)
+    yield from _mixed(options)
+
+
+def _beside_oxigraph(options: Options, memories: int) -> Row:
+    """The same question on the same data, each server on one core, the clients on the other."""
+    what = f"HTTP named query, {memories:,} memories, requests/s"
+    program = shutil.which("oxigraph", path=os.pathsep.join(map(str, PLACES)))
+    if program is None:
+        return Row(what, f"within {WITHIN:g} x", "not measured", "oxigraph is not installed")
+    root = options.copy(memories)
+    folder = options.folder / f"native-{memories}"
+    with jidomem.open(root) as memory:
+        memory.catch_up(load.PROJECT)
+        size, native_path = _native(memory, program, folder)
+    path = f"/projects/{load.PROJECT}/queries/{QUESTION}?limit={LIMIT}"
+    told: dict[str, list[float]] = {"ours": [], "oxigraph": []}
+    with _ours(root, SERVER_CORE) as ours, _serving([program, "serve-read-only", "-l", str(folder)], "-b") as native:
+        for number in range(options.rounds + 1):
+            for name, port, asked in (("ours", ours, path), ("oxigraph", native, native_path)):
+                found = _load(port, 1.0, [{"kind": name, "path": asked}] * 4, CLIENT_CORE)[name]
+                if number:  # the first round warms
+                    told[name].append(len(found) / 1.0)
+    ratio = Spread.ratio(told["oxigraph"], told["ours"])
+    measured = f"{Spread.of(told['ours'])}, oxigraph {short(ratio.middle)} x"
+    compared = f"{Spread.of(told['oxigraph'])} oxigraph serve, same SPARQL, {size:,} bytes; ratio {ratio}"
+    return Row(what, f"within {WITHIN:g} x", measured, compared, ratio.middle <= WITHIN, {"requests_per_s": told})
+
+
+def _native(memory: jidomem.Jidomem, program: str, folder: Path) -> tuple[int, str]:
+    """Load what *memory* holds into a store of oxigraph; the size of an answer of ours, and its path for the same."""
+    graphs = (graph_iri(load.PROJECT), ONTOLOGY_GRAPH)
+    text = folder.with_suffix(".nq")
+    with text.open("w", encoding="utf-8") as file:
+        for graph in graphs:
+            file.writelines(f"{line(triple)[:-1]}<{graph}> .\n" for triple in memory.index.triples(graph))
+    subprocess.run([program, "load", "-l", folder, "-f", text], check=True, capture_output=True)
+    query = memory.playbook.get(QUESTION)
+    values = query.bind({"project": load.PROJECT, "asOf": FOREVER})
+    asked = [("query", f"{_bound(query, values)} LIMIT {LIMIT}"), *(("default-graph-uri", graph) for graph in graphs)]
+    page = memory.reader.ask_page(QUESTION, project=load.PROJECT, limit=LIMIT)
+    return len(json.dumps(page.rows, default=str)), f"/query?{urlencode(asked)}"
+
+
+def _bound(query: NamedQuery, values: dict[str, Term]) -> str:
+    """The text of a named query with the values of its parameters in their places."""
+    head, where, body = query.text.partition(" WHERE ")
+    for name, term in values.items():
+        head = re.sub(rf"\?{name}\b", "", head)
+        body = re.sub(rf"\?{name}\b", lambda _, term=term: term, body)
+    return head + where + body
+
+
+def _mixed(options: Options) -> Iterator[Row]:
+    """Half of the clients submit, half ask, each as fast as it is answered."""
+    intent = {
+        "type": "fact",
+        "summary": "what was learnt the NUMBERth time",
+        "topic": "topic NUMBER",
+        "applies_to_project": load.PROJECT,
+        "asserted_by": "bench",
+        "asserted_in": "load",
+        "confidence": "high",
+    }
+    submit = {"kind": "submit", "path": f"/projects/{load.PROJECT}/intents", "body": json.dumps(intent)}
+    ask = {"kind": "query", "path": f"/projects/{load.PROJECT}/queries/{QUESTION}?limit={LIMIT}"}
+    with _ours(options.copy()) as port:
+        _load(port, 1.0, [submit, ask])
+        found = _load(port, 5.0 if options.quick else 30.0, [submit, ask] * (CLIENTS // 2))
+    for kind, goal in (("submit", SUBMIT_MS), ("query", QUERY_MS)):
+        ms = [1000 * seconds for seconds in found[kind]]
+        p50, p99 = percentile(ms, 50), percentile(ms, 99)
+        words = f"p50 {short(p50)} ms, p99 {short(p99)} ms, {len(ms):,} of them"
+        what = f"HTTP {kind}, {CLIENTS} mixed clients, {options.memories:,} memories"
+        yield Row(what, f"p99 {goal} ms", words, met=p99 <= goal, figures={"p50_ms": p50, "p99_ms": p99})
+
+
+def _load(
+    port: int, seconds: float, clients: Sequence[dict[str, str]], core: str | None = None
+) -> dict[str, list[float]]:
+    """The seconds each request took, by kind, of clients in a process of their own."""
+    command = [*_on(core), sys.executable, "-m", "bench.http_load"]
+    given = json.dumps({"port": port, "seconds": seconds, "clients": [*clients]})
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, cwd=frame.REPOSITORY)
+    told: dict[str, Any] = json.loads(done.stdout)
+    if told["wrong"]:
+        raise RuntimeError(f"refused under load: {told['wrong'][0]}")
+    taken: dict[str, list[float]] = told["taken"]
+    return taken
+
+
+@contextmanager
+def _ours(root: Path, core: str | None = None) -> Iterator[int]:
+    with _serving([str(JIDOMEM), "serve", "--root", str(root), "--project", load.PROJECT], "--port", core) as port:
+        yield port
+
+
+@contextmanager
+def _serving(command: Sequence[str], option: str, core: str | None = SERVER_CORE) -> Iterator[int]:
+    """The port of a server that answers; it is told by *option* which."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    place = str(port) if option == "--port" else f"127.0.0.1:{port}"
+    with subprocess.Popen([*_on(core), *command, option, place], stderr=subprocess.DEVNULL) as server:
+        try:
+            _await(port, server)
+            yield port
+        finally:
+            server.terminate()
+
+
+def _await(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Return when the server listens."""
+    for _ in range(600):
+        if server.poll() is not None:
+            raise RuntimeError(f"{server.args!r} ended with {server.returncode}")
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60).close()
+            return
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"{server.args!r} does not answer")
+
+
+def _on(core: str | None) -> list[str]:
+    """What runs a command on one core, where that can be said."""
+    return ["taskset", "-c", core] if core is not None and shutil.which("taskset") and (os.cpu_count() or 1) > 1 else []
+
+
+if __name__ == "__main__":
+    frame.main("bench.http", rows)
