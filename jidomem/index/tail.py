@@ -132,23 +132,27 @@ class Tail:
             try:
                 for step in _until_cleared(stream, self.journal.read(stream, after=held), clearing):
                     self.index.take(stream.graph, self._counted(step))
-                for commit in clearing:
-                    self._clear(stream, commit)
+                cleared = any(self._clear(stream, commit) for commit in clearing)
             except STORE_ERRORS:
                 if self._live is None:
                     raise
                 self._mend(self._live.store, [stream])
                 return False
             self._note(stream)
-            return bool(clearing)
+            return cleared
         return False
 
-    def _clear(self, stream: Stream, clearing: Commit) -> None:
-        """Hold nothing of what came before *clearing*; what it did not know of is read from the journal again."""
-        if clearing.parents == tuple(sorted(self.index.mark(stream.graph).version.ids)):
+    def _clear(self, stream: Stream, clearing: Commit) -> bool:
+        """Hold nothing of what came before *clearing*; return False where all that comes after it is held as well.
+
+        What *clearing* did not know of is read from the journal again.
+        """
+        knew_all = clearing.parents == tuple(sorted(self.index.mark(stream.graph).version.ids))
+        if knew_all:
             self.index.empty(stream.graph, Version.of([clearing.head]))
         else:
             self._start([stream])
+        return knew_all
 
     def _start(
         self, streams: Iterable[Stream], *, anew: bool = False, progress: Callable[[int], None] | None = None

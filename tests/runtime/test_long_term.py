@@ -26,6 +26,15 @@ def fact(local_id="f-1", text="the build needs Rust 1.80", iri=FACT, space=f"{GU
     return [(iri, "rdf:type", f"{space}Fact"), (iri, f"{space}content", text), (iri, f"{space}id", local_id)]
 
 
+GOVERNED = [
+    (FACT, "jido:appliesToProject", "https://jido.ai/projects/p"),
+    (FACT, "jido:assertedBy", "https://jido.ai/agents/a"),
+    (FACT, "jido:assertedIn", "https://jido.ai/sessions/s"),
+    (FACT, "jido:hasConfidence", "jido:High"),
+    (FACT, "jido:hasTimestamp", datetime(2026, 1, 1, tzinfo=UTC)),
+]
+
+
 def said(long_term, graph):
     """What a graph says of the things the tests insert, without the journal's own words."""
     rows = long_term.query(
@@ -131,14 +140,10 @@ def test_get_fact_gives_every_row_of_the_fact_with_that_id(long_term, space):
         if GUIDE in space
         else {"content": "summary", "id": "localId"}
     )
-    governed = [(FACT, f"jido:{name}", value) for name, value in (
-        ("appliesToProject", "https://jido.ai/projects/p"), ("assertedBy", "https://jido.ai/agents/a"),
-        ("assertedIn", "https://jido.ai/sessions/s"), ("hasConfidence", "jido:High"),
-    )]  # fmt: skip
     rows = [
         (s, p if p == "rdf:type" else space + words[p.removeprefix(space)], o) for s, p, o in fact("f 1", space=space)
     ]
-    long_term.insert([*rows, *(governed if GUIDE not in space else ())])
+    long_term.insert([*rows, *(GOVERNED if GUIDE not in space else ())])
     long_term.insert(fact("f-2", "another", iri="https://jido.ai/memory/f-2"))
 
     found = long_term.get_fact("f 1")
@@ -282,12 +287,13 @@ def test_the_other_graphs_are_held_to_the_ontology_and_hold_no_memories(memory, 
     project = "https://jido.ai/projects/p"
     refused = {
         "unknown_term": [(A, "jido:hasModul", "urn:example:m")],
-        "shape_violation": fact(),
+        "shape_violation": [*fact(), *GOVERNED],
     }
     for code, statements in refused.items():
         with pytest.raises(IntentRefused) as refusal:
             long_term.insert(statements, graph=graph)
         assert refusal.value.code == code
+    assert "only the writer says this" in refusal.value.detail
     for misplaced in ([(project, "rdf:type", "jido:Project"), (project, "jido:hasModule", "not an IRI")],
                       [(A, "urn:example:n", ("five", "xsd:integer"))],
                       [(A, "jido:recordedAt", datetime(2026, 1, 1, tzinfo=UTC))]):  # fmt: skip
@@ -386,6 +392,9 @@ def test_inserts_and_clears_of_many_threads_leave_whole_inserts(memory):
     long_term.insert([("urn:example:last", "urn:example:n", n) for n in range(8)], graph="history")
 
     assert sizes <= {8}
+    (history,) = [stream for stream in memory.journal.streams() if stream.name == "history"]
+    clears = [c for c in memory.journal.read(history) if any("#clears>" in p for _, p, _ in c.triples)]
+    assert {len({s for s, _, _ in commit.triples}) for commit in clears} == {1}  # what it says is of itself alone
     kept = sorted(said(long_term, "history"))
     with jidomem.open(memory.settings.root, sources=fixed_sources()) as again:
         assert sorted(said(again.long_term("p"), "history")) == kept
