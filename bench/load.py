@@ -88,6 +88,8 @@ def build(
                     raise outcome
             done += len(some)
             _progress(done, memories, start)
+        if done:
+            memory.catch_up(PROJECT)  # the index is built where it was not fed, and kept where it is large
 
 
 def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
