@@ -178,7 +178,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 def parser(description: str) -> argparse.ArgumentParser:
     """The options every benchmark takes."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--memories", type=int, metavar="N", help="how many there are to begin with (10000; quick: 1000)")
+    made.add_argument("--memories", type=int, metavar="N", help="how many there are to begin with (10000; quick: 2000)")
     made.add_argument("--rounds", type=int, metavar="N", help="how often each side has its turn (15; quick: 5)")
     made.add_argument("--quick", action="store_true", help="small and soon: to see that it runs, not to quote")
     made.add_argument("--json", type=Path, metavar="FILE", help="write figures, commit and machine there")
@@ -192,7 +192,7 @@ def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], given: arg
     """
     kept: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="jidomem-bench-", ignore_cleanup_errors=True) as name:
-        memories, rounds = (1_000, 5) if given.quick else (10_000, 15)
+        memories, rounds = (2_000, 5) if given.quick else (10_000, 15)
         options = Options(given.memories or memories, given.quick, given.rounds or rounds, Path(name))
 
         def found() -> Iterator[Row]:
@@ -217,7 +217,7 @@ def _whole(name: str, measure: Callable[[Options], Iterable[Row]], options: Opti
     """The rows of one benchmark, the last of them one that says so where it broke off."""
     try:
         yield from measure(options)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         traceback.print_exc()
         yield Row(name, "-", BROKEN, f"{type(error).__name__}: {error}", False)
 
