@@ -11,7 +11,7 @@ from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
 from jidomem.index.oxigraph import OxigraphIndex, Solutions
 from jidomem.query import Course
 from jidomem.terms import Term, Triple, iri
-from jidomem.vocab import RDFS, jido
+from jidomem.vocab import ONTOLOGY_GRAPH, RDFS, jido
 
 #: So many changed nodes cost more to look at again than to start anew.
 MOST_NEWS = 20_000
@@ -39,7 +39,7 @@ class Unlistable(Exception):
 class _Kept:
     """Something derived from some graphs, and the nodes it has yet to look at again."""
 
-    def __init__(self, graphs: Sequence[str]) -> None:
+    def __init__(self, graphs: Iterable[str]) -> None:
         self.graphs = tuple(graphs)
         self.lock = Lock()
         self.news: deque[frozenset[Term]] = deque()
@@ -55,10 +55,14 @@ class _Kept:
 
 
 class _Fates(_Kept):
-    """Which items were ended, and when; and which are only proposed."""
+    """Which items were ended, and when; and which are only proposed.
+
+    The ontology is left out: every further graph costs a look-up for each pattern, and what is missing here only makes
+    a listing longer.
+    """
 
     def __init__(self, graphs: Sequence[str]) -> None:
-        super().__init__(graphs)
+        super().__init__(graph for graph in graphs if graph != ONTOLOGY_GRAPH)
         self.until: dict[Term, int] | None = None
         self.proposed: set[Term] = set()
 

@@ -1,0 +1,115 @@
+"""What each question of the playbook costs: its first 50 rows, as of a past moment too, beside bare pyoxigraph.
+
+    python -m bench.queries [--memories 100000] [--json FILE]
+
+Bare pyoxigraph is asked the same SPARQL with the same values and LIMIT 50, of the same store in the same process; what
+takes it longer than a quarter of a second it is asked once.  Both sides give what Python can use: pyoxigraph its terms,
+the reader its rows.  The first page of a list, for which what it goes over is put in order once, is not in the median;
+its seconds are in the JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from statistics import median
+from typing import Any
+
+import pyoxigraph as ox
+
+import jidomem
+from bench import frame, generate, load
+from bench.frame import Options, Row, Spread, in_turn, seconds, short
+from jidomem.query import NamedQuery, Param, snake, to_term
+from jidomem.runtime.root import Jidomem
+from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
+
+LIMIT = 50
+GOAL_MS, AS_OF, BARE = 20, 3, 1.3
+#: Bare queries slower than this are asked once.
+SLOW = 0.25
+JIDO = "https://jido.ai/ontology#"
+#: What to ask for where a question needs to be told: some value of that property, or some node that has it.
+TOLD = {"topic": "topic", "module": "affectedModule", "file": "about", "evidence": "derivedFrom", "item": "supersedes"}
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """A row for each question, and one for the slowest of all."""
+    with jidomem.open(options.copy(), project=load.PROJECT) as memory:
+        end = datetime.fromisoformat(memory.catch_up(load.PROJECT).recorded_at)
+        past = generate.START + (end - generate.START) / 2
+        store = memory.index._store  # the bare side: the very same store, asked directly
+        measured = [_row(query, memory, store, past, options) for query in memory.playbook if _told(query, store)]
+        yield from measured
+    slowest = max(measured, key=lambda row: row.figures["ms"])
+    what = f"slowest of {len(measured)} questions, limit {LIMIT}, {options.memories:,} memories"
+    yield Row(what, f"{GOAL_MS} ms", f"{slowest.what}: {short(slowest.figures['ms'])} ms",
+              met=slowest.figures["ms"] <= GOAL_MS)  # fmt: skip
+
+
+def _row(query: NamedQuery, memory: Jidomem, store: Any, past: datetime, options: Options) -> Row:
+    told = {snake(param.name): _value(param, store) for param in _needed(query)}
+    asked = partial(memory.reader.ask, query.name, project=load.PROJECT, limit=LIMIT, **told)
+    first = seconds(asked)
+    times = in_turn({"now": asked, "past": partial(asked, as_of=past)}, options.rounds)
+    ours = Spread.of([second * 1000 for second in times["now"]])
+    as_of = Spread.ratio(times["past"], times["now"])
+    bare = _bare(query, told, store)
+    alone = seconds(bare)
+    beside = [alone] if alone > SLOW else in_turn({"bare": bare}, options.rounds)["bare"]
+    ratio = median(times["now"]) / median(beside)
+    return Row(
+        f"{query.role}/{query.name}",
+        f"{GOAL_MS} ms; as of {AS_OF} x; {BARE} x bare",
+        f"{ours} ms; as of {as_of} x",
+        f"{short(ratio)} x bare pyoxigraph",
+        ours.middle <= GOAL_MS and as_of.middle <= AS_OF and ratio <= BARE,
+        {"ms": ours.middle, "first_s": first, "as_of_ratio": as_of.middle, "bare_ms": median(beside) * 1000} | times,
+    )
+
+
+def _bare(query: NamedQuery, told: dict[str, str], store: Any) -> Callable[[], object]:
+    """The same question put to the store itself."""
+    names = {snake(param.name): param.name for param in query.params}
+    terms = query.bind({"project": load.PROJECT} | {names[name]: value for name, value in told.items()}
+                       if query.takes("project") else {})  # fmt: skip
+    held = [
+        graph for graph in (*(graph_iri(load.PROJECT, name) for name in GRAPHS), ONTOLOGY_GRAPH) if _holds(store, graph)
+    ]
+    parsed = {name: next(ox.parse(f"<urn:s> <urn:p> {term} .", ox.RdfFormat.N_TRIPLES)).object
+              for name, term in terms.items()}  # fmt: skip
+
+    def ask() -> object:
+        found = store.query(
+            f"{query.text}\nLIMIT {LIMIT}",
+            default_graph=[ox.NamedNode(graph) for graph in held],
+            substitutions={ox.Variable(name): term for name, term in parsed.items()},
+        )
+        return [tuple(map(str, row)) for row in found]
+
+    return ask
+
+
+def _holds(store: Any, graph: str) -> bool:
+    return next(store.quads_for_pattern(None, None, None, ox.NamedNode(graph)), None) is not None
+
+
+def _needed(query: NamedQuery) -> list[Param]:
+    return [param for param in query.params if param.default is None and param.name != "project"]
+
+
+def _told(query: NamedQuery, store: Any) -> bool:
+    """Whether there is something to ask this question with."""
+    return all(_value(param, store) for param in _needed(query))
+
+
+def _value(param: Param, store: Any) -> str:
+    """Some value for a parameter; empty where none can be found."""
+    quad = next(store.quads_for_pattern(None, ox.NamedNode(JIDO + TOLD.get(param.name, param.name)), None), None)
+    value = "" if quad is None else str(quad.object.value)
+    return value if value and to_term(value, param.type, param.name) else ""
+
+
+if __name__ == "__main__":
+    frame.main(__spec__.name, rows)
