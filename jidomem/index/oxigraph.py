@@ -181,6 +181,7 @@ class OxigraphIndex:
 
     def backup(self, folder: str) -> Mapping[str, Mark]:
         """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches."""
+        self._store.flush()  # most of the work, while others go on applying
         with self._lock:
             self._store.backup(folder)
             return dict(self._marks)

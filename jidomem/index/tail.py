@@ -72,7 +72,7 @@ class Tail:
                 for entry in entries:
                     size += entry.stat().st_size if entry.name.endswith(".ttl") else 0
                     if size > limit:
-                        break
+                        return size
         return size
 
     def catch_up(self, stream: Stream) -> Version:

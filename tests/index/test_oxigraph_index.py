@@ -185,7 +185,7 @@ COMMITS = chain(12)
 ALL = as_stored(frozenset().union(*(commit.triples for commit in COMMITS)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(cuts=st.sets(st.integers(1, 11)), bulk=st.booleans(), again=st.lists(st.integers(0, 11), max_size=3))
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_disk, cuts, bulk, again):
