@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from typing import Any
 
 from jidomem import vocab
@@ -14,7 +13,6 @@ from jidomem.errors import InvalidRequest, JournalDamaged, PolicyDenied
 from jidomem.exchange.turtle import line_of, parse
 from jidomem.index.tail import Tail
 from jidomem.journal.files import Stream
-from jidomem.journal.names import file_name
 from jidomem.judge import SH, judge_graph
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, is_iri, parts
@@ -197,7 +195,7 @@ class _Places:
     """Where in the journal each item stands: the commit that recorded it, its file, the line of its block."""
 
     def __init__(self, tail: Tail, stream: Stream, rows: Iterable[Triple]) -> None:
-        self._folder = tail.journal.path(stream)
+        self._journal, self._stream = tail.journal, stream
         self._commit: dict[Term, Term] = {}
         self._head: dict[Term, dict[Term, Term]] = {}
         for subject, predicate, value in rows:
@@ -215,12 +213,9 @@ class _Places:
         identity = bare(commit).rsplit(":", 1)[-1]
         position = int(parts(said[jido("position")]).text)
         recorded_at = moment(parts(said[jido("recordedAt")]).text) or ""  # a store may have shortened it
-        path = self._folder / file_name(Head(recorded_at, identity, position))
-        return str(path), line_of(item, _lines(path))
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text("utf-8").splitlines()
-    except OSError:
-        return []
+        found = self._journal.document(self._stream, Head(recorded_at, identity, position))
+        if found is None:
+            return None, None
+        path, before, document = found
+        line = line_of(item, document.decode("utf-8", "replace").splitlines())
+        return path, None if line is None else before + line

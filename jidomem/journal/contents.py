@@ -48,6 +48,16 @@ class Contents:
             self.shelf.hold(filter(is_pack, each_file(self.path)))  # it may have been sealed since it was listed
         return None
 
+    def document(self, key: str) -> tuple[str, int, bytes] | None:
+        """Return in which file the commit of a stem stands, after how many lines, and its document."""
+        names = (f"{key}.redacted.ttl", f"{key}.ttl")
+        packed = self.shelf.at(key)
+        loose = next((name for name in names if disk.exists(f"{self.path}/{name}")), None)
+        if packed and (loose is None or (packed[0][1].redacted and loose == names[1])):
+            pack, row = packed[0]
+            return pack.path, pack.lines_before(row), pack.document(row)
+        return (f"{self.path}/{loose}", 0, disk.read(f"{self.path}/{loose}")) if loose else None
+
     def find(self, identity: str) -> Entry | None:
         """Return what is known of the commit *identity*, None where it is not here or does not verify."""
         return self._loose(identity) or self.shelf.find(identity)

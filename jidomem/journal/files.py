@@ -19,7 +19,7 @@ from jidomem.journal.folder import Folder
 from jidomem.journal.names import each_file, file_name
 from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
 from jidomem.journal.writing import flush_above, make_folders, put, writing
-from jidomem.version import Version
+from jidomem.version import Head, Version
 
 #: The folder of a stream in its project -> the short name of its graph.
 NAMES = {"memory": "context", "history": "history", "codebase": "codebase", "system": "system"}
@@ -111,6 +111,10 @@ class FileJournal:
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* are here; False after a checkout of a branch without them."""
         return self._known(stream)[0].holds(version)
+
+    def document(self, stream: Stream, head: Head) -> tuple[str, int, bytes] | None:
+        """Return in which file a commit stands, after how many lines, and its document; None where it is not here."""
+        return self._known(stream)[0].document(head)
 
     def read(self, stream: Stream, after: Version | None = None) -> Iterator[Commit]:
         """Return the commits neither in *after* nor before it, by (recorded_at, id), so parents before children.

@@ -118,6 +118,15 @@ class Folder:
         with self._lock:
             return self.contents.commit(key)
 
+    def document(self, head: Head) -> tuple[str, int, bytes] | None:
+        """Return in which file a commit stands, after how many lines, and its document; None where it has gone."""
+        with self._lock:
+            self._present(head)
+            try:
+                return self.contents.document(stem(head))
+            except FileNotFoundError:
+                return None
+
     def added(self, commit: Commit, seen: Sight, since: int) -> Sight:
         """Return the sight after *commit*, written by this process on top of *seen*, last certain at *since*."""
         with self._lock:

@@ -20,7 +20,7 @@ import verifier
 from journal_world import STREAM, add, commit_on, ids, snapshot
 from test_contract import appender
 
-from jidomem.errors import Failed, JournalDamaged, NotFound
+from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
 from jidomem.journal.commit import advance
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.sight import Sight
@@ -573,6 +573,28 @@ def test_what_a_killed_writer_left_half_written_is_never_read_and_goes_with_the_
     add(journal, "second")
     assert sorted(os.listdir(folder))[0] == ".lock"
     assert len(os.listdir(folder)) == 3
+
+
+def test_the_turn_of_a_killed_process_is_free_at_once(journal, tmp_path):
+    # C075
+    add(journal, "first")
+    code = f"""
+        import time
+        from pathlib import Path
+        from journal_world import *
+        with FileJournal(Path({str(tmp_path)!r})).turn(STREAM):
+            print("mine", flush=True)
+            time.sleep(600)
+    """
+    script = f"import sys; sys.path.insert(0, {str(HERE)!r})\n" + textwrap.dedent(code)
+    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"mine\n"
+    impatient = FileJournal(tmp_path, wait=0)
+    with pytest.raises(Busy):
+        add(impatient, "too soon")
+    holder.kill()
+    holder.communicate()
+    assert add(impatient, "second").position == 2
 
 
 def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):

@@ -274,6 +274,22 @@ def test_a_redacted_commit_is_sealed_as_it_is_and_counts_beside_its_whole_form(j
         assert rest == written[1:]
 
 
+def test_where_a_commit_stands_is_told_by_file_and_line(journal, folder, small):
+    written = [add(journal, f"n{number}") for number in range(5)]
+    assert journal.seal(STREAM) == 4
+    beside = verifier.redact(written[1].data, lambda triple: triple[2] == '"n1"')
+    name = f"20261121T080002.123456Z-{written[1].id[:12]}.redacted.ttl"
+    (folder / name).write_bytes(beside)
+
+    for commit in written:
+        path, before, document = journal.document(STREAM, commit.head)
+        lines = Path(path).read_bytes().split(b"\n")[before:]
+        assert b"\n".join(lines).startswith(document)
+        assert document == (beside if commit is written[1] else commit.data)
+        assert Path(path).name.startswith("pack-") == (commit not in (written[1], written[-1]))
+    assert journal.document(STREAM, commit_on(Version(), "elsewhere").head) is None
+
+
 # -- damage
 
 

@@ -1,0 +1,27 @@
+"""A clock that is set back, again and again: the order of what is remembered stays the order it came in."""
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import count
+
+from conftest import START, fixed_sources, intent
+
+import jidomem
+from jidomem.journal.files import Stream
+
+
+def test_recorded_times_go_on_though_the_clock_is_set_back(tmp_path):
+    ticks = count()
+    backwards = replace(fixed_sources(), now=lambda: START - timedelta(hours=next(ticks)))
+    with jidomem.open(tmp_path, sources=backwards) as memory:
+        iris = [memory.writer.submit_intent("p", intent(summary=f"finding {n}")).iri for n in range(5)]
+        assert memory.journal.seal(Stream("p")) == 4
+        iris.append(memory.writer.submit_intent("p", intent(summary="and one more")).iri)
+
+    with jidomem.open(tmp_path) as again:
+        commits = list(again.journal.read(Stream("p")))
+        moments = [commit.recorded_at for commit in commits]
+        assert moments == sorted(set(moments))
+        assert [commit.position for commit in commits] == [1, 2, 3, 4, 5, 6]
+        assert again.journal.verify(Stream("p")) == ()
+        assert {again.reader.get_memory("p", iri)["status"] for iri in iris} == {"active"}
