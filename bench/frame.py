@@ -197,7 +197,8 @@ def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], given: arg
 
         def found() -> Iterator[Row]:
             for name, measure in benchmarks.items():
-                for row in _whole(name, measure, options):
+                own = replace(options, folder=Path(tempfile.mkdtemp(dir=options.folder)))
+                for row in _whole(name, measure, own):
                     kept.append(row if row.command else replace(row, command=f"python -m {name}{_as(given, options)}"))
                     if given.json:
                         given.json.write_text(json.dumps(report(kept, options), indent=2) + "\n", "utf-8")

@@ -51,7 +51,10 @@ def rows(options: Options) -> Iterator[Row]:
 def with_snapshot(root: Path) -> Path:
     """The files of a snapshot of *root*, made if there is none that holds all of it."""
     with jidomem.open(root, project=load.PROJECT) as memory:
-        memory.tail.rebuild()
+        memory.catch_up(load.PROJECT)
+        held = memory.index.marks
+        if not any(snapshot.marks == held for snapshot in memory.tail.snapshots()[:1]):
+            memory.tail.rebuild()
         (snapshot, *_) = memory.tail.snapshots() or [None]
     if snapshot is None:
         raise SystemExit("the journal is so small that its index is in memory: give --memories 2000 or more")
@@ -68,7 +71,7 @@ def opened(root: Path) -> None:
 
 def bare(snapshot: Path) -> None:
     """Open the same files as they are and ask them one thing."""
-    store = ox.Store.read_only(snapshot)
+    store = ox.Store.read_only(str(snapshot))
     assert next(store.quads_for_pattern(None, None, None, None), None)
 
 

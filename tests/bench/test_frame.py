@@ -62,6 +62,15 @@ def test_the_quick_run_of_one_benchmark_prints_its_table(tmp_path):
     ]  # fmt: skip
 
 
+def test_each_benchmark_has_a_folder_of_its_own(capsys):
+    def rows(options: Options):
+        (options.folder / "mine").mkdir()
+        yield Row("made", "-", "1 ms")
+
+    assert frame.run({"bench.x": rows, "bench.y": rows}, Namespace(quick=True, memories=1, rounds=1, json=None))
+    assert capsys.readouterr().out.count("| made |") == 2
+
+
 def test_a_benchmark_that_breaks_off_says_so_and_stops_no_other(tmp_path, capsys):
     def broken(options: Options):
         yield Row("first", "-", "1 ms")
