@@ -18,6 +18,8 @@ from jidomem.moments import stamp
 
 T = TypeVar("T")
 MAX_BODY = 1024 * 1024
+#: How much of a body that is too large is still read, and thrown away.
+_DRAINED = 16 * MAX_BODY
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 #: Refusals that pass by themselves, and after how many seconds to come back.
@@ -123,12 +125,15 @@ def content_type(*known: str) -> str:
 
 
 def body(limit: int = MAX_BODY) -> bytes:
-    """Return the body; raises TooLarge above *limit* bytes, before more than that is read."""
-    length = request.content_length
-    data = request.environ["wsgi.input"].read(limit + 1) if length is None or 0 < length <= limit else b""
-    if (length or 0) > limit or len(data) > limit:
+    """Return the body; raises TooLarge above *limit* bytes, and keeps no more than that."""
+    stream = request.environ["wsgi.input"]
+    data = bytes(stream.read(limit + 1)) if request.content_length != 0 else b""
+    if len(data) > limit:
+        for _ in range(_DRAINED // limit):  # a client that first sends everything would not see the answer
+            if not stream.read(limit):
+                break
         raise too_large("the body", limit)
-    return bytes(data)
+    return data
 
 
 def too_large(what: str, limit: int) -> TooLarge:

@@ -150,13 +150,12 @@ def test_more_at_once_than_are_answered_are_told_to_come_back(server):
     assert told == [(429, "1", "too_many_requests")] * 2 + [(503, None, "query_timeout")] * 4
 
 
-@pytest.mark.parametrize("accept", ["application/json", "application/xml", "text/csv", "text/tab-separated-values"])
-def test_an_answer_of_too_many_rows_is_refused_and_one_at_the_limit_is_whole(client, accept):
+def test_an_answer_of_too_many_rows_is_refused_and_one_at_the_limit_is_whole(client):
     def rows(count):
         values = " ".join(f"'}},{{\\n{number}'" for number in range(400))
         return f"SELECT ?a ?b {{ VALUES ?a {{ {values} }} VALUES ?b {{ {values} }} }} LIMIT {count}"
 
-    at_the_limit, above = asked(client, rows(100_000), accept), asked(client, rows(100_001), accept)
+    at_the_limit, above = asked(client, rows(100_000), "text/csv"), asked(client, rows(100_001), "text/csv")
 
     assert at_the_limit[0] == 200
     assert (above[0], json.loads(above[2])["code"]) == (413, "result_too_large")

@@ -56,6 +56,12 @@ def test_lines_stream_in_while_their_outcomes_wait_for_whoever_reads_them_late(c
     assert outcomes[-1]["detail"].startswith("line 1201 column ")
 
 
+def test_a_body_that_is_too_large_is_refused_where_the_client_sees_it(client):
+    status, _, body = client.ask("POST", "/projects/p/intents", b" " * 5_000_000, {"Content-Type": "application/json"})
+
+    assert (status, json.loads(body)["code"]) == (413, "payload_too_large")
+
+
 def test_a_body_sent_in_chunks_is_read(client):
     text = json.dumps(intent(summary="in chunks")).encode()
 

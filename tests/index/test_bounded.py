@@ -1,0 +1,55 @@
+"""Answers within a stated number of rows and bytes: whole at the limit, refused above it, in every format."""
+
+import pyoxigraph as ox
+import pytest
+
+from jidomem.errors import TooLarge
+from jidomem.index import bounded
+from jidomem.index.oxigraph import GRAPH_FORMATS, ROW_FORMATS
+
+#: Texts that look like the end of a row in one format or another.
+TRICKY = ["},{", "a\nb", "<result>", 'x"\r\n"y', "line\u2028end"]
+
+
+def store(count):
+    made = ox.Store()
+    for number in range(count):
+        text = ox.Literal(TRICKY[number % len(TRICKY)] * 3)
+        made.add(ox.Quad(ox.NamedNode(f"urn:x:{number}"), ox.NamedNode("urn:x:p"), text))
+    return made
+
+
+@pytest.mark.parametrize("form", ROW_FORMATS)
+@pytest.mark.parametrize("count", [0, 1, 9, 10, 11, 30])
+def test_rows_are_counted_as_rows_whatever_their_texts_hold(monkeypatch, form, count):
+    monkeypatch.setattr(bounded, "MAX_ROWS", 10)
+
+    def answer():
+        return bounded.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form])
+
+    if count <= 10:
+        assert bounded._count(answer(), form) == count
+    else:
+        with pytest.raises(TooLarge, match="the answer has more than 10 rows") as refusal:
+            answer()
+        assert refusal.value.code == "result_too_large"
+
+
+@pytest.mark.parametrize("form", GRAPH_FORMATS)
+def test_triples_are_counted_and_above_the_limit_refused(monkeypatch, form):
+    monkeypatch.setattr(bounded, "MAX_ROWS", 10)
+
+    def answer(count):
+        return bounded.triples(store(count).query("CONSTRUCT WHERE { ?s ?p ?o }"), GRAPH_FORMATS[form])
+
+    assert len(set(ox.parse(answer(10), GRAPH_FORMATS[form]))) == 10
+    with pytest.raises(TooLarge, match="the answer has more than 10 triples"):
+        answer(11)
+
+
+def test_an_answer_stops_growing_at_its_most_bytes(monkeypatch):
+    monkeypatch.setattr(bounded, "MAX_BYTES", 20_000)
+    endless = store(200).query("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }")
+
+    with pytest.raises(TooLarge, match="the answer has more than 20,000 bytes"):
+        bounded.rows(endless, "json", ROW_FORMATS["json"])
