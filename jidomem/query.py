@@ -19,6 +19,7 @@ TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project")
 _HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
 _OPTIONAL_KEYS = ("over",)
+_UNSTEADY = re.compile(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = re.compile(r"\?(\w+)\s.*")
 _PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
@@ -80,6 +81,11 @@ class NamedQuery:
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""
         return any(param.name == name for param in self.params)
+
+    @property
+    def is_steady(self) -> bool:
+        """Return whether the same memory always gives the same answer: the query asks for no time and no chance."""
+        return not _UNSTEADY.search(self.text)
 
     def among(self, candidates: str) -> str:
         """Return the text of the query, asked of *candidates* only: a VALUES clause."""

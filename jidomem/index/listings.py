@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from threading import Lock
 
@@ -15,6 +15,8 @@ from jidomem.vocab import ONTOLOGY_GRAPH, RDFS, jido
 
 #: So many changed nodes cost more to look at again than to start anew.
 MOST_NEWS = 20_000
+#: Of so few commits the engine sorts a list sooner than it can be made ready: worth it from the second time on.
+FEW = 20_000
 _AT_ONCE = 500
 _SUBCLASS = iri(RDFS + "subClassOf")
 _COMMIT = "<urn:jido:commit:"
@@ -74,6 +76,7 @@ class _Listed(_Kept):
         super().__init__(graphs)
         self.course = course
         self.listing: Listing | None = None
+        self.was_asked = False
         self.unlistable = False
 
 
@@ -83,26 +86,36 @@ class Listings:
     def __init__(self, index: OxigraphIndex) -> None:
         self._index = index
         self._kept: dict[object, _Kept] = {}
+        self._changes: Counter[str] = Counter()
         self._lock = Lock()
         index.observers.append(self)
 
     def candidates(
         self, course: Course, graphs: Sequence[str], *, start: str, moment: Term, inactive: bool, count: int
     ) -> list[str] | None:
-        """Return up to *count* keys from *start* on; None where only the engine can tell the order."""
+        """Return up to *count* keys from *start* on; None where the engine is to find them, or only it can."""
         at = ticks(moment)
         listed = self._listed(course, graphs)
         if at is None or listed.unlistable:
             return None
         with listed.lock:
+            if not listed.was_asked:
+                listed.was_asked = True
+                if sum(self._index.mark(graph).commits for graph in graphs) < FEW:
+                    return None
             try:
                 return self._level(listed).page(start, at, inactive, count)
             except Unlistable:
                 listed.unlistable = True
                 return None
 
+    def changes(self, graphs: Sequence[str]) -> tuple[int, ...]:
+        """Return what is another after every change of one of *graphs*."""
+        return tuple(self._changes[graph] for graph in graphs)
+
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
         """Remember which nodes of *graph* something new is said about."""
+        self._changes[graph] += 1
         if not self._kept:
             return
         if any(predicate == _SUBCLASS for _, predicate, _ in triples):
@@ -118,6 +131,7 @@ class Listings:
 
     def reset(self, graph: str) -> None:
         """Forget what is derived from *graph*."""
+        self._changes[graph] += 1
         with self._lock:
             self._kept = {name: kept for name, kept in self._kept.items() if graph not in kept.graphs}
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from threading import Lock
 from typing import Any
 
 from jidomem.errors import InvalidRequest
 from jidomem.query import NamedQuery
 from jidomem.read.walk import Place
 from jidomem.terms import Term
+
+#: How many pages are kept, and how long the longest of them may be.
+SHELF, LONGEST = 256, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,27 @@ class Cursor:
                 hint="repeat the name, the project and every parameter of the first page",
             )
         return cls(str(as_of), int(offset), question, Place(str(key), int(given)))
+
+
+class Shelf:
+    """The pages read last, each good until what it was read from changes."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[object, tuple[object, Page]] = OrderedDict()
+        self._lock = Lock()
+
+    def page(self, key: object, state: object, read: Callable[[], Page]) -> Page:
+        """Return the page of *key* as it is in *state*, which was found before: kept from the last time, or *read*."""
+        with self._lock:
+            then, kept = self._pages.get(key, (None, None))
+        if kept is None or then != state:
+            kept = read()
+            with self._lock:
+                self._pages[key] = state, kept
+                self._pages.move_to_end(key)
+                while len(self._pages) > SHELF:
+                    self._pages.popitem(last=False)
+        return Page([dict(row) for row in kept.rows], kept.cursor)
 
 
 _SIZE = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from jidomem import sparql
@@ -13,7 +14,7 @@ from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.listings import Listings
 from jidomem.query import FOREVER, NamedQuery, to_term
 from jidomem.read import item
-from jidomem.read.pages import Cursor, Page, fingerprint, page_size
+from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, fingerprint, page_size
 from jidomem.read.playbook import Playbook
 from jidomem.read.roles import Architect, Debugger, Planner, Role
 from jidomem.read.walk import Place, walk
@@ -49,6 +50,7 @@ class MemoryReader:
         self.playbook = playbook
         self._index = index
         self._listings = Listings(index)
+        self._shelf = Shelf()
         self._catch_up = catch_up
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
@@ -120,6 +122,14 @@ class MemoryReader:
         if limit is None:
             return Page(self._rows(query, project, bindings, f"OFFSET {start.offset:d}"), None)
         size = page_size(limit)
+        if size > LONGEST or not query.is_steady:
+            return self._read_page(query, project, bindings, size, start)
+        state = self._listings.changes(_graphs(project))
+        return self._shelf.page((start, size), state, partial(self._read_page, query, project, bindings, size, start))
+
+    def _read_page(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, start: Cursor
+    ) -> Page:
         offset = start.offset + size
         sorted_before = start.offset > 0 and start.place == Place()
         walked = None if sorted_before else self._walked(query, project, bindings, size, start.place)

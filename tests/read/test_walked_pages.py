@@ -19,6 +19,13 @@ PLAYBOOK = Playbook()
 WALKED = [query for query in PLAYBOOK if query.course]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _walked_from_the_first_time_on():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listings, "FEW", 0)
+        yield
+
+
 class Sorted(Playbook):
     """The same questions, each answered whole and sorted by the engine."""
 
@@ -169,3 +176,18 @@ def test_a_list_that_cannot_be_walked_in_its_order_is_refused_by_its_file(order,
     with pytest.raises(Failed, match=r"^role/which\.rq:5: over: ") as refusal:
         queries.parse("which", "role", HEADER.format(order=order, over=over, where=where))
     assert refusal.value.code == "invalid_config"
+
+
+def test_a_page_asked_for_again_is_another_once_something_is_written():
+    index = new_index()
+    index.apply(CONTEXT, "a", fact("m:a", 1) + fact("m:b", 2))
+    reader = reader_of(index)
+    first = reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)
+    first[0]["summary"] = "changed by the one who asked"
+    again = reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)
+
+    index.apply(CONTEXT, "b", fact("m:0", 2, "m:b jido:supersededBy m:0 ."))
+    index.apply(CONTEXT, "c", fact("m:c", 1, "m:a jido:supersededBy m:c ."))
+
+    assert [row["summary"] for row in again] == ["a fact", "a fact"]
+    assert [row["fact"][-1] for row in reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)] == ["0", "c"]
