@@ -249,14 +249,14 @@ class FileJournal:
 
     def _seal_soon(self, stream: Stream, loose: int) -> None:
         """Seal a stream beside what goes on here, unless that is done already or is not for us to do."""
+        self._enough[stream] = loose + LOOSE // 10  # where it fails it is not tried again at once
         if self.is_tracked or (self._sealer is not None and self._sealer.is_alive()):
             return
-        self._enough[stream] = loose + LOOSE // 10  # where it fails it is not tried again at once
 
         def work() -> None:
-            with suppress(JidomemError):
+            with suppress(JidomemError, OSError):  # whoever comes next tries again
                 self.seal(stream)
-                del self._enough[stream]
+                self._enough.pop(stream, None)
 
         self._sealer = Thread(target=work, name="jidomem-seal")
         with suppress(RuntimeError):  # this process is about to end
