@@ -66,7 +66,7 @@ def opened(root: Path) -> None:
     with jidomem.open(root, project=load.PROJECT) as memory:
         memory.catch_up(load.PROJECT)
         assert memory.tail.on_disk
-        assert memory.reader.ask("open-tasks", project=load.PROJECT, limit=1)
+        assert memory.reader.run(load.PROJECT, "ASK { ?s ?p ?o }").truth
 
 
 def bare(snapshot: Path) -> None:
