@@ -72,9 +72,9 @@ class Schema:
         """Return whether every *cls* is an *ancestor*."""
         return ancestor in self.ancestors(cls)
 
-    def fits(self, classes: Iterable[Term], wanted: frozenset[Term]) -> bool:
+    def fits(self, classes: frozenset[Term], wanted: frozenset[Term]) -> bool:
         """Return whether one of *classes* is, or lies below, one of *wanted*."""
-        return any(not wanted.isdisjoint(self.ancestors(cls)) for cls in classes)
+        return _fits(self, classes, wanted)
 
     def subclasses(self, cls: Term) -> frozenset[Term]:
         """Return *cls* and every declared class below it."""
@@ -142,6 +142,11 @@ class Schema:
             if not judged and (node in items or unknown):
                 missed.append(node)
         return missed
+
+
+@lru_cache(maxsize=1024)
+def _fits(schema: Schema, classes: frozenset[Term], wanted: frozenset[Term]) -> bool:
+    return any(not wanted.isdisjoint(schema.ancestors(cls)) for cls in classes)
 
 
 @lru_cache(maxsize=8)

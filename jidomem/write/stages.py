@@ -22,6 +22,7 @@ from jidomem.write.normalize import normalize
 from jidomem.write.view import View
 
 WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
+_EVIDENCE = jido("Evidence")
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
 Proposal = MemoryUpdateIntent | Mapping[str, Any]
@@ -157,7 +158,12 @@ class Stages:
         validate.require_fields(intent, project)
         validate.check_references(intent, view, self.policy, known)
         validate.check_extra_triples(intent, view)
-        described = [t for t in triples.describe(intent) if not _types_a_memory_as_evidence(t, view)]
+        described = [
+            (subject, predicate, value)
+            for subject, predicate, value in triples.describe(intent)
+            # a memory that is named as evidence keeps the class of its type
+            if not (value == _EVIDENCE and predicate == TYPE and view.is_item(subject))
+        ]
         described += placement.declare_objects(intent, view, self.schema)
         declared = triples.stubs(intent, view, self.policy)
         warnings = placement.check_terms(described, view, self.schema, self.policy)
@@ -199,11 +205,6 @@ class Stages:
             *_idempotency(node, intent, request, receipt),
         ]
         return self.judged(receipt, kept, view)
-
-
-def _types_a_memory_as_evidence(triple: Triple, view: View) -> bool:
-    """Return whether *triple* would make evidence of a memory, whose class is that of its type."""
-    return triple[1:] == (TYPE, jido("Evidence")) and view.is_item(triple[0])
 
 
 def _request(proposal: MemoryUpdateIntent) -> str:
