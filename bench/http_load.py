@@ -3,8 +3,8 @@
     python -m bench.http_load < SPECIFICATION
 
 The specification is JSON: `port`, `seconds`, and `clients`, each with a `kind`, a `path`, and for a POST a `body`, in
-which `NUMBER` becomes a number of its own in every request.  It prints, for each kind, the seconds every request took; every client gets one answer at
-least.
+which `NUMBER` becomes a number of its own in every request.  It prints, for each kind, the seconds every request took;
+every client gets one answer at least.
 """
 
 from __future__ import annotations
