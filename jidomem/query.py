@@ -47,8 +47,8 @@ class Param:
 class Course:
     """What a list goes over, in the order of its rows: the header `over`, a pattern that opens with what is listed.
 
-    The pattern finds at least all that the query can show, and asks of a node nothing but what is said of it. The query
-    itself asks for its `recordedAt`. Rows come in the order of that `variable`, or of a moment `time` before it. The
+    The pattern finds at least all that the query can show, and asks of a node nothing but what is said of it, or what
+    can only take it out later. Rows come in the order of that `variable`, or of a moment `time` before it. The
     candidates are named at the place `opening` of the text.
     """
 
