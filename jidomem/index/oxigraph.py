@@ -165,7 +165,7 @@ class OxigraphIndex:
     def become(self, other: OxigraphIndex) -> None:
         """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
         with self._lock:
-            changed = self._marks.keys() | other._marks.keys()
+            changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
             self.triples_taken = other.triples_taken
             for observer in self.observers:

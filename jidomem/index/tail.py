@@ -23,7 +23,7 @@ LARGE = 2_000_000
 #: Commits, or bytes of journal, that a process read beyond the snapshot it began with, after which it keeps another.
 MANY = 2_000
 #: The same for what it wrote itself, in bytes: who writes without pause would else be busy with snapshots.
-MUCH = 4 * LARGE
+MUCH = 2 * LARGE
 #: Triples taken in after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
 #: Bytes of commits applied in one step.
@@ -52,6 +52,7 @@ class Tail:
         self._damaged: dict[Stream, frozenset[str]] = {}
         self._behind = [0, 0]  # commits and bytes taken in since the snapshot this began with, or kept
         self._publisher: Thread | None = None
+        self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
         self._lock = RLock()
 
     @property
@@ -180,8 +181,7 @@ class Tail:
         streams = {stream.graph: stream for stream in self.journal.streams()}
         for live in () if anew else clones.each():
             index = OxigraphIndex(live.store)
-            marks = index.marks.items()
-            if all(graph in streams and self.journal.holds(streams[graph], mark.version) for graph, mark in marks):
+            if self._fits(index, streams):
                 return live, index
             live.close()
         new = clones.new()
@@ -215,6 +215,7 @@ class Tail:
 
     def _swap(self, index: OxigraphIndex, live: Live | None) -> None:
         """Let readers have *index*, which works on *live*."""
+        self._is_kept = False
         self.index.become(index)
         old, self._live = self._live, live
         self._is_open = True
@@ -241,15 +242,38 @@ class Tail:
 
     def _keep(self, commits: int, size: int) -> None:
         """Keep a snapshot when more than that was taken in since the last one, and nothing is missing."""
+        self._renew()
         is_due = self._live is not None and (self._behind[0] > commits or self._behind[1] > size)
         if is_due and not self._damaged and (self._publisher is None or not self._publisher.is_alive()):
             self._behind = [0, 0]
             self._publisher = Thread(target=self._publish, args=(self._clones, self._live), name="jidomem snapshot")
             self._publisher.start()
 
+    def _renew(self) -> None:
+        """Go on on a clone of the snapshot just kept: a store has in memory what it took in until it is closed."""
+        if not self._is_kept or self._clones is None or self._damaged:
+            return
+        self._is_kept = False
+        streams = {stream.graph: stream for stream in self.journal.streams()}
+        with suppress(*STORE_ERRORS):  # then it goes on as it is
+            for live in self._clones.each():
+                index = OxigraphIndex(live.store)
+                if index.marks.keys() != self.index.marks.keys() or not self._fits(index, streams):
+                    live.close()
+                    return
+                self._fill(index, [streams[graph] for graph in index.marks], None)
+                self._swap(index, live)
+                return
+
+    def _fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
+        """Return whether the journal has every commit that *index* holds."""
+        marks = index.marks.items()
+        return all(graph in streams and self.journal.holds(streams[graph], mark.version) for graph, mark in marks)
+
     def _publish(self, clones: Clones, live: Live) -> None:
         with suppress(*STORE_ERRORS):  # a disk that is full: the next one tries again, and until then reads more
             clones.publish(self.index, live)
+            self._is_kept = True
             for stream in self.journal.streams():
                 self.journal.share(stream)
 

@@ -94,7 +94,7 @@ def test_history_that_was_exchanged_is_read_again(root):
 
     assert held(tail) == journalled(root)
     assert as_stored(tail.index.triples(OTHER.graph)) == journalled(root, OTHER)
-    assert told == [("reset", STREAM.graph), ("reset", OTHER.graph)]
+    assert told == [("reset", STREAM.graph)]  # the other graph is what it was
     tail.close()
 
 
@@ -192,6 +192,25 @@ class Watched:
         for commit in self._journal.read(stream, after=after):
             self._told.append(commit)
             yield commit
+
+
+def test_who_kept_a_snapshot_goes_on_on_a_clone_of_it_and_nothing_that_follows_starts_anew(tmp_path, monkeypatch):
+    small_limits(monkeypatch)
+    add(FileJournal(tmp_path), *NAMES)
+    tail, told = open_tail(tmp_path), []
+    tail.catch_up(STREAM)
+    tail.index.observers.append(Notes(told))
+    before = live(tmp_path)
+    assert len(tail.snapshots()) == 1
+    (late,) = add(tail.journal, "late")
+    tail.apply(STREAM, late)
+    assert set(tail.index.triples(STREAM.graph)) == journalled(tmp_path)
+    assert tail.index.mark(STREAM.graph).commits == 13
+    assert len(live(tmp_path)) == 2  # one folder and its lock
+    assert not set(live(tmp_path)) & set(before)
+    assert told == [("applied", STREAM.graph)]
+    assert held(tail) == journalled(tmp_path)
+    tail.close()
 
 
 def test_who_had_to_read_much_keeps_another_snapshot_and_two_are_kept(disk):
