@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pyoxigraph as ox
 
 from jidomem.errors import InvalidRequest
 from jidomem.index import bounded
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
+from jidomem.index.observer import Observer
 from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, bare, is_iri, line, parts
 from jidomem.version import Version
@@ -63,23 +64,6 @@ class Serialized:
 
     kind: Literal["select", "ask", "graph"]
     data: bytes
-
-
-class Observer(Protocol):
-    """Something derived from the index that is told of every change, under the index's lock: it must not wait.
-
-    A call comes after the store has changed and before whoever brought the index up to date may read; a reader that
-    asked for nothing newer may still see the store ahead of what is derived.
-    """
-
-    def applied(self, graph: str, triples: Collection[Triple]) -> None:
-        """Take in that *triples*, as the journal writes them, were added to *graph*; some may have been there.
-
-        The store gives some literals back in another form: a moment without the zeros at its end.
-        """
-
-    def reset(self, graph: str) -> None:
-        """Forget all that is known of *graph*: it has other content now, to be read from the index when needed."""
 
 
 class OxigraphIndex:
