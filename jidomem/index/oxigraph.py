@@ -83,6 +83,10 @@ class OxigraphIndex:
         self._others: set[str] = set()
         self._lock = Lock()
 
+    def compact(self) -> None:
+        """Put in order on disk what was taken in piece by piece, so that a query has fewer files to look into."""
+        self._store.optimize()
+
     @property
     def marks(self) -> Mapping[str, Mark]:
         """Return how far each graph reaches."""

@@ -169,7 +169,10 @@ class Tail:
             with suppress(*STORE_ERRORS):
                 live, index = self._clone(self._clones, anew)
                 if live is not None:
+                    is_new = not index.marks
                     self._fill(index, wanted, progress)
+                    if is_new:
+                        index.compact()
                     self._swap(index, live)
                     return
         index = OxigraphIndex()
