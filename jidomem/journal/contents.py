@@ -45,7 +45,7 @@ class Contents:
                     return commit
             if packed or whole in self.broken:
                 return None
-            self.shelf.hold(filter(is_pack, each_file(self.path)))  # it may have been sealed since it was listed
+            self.hold_packs()  # it may have been sealed since it was listed
         return None
 
     def document(self, key: str) -> tuple[str, int, bytes] | None:
@@ -65,6 +65,10 @@ class Contents:
     def files(self) -> set[str]:
         """Return the names of the commit files that are there now."""
         return {name for name in each_file(self.path) if not is_pack(name)}
+
+    def hold_packs(self) -> None:
+        """Know of the packs that are there now."""
+        self.shelf.hold(filter(is_pack, each_file(self.path)))
 
     def head(self, identity: str) -> Head | None:
         """Return the commit *identity* as a head, None where it is not here or does not verify."""

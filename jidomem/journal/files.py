@@ -225,7 +225,7 @@ class FileJournal:
                 disk.flush(folder.path)
             return version
         if version != expected:
-            return Moved(version)
+            return version if folder.holds(Version.of([commit.head])) else Moved(version)  # sealed, or it is not there
         _check(stream, expected, commit)
         seen = folder.sight
         since = seen.since or time_ns()

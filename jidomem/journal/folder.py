@@ -147,7 +147,7 @@ class Folder:
         with self._lock:
             mtime = disk.mtime(self.path)
             self.contents.remove(gone)
-            self.contents.shelf.hold(filter(is_pack, each_file(self.path)))
+            self.contents.hold_packs()
             known = self._names is not None and self._base == seen.version and self._names.issuperset(gone)
             self._names = (self._names or set()).difference(gone).union(came) if known else None
             count, total = len(came) - len(gone), sum(map(number, came)) - sum(map(number, gone))
@@ -279,6 +279,7 @@ class Folder:
     def _named_after(self, last: str) -> set[str]:
         """Return the ids that commits later than a stem name as parents, but for most of those that are later too."""
         entries = [self.contents.entry(name) for name in sorted(self.contents.files()) if stem_of(name) > last]
+        self.contents.hold_packs()  # what was sealed meanwhile is in one
         links = [(entry.head.id, entry.parents) for entry in entries if entry is not None]
         for pack in self.contents.shelf.packs():
             if pack.first > last:
@@ -293,10 +294,9 @@ class Folder:
         """Yield the stems after *last*, in order; a pack that went meanwhile means list again."""
         for _ in range(3):
             with self._lock:
-                names = list(each_file(self.path))
-                self.contents.shelf.hold(filter(is_pack, names))
+                loose = set(map(stem_of, self.contents.files()))
+                self.contents.hold_packs()  # after the files, so that what is sealed meanwhile is in either
             try:
-                loose = {stem_of(name) for name in names if not is_pack(name)}
                 for key in self.contents.shelf.merged(loose, last):
                     last = key
                     yield key
@@ -305,9 +305,9 @@ class Folder:
                 continue
 
     def _find_anew(self, identity: str) -> Entry | None:
-        """Return what is known of a commit, after a listing where another process wrote and the names are not known."""
+        """Return what is known of a commit, after a listing where another process may have written or sealed it."""
         entry = self.contents.find(identity)
-        if entry is None and self._base != self.sight.version:
+        if entry is None:
             self._list()
             entry = self.contents.find(identity)
         return entry
@@ -319,7 +319,7 @@ class Folder:
             return True
         packs = [pack for pack, _ in self.contents.shelf.at(stem(head)) if disk.exists(pack.path)]
         if not packs:
-            self.contents.shelf.hold(filter(is_pack, each_file(self.path)))
+            self.contents.hold_packs()
         return bool(packs or self.contents.shelf.at(stem(head)))
 
     def _hear(self, names: Iterable[str]) -> None:

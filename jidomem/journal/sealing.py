@@ -66,8 +66,9 @@ def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
 
     Nothing is done where one of them is no longer what it was: gone, or redacted meanwhile.
     """
-    forms = Counter(map(stem_of, folder.contents.files()))
-    if any(forms[stem_of(name)] != 1 for name in batch.files):
+    files = folder.contents.files()
+    forms = Counter(map(stem_of, files))
+    if any(name not in files or forms[stem_of(name)] != 1 for name in batch.files):
         return False
     with _changing(folder, descriptor, came=[batch.pack] if batch.pack else []):
         if batch.pack:

@@ -11,7 +11,7 @@ import verifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_world import STREAM, add, commit_on, ids, snapshot
-from test_files import branches, bring, commits_in
+from test_files import branches, bring, commits_in, settle
 
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
 from jidomem.journal import disk, files, sealing
@@ -463,3 +463,67 @@ def test_a_full_disk_keeps_a_stream_from_being_sealed_and_changes_nothing(small_
     }
     (small_disk / "rest").unlink()
     assert (journal.seal(STREAM), journal.verify(STREAM)) == (29, ())
+
+
+# -- what goes on while files are sealed
+
+
+def test_a_listing_that_a_sealing_overtakes_misses_nothing(journal, tmp_path, folder, monkeypatch):
+    # a folder of more than some hundred names is not listed in one step
+    written = [add(journal, f"n{number}") for number in range(8)]
+    listed, overtaken = disk.names, []
+
+    def overtake(path):
+        for number, name in enumerate(sorted(listed(path))):
+            if path == str(folder) and number == 2 and not overtaken:
+                overtaken.append(path)
+                journal.seal(STREAM)
+            if os.path.exists(f"{path}/{name}"):
+                yield name
+
+    monkeypatch.setattr(disk, "names", overtake)
+    assert list(FileJournal(tmp_path).read(STREAM)) == written
+    assert overtaken
+
+
+def test_a_branch_that_came_in_and_was_sealed_meanwhile_is_read(tmp_path):
+    left, right, _, ours, theirs = branches(tmp_path)
+    theirs.append(add(right, "r2", second=25))
+    bring(right, left)
+    left.head(STREAM)
+    left.share(STREAM)
+    reader = FileJournal(left.folder)
+    reader.head(STREAM)  # takes the version over and reads no file
+
+    assert left.seal(STREAM) == 3
+    settle()
+    left.share(STREAM)
+
+    assert list(reader.read(STREAM, Version.of([ours[-1].head]))) == theirs
+
+
+def test_what_is_redacted_while_it_is_sealed_does_not_come_back_in_a_pack(journal, folder, monkeypatch):
+    written = [add(journal, name) for name in ("secret", "next", "last")]
+    whole, flushed = commits_in(folder)[0], disk.fsync
+
+    def then_redacted(descriptor):
+        flushed(descriptor)
+        if whole.exists():
+            redact(whole, "secret")
+            whole.unlink()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "fsync", then_redacted)
+        assert journal.seal(STREAM) == 0
+
+    assert not any(b'"secret"' in path.read_bytes() for path in folder.glob("*.ttl"))
+    assert ids(journal.read(STREAM)) == ids(written)
+    assert journal.seal(STREAM) == 2
+
+
+def test_an_append_that_is_repeated_after_its_commit_was_sealed_is_settled(journal):
+    first = add(journal, "first")
+    add(journal, "second")
+    add(journal, "third")
+    assert journal.seal(STREAM) == 2
+    assert journal.append(STREAM, Version(), first) == journal.head(STREAM)
