@@ -143,17 +143,19 @@ class Listings:
 
     def _level(self, listed: _Listed) -> Listing:
         """Return the listing, made or brought level."""
-        new = listed.taken()
-        if listed.listing is None:
+        new, listing = listed.taken(), listed.listing
+        listed.listing = None  # what stops this half way has it made anew
+        if listing is None:
             fates = self._fates(listed.graphs)
-            listed.listing = Listing(self._rows(listed, fates, None))
+            listing = Listing(self._rows(listed, fates, None))
         elif new:
             new |= set(self._items(listed.graphs, _ENDED, new, "end"))
             fates = _Fates(listed.graphs)
             self._look_up(fates, new)
             for row in self._rows(listed, fates, new):
-                listed.listing.put(*row)
-        return listed.listing
+                listing.put(*row)
+        listed.listing = listing
+        return listing
 
     def _rows(self, listed: _Listed, fates: _Fates, only: Iterable[Term] | None) -> Iterator[tuple[str, int, int]]:
         """Yield key, since and until of each member, or of those among *only*."""

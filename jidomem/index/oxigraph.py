@@ -106,8 +106,8 @@ class OxigraphIndex:
             if fresh:
                 mark = self.mark(graph).after(fresh)
                 self._store.load(trig(graph, fresh, mark), ox.RdfFormat.TRIG, lenient=True)
+                self._told(graph, fresh)  # first: where the mark before cannot be taken out, these are in all the same
                 self._set_mark(graph, mark)
-                self._told(graph, fresh)
 
     def take_many(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.

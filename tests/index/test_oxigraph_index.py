@@ -235,3 +235,33 @@ def test_an_index_that_moves_to_disk_holds_what_it_held(tmp_path):
     for found in (index, moved):
         assert (set(found.triples(A)), found.mark(A).commits) == (ALL, 12)
         assert [row[:2] for row in found.triples(ONTOLOGY_GRAPH)] == [("<urn:C>", "<urn:sub>")]
+
+
+def test_observers_are_told_of_a_commit_that_is_in_where_the_disk_is_full_right_after_it():
+    class Full:
+        def __init__(self):
+            self.store = ox.Store()
+
+        def __getattr__(self, name):
+            return getattr(self.store, name)
+
+        def remove(self, quad):
+            raise OSError(28, "No space left on device")
+
+    index, told = OxigraphIndex(Full()), []
+
+    class Observer:
+        def applied(self, graph, triples):
+            told.append(set(triples))
+
+        def reset(self, graph):
+            told.clear()
+
+    index.observers.append(Observer())
+    first = commit_on(Version(), "a")
+    second = commit_on(Version.of([first.head]), "b")
+    index.take(A, [first])
+    with pytest.raises(OSError, match="No space left"):
+        index.take(A, [second])
+    assert index.mark(A).version == Version.of([second.head])
+    assert told == [first.triples, second.triples]

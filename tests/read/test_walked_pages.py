@@ -191,3 +191,22 @@ def test_a_page_asked_for_again_is_another_once_something_is_written():
 
     assert [row["summary"] for row in again] == ["a fact", "a fact"]
     assert [row["fact"][-1] for row in reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)] == ["0", "c"]
+
+
+def test_a_list_that_was_interrupted_while_it_took_in_what_is_new_misses_nothing():
+    index = new_index()
+    reader = reader_of(index)
+    index.apply(CONTEXT, "a", fact("m:a", 1))
+    assert listed(reader) == ["a"]
+    asked = index.query
+
+    def interrupted(*given, **named):
+        raise KeyboardInterrupt
+
+    for number in range(1, 3):
+        index.apply(CONTEXT, f"b{number}", fact(f"m:b{number}", 1 + number))
+        index.query = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            listed(reader)
+        index.query = asked
+        assert sorted(listed(reader)) == sorted(["a", "b1", "b2"][: 1 + number])
