@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from math import inf
 from threading import RLock, Thread
@@ -122,16 +122,16 @@ class Tail:
             self._is_open = False
 
     def _level(self, stream: Stream) -> bool:
-        """Bring the index level with one stream; return True where it was cleared and there may be more to take in."""
+        """Bring the index level with one stream; return True where there may be more to take in."""
         head, held = self.journal.head(stream), self.index.mark(stream.graph).version
         if stream in self._damaged and self._damaged[stream] - self._damage(stream):
             self._start([stream])  # what was left out is there again, before what was taken in
         elif head != held and not self.journal.holds(stream, held):
             self._start([stream])  # another branch was checked out
         elif head != held:
-            clearing = list[Commit]()
+            clearing, missed = list[Commit](), set[str]()
             try:
-                for step in _until_cleared(stream, self.journal.read(stream, after=held), clearing):
+                for step in _until_cleared(stream, self.journal.read(stream, after=held, missed=missed), clearing):
                     self.index.take(stream.graph, self._counted(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
             except STORE_ERRORS:
@@ -139,8 +139,7 @@ class Tail:
                     raise
                 self._mend(self._live.store, [stream])
                 return False
-            self._note(stream)
-            return cleared
+            return self._note(stream, missed) or cleared
         return False
 
     def _clear(self, stream: Stream, clearing: Commit) -> bool:
@@ -195,14 +194,17 @@ class Tail:
         self._behind, self._damaged = [0, 0], {}
         index.put_ontology(self._ontology)
         for stream in streams:
-            while (clearing := self._take(index, stream, progress)) is not None:
+            missed = set[str]()
+            while (clearing := self._take(index, stream, missed, progress)) is not None:
                 index.empty(stream.graph, self._cleared(stream, clearing, index.mark(stream.graph).cleared))
-            self._note(stream)
+            self._note(stream, missed)
 
-    def _take(self, index: OxigraphIndex, stream: Stream, progress: Callable[[int], None] | None) -> Commit | None:
+    def _take(
+        self, index: OxigraphIndex, stream: Stream, missed: set[str], progress: Callable[[int], None] | None
+    ) -> Commit | None:
         """Let *index* take what it has not of *stream*, up to a commit that clears it, which is returned."""
-        clearing = list[Commit]()
-        steps = _until_cleared(stream, self.journal.read(stream, after=index.mark(stream.graph).version), clearing)
+        clearing, after = list[Commit](), index.mark(stream.graph).version
+        steps = _until_cleared(stream, self.journal.read(stream, after=after, missed=missed), clearing)
         index.take(stream.graph, self._counted(next(steps, []), progress))
         index.take_many(stream.graph, (commit for step in steps for commit in self._counted(step, progress)))
         return clearing[0] if clearing else None
@@ -294,11 +296,16 @@ class Tail:
                 progress(len(commit.data))
         return found
 
-    def _note(self, stream: Stream) -> None:
-        """Remember what was left out because it is damaged: when it is restored, its place has been passed."""
-        self._damaged.pop(stream, None)
-        if damage := self._damage(stream):
-            self._damaged[stream] = damage
+    def _note(self, stream: Stream, missed: Collection[str]) -> bool:
+        """Remember what was left out because it is damaged: when it is restored, its place has been passed.
+
+        Return whether some of it is restored already.
+        """
+        damage = self._damage(stream)
+        left_out = self._damaged.get(stream, frozenset()).union(damage, missed)
+        if left_out:
+            self._damaged[stream] = left_out
+        return bool(left_out - damage)
 
     def _damage(self, stream: Stream) -> frozenset[str]:
         return frozenset(found.path for found in self.journal.damage(stream))

@@ -79,6 +79,13 @@ class Contents:
         """Return whether damage of a file is why the commit *identity* is not found."""
         return bool(self.shelf.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys())
 
+    def unread(self, key: str = "") -> set[str]:
+        """Return the paths of the files that could not be read, and of the commit of a stem, which was not found."""
+        names = {name.partition("#")[0] for name in (*self.broken, *self.shelf.broken)}
+        if not any(key in name for name in self.broken) and key:
+            names.add(f"{key}.ttl")  # it has gone
+        return {f"{self.path}/{name}" for name in names}
+
     def place(self, names: Iterable[str]) -> None:
         """Take note that these commit files are there."""
         for name in names:

@@ -116,14 +116,14 @@ class FileJournal:
         """Return in which file a commit stands, after how many lines, and its document; None where it is not here."""
         return self._known(stream)[0].document(head)
 
-    def read(self, stream: Stream, after: Version | None = None) -> Iterator[Commit]:
+    def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
         """Return the commits neither in *after* nor before it, by (recorded_at, id), so parents before children.
 
-        Damaged files are left out; `damage` names them. Raise NotFound unless the journal `holds` *after*.
+        Damaged files are left out; `damage` names those that are damaged still, and *missed* takes in the paths of all
+        that this reading could not read. Raise NotFound unless the journal `holds` *after*.
         """
         folder = self._known(stream)[0]
-        found = folder.after(after or Version())
-        return (commit for key in found if (commit := folder.commit(key)) is not None)
+        return folder.commits(folder.after(after or Version()), set() if missed is None else missed)
 
     def loose(self, stream: Stream) -> int:
         """Return how many commits of a stream have files of their own."""

@@ -113,10 +113,17 @@ class Folder:
                 aside = self._aside(version)
             return chain(aside, self._later(stem(version.heads[-1])))
 
-    def commit(self, key: str) -> Commit | None:
-        """Return the commit of a stem, None where its file is damaged (see `damage`) or has gone."""
+    def commits(self, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
+        """Yield the commits of these stems, and put into *missed* the paths of what is damaged or has gone."""
+        for key in keys:
+            with self._lock:
+                commit = self.contents.commit(key)
+                if commit is None:
+                    missed |= self.contents.unread(key)
+            if commit is not None:
+                yield commit
         with self._lock:
-            return self.contents.commit(key)
+            missed |= self.contents.unread()
 
     def document(self, head: Head) -> tuple[str, int, bytes] | None:
         """Return in which file a commit stands, after how many lines, and its document; None where it has gone."""

@@ -7,6 +7,7 @@ import pytest
 from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
 
 from jidomem.index.document import Mark
+from jidomem.journal import disk as calls
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.version import Version
 
@@ -128,6 +129,27 @@ def test_a_commit_that_was_damaged_is_read_once_it_is_restored(root):
     tail.close()
 
 
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), FileNotFoundError(2, "No such file")])
+@pytest.mark.parametrize(("started", "failing"), [(False, 1), (False, 2), (True, 1), (True, 2)])
+def test_a_commit_that_could_not_be_read_for_a_moment_is_not_left_out(root, monkeypatch, started, failing, error):
+    tail, read, times = open_tail(root), calls.read, []
+    add(FileJournal(root), *NAMES[:2])
+    if started:
+        tail.catch_up(STREAM)
+    passing = add(FileJournal(root), *NAMES[2:])[1].id[:12]
+
+    def failing_once(path):
+        times.extend([path] if passing in path else [])
+        if passing in path and len(times) == failing:
+            raise error
+        return read(path)
+
+    monkeypatch.setattr(calls, "read", failing_once)
+    assert held(tail) == journalled(root)
+    assert len(times) > failing
+    tail.close()
+
+
 def journalled_whole(root, file, whole):
     torn = file.read_bytes()
     file.write_bytes(whole)
@@ -188,8 +210,8 @@ class Watched:
     def __getattr__(self, name):
         return getattr(self._journal, name)
 
-    def read(self, stream, after=None):
-        for commit in self._journal.read(stream, after=after):
+    def read(self, stream, **asked):
+        for commit in self._journal.read(stream, **asked):
             self._told.append(commit)
             yield commit
 
