@@ -115,7 +115,7 @@ class Contents:
 
     def _taken(self, name: str) -> Commit | None:
         """Return the commit in a file, from hand or from disk."""
-        commit = self._at_hand.pop(name, None)
+        commit = self._from_hand(name)
         return self._read(name) if commit is None else commit
 
     def _read(self, name: str) -> Commit | None:
@@ -166,7 +166,13 @@ class Contents:
         return JournalDamaged(problem, path=path, line=line, commit=identity or short_id(name))
 
     def _keep_at_hand(self, name: str, commit: Commit) -> None:
+        self._from_hand(name)
         self._at_hand[name] = commit
         self._in_hand += len(commit.data)
         while self._in_hand > AT_HAND:
-            self._in_hand -= len(self._at_hand.pop(next(iter(self._at_hand))).data)
+            self._from_hand(next(iter(self._at_hand)))
+
+    def _from_hand(self, name: str) -> Commit | None:
+        commit = self._at_hand.pop(name, None)
+        self._in_hand -= 0 if commit is None else len(commit.data)
+        return commit

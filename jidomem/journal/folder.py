@@ -19,8 +19,6 @@ from jidomem.journal.sight import SETTLE, Sight, number
 from jidomem.version import Head, Version
 
 LOCK = ".lock"
-#: How many bytes of parsed commits are kept for the read that follows the look that parsed them.
-AT_HAND = 4_000_000
 
 
 class Folder:

@@ -13,6 +13,7 @@ import tempfile
 import textwrap
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from journal_world import STREAM, add, commit_on, ids, snapshot
 from test_contract import appender
 
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
+from jidomem.journal import contents, disk
 from jidomem.journal.commit import advance
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.sight import Sight
@@ -612,3 +614,17 @@ def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):
         assert len(there) <= len(acknowledged) + number + 1
     assert FileJournal(tmp_path).verify(STREAM) == ()
     assert add(FileJournal(tmp_path), "after", second=5000).parents == (there[-1],)
+
+
+def test_whoever_follows_reads_each_file_once_however_much_went_by(journal, tmp_path, monkeypatch):
+    first = add(journal, "first")
+    monkeypatch.setattr(contents, "AT_HAND", 3 * len(first.data))
+    reader, read, times = FileJournal(tmp_path), disk.read, []
+    seen = reader.head(STREAM)
+    monkeypatch.setattr(disk, "read", lambda path: times.append(path) or read(path))
+    for number in range(8):
+        written = [add(journal, f"n{number}{part}") for part in "ab"]
+        assert list(reader.read(STREAM, seen)) == written
+        seen = reader.head(STREAM)
+    whole = [path for path in times if path.endswith(".ttl") and ".redacted." not in path]
+    assert list(Counter(whole).values()) == [1] * 16
