@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 
 from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
 from jidomem.index.oxigraph import OxigraphIndex, Solutions
 from jidomem.query import Course
-from jidomem.terms import Term, Triple, iri
+from jidomem.terms import Term, Triple, bare, iri
 from jidomem.vocab import ONTOLOGY_GRAPH, RDFS, jido
 
 #: So many changed nodes cost more to look at again than to start anew.
 MOST_NEWS = 20_000
 #: Of so few commits the engine sorts a list sooner than it can be made ready: worth it from the second time on.
 FEW = 20_000
+#: Of so many nodes a scan of all that is said costs less than a look-up for each.
+MANY = 50_000
 _AT_ONCE = 500
 _SUBCLASS = iri(RDFS + "subClassOf")
 _COMMIT = "<urn:jido:commit:"
@@ -30,7 +32,15 @@ _ENDS = (
     f"SELECT ?item ?until ?status WHERE {{ %s ?item {_ENDED_BY} ?end "
     f"OPTIONAL {{ ?end {_RECORDED} ?until }} OPTIONAL {{ ?end {_STATUS} ?status }} }}"
 )
+#: The same of all items: a SELECT within is found by one scan and joined by hashing, where a look-up on disk for each
+#: row costs ten times as much.
+_ALL_ENDS = (
+    f"SELECT ?item ?until ({_ASSERTED} AS ?status) WHERE {{ %s {{ SELECT * {{ ?item {_ENDED_BY} ?end }} }} "
+    f"{{ SELECT * {{ ?end {_RECORDED} ?until }} }} {{ SELECT * {{ ?end {_STATUS} {_ASSERTED} }} }} }}"
+)
 _PROPOSALS = f"SELECT ?item WHERE {{ %s ?item {_STATUS} {_PROPOSED} }}"
+_SINCE = f"?{{}} {_RECORDED} ?listedSince"
+_SINCE_ALL = f"{{{{ SELECT * {{{{ {_SINCE} }}}} }}}}"
 _ENDED = f"SELECT ?item WHERE {{ %s ?item {_ENDED_BY} ?end }}"
 
 
@@ -146,32 +156,56 @@ class Listings:
         new, listing = listed.taken(), listed.listing
         listed.listing = None  # what stops this half way has it made anew
         if listing is None:
-            fates = self._fates(listed.graphs)
-            listing = Listing(self._rows(listed, fates, None))
+            listing = Listing(self._made(listed))
         elif new:
             new |= set(self._items(listed.graphs, _ENDED, new, "end"))
             fates = _Fates(listed.graphs)
             self._look_up(fates, new)
-            for row in self._rows(listed, fates, new):
+            for row in self._fated(listed.course, fates, self._members(listed, new, listed.course.pattern)):
                 listing.put(*row)
         listed.listing = listing
         return listing
 
-    def _rows(self, listed: _Listed, fates: _Fates, only: Iterable[Term] | None) -> Iterator[tuple[str, int, int]]:
-        """Yield key, since and until of each member, or of those among *only*."""
+    def _made(self, listed: _Listed) -> Iterable[tuple[str, int, int]]:
+        """Return the rows of all members: by scans where they are many, else by a look-up for each."""
         course = listed.course
-        since: dict[str, tuple[int, Term]] = {}
+        pattern = since = None
+        if course.scan is not None and self._count(listed, course.scan[0]) >= MANY:
+            pattern = course.scan[1]
+            since = _SINCE_ALL if self._count(listed, pattern) >= MANY else None
+        members = self._members(listed, None, pattern or course.pattern, since or _SINCE)
+        if len(members) >= MANY or ("fates", *listed.graphs) in self._kept:
+            return self._fated(course, self._fates(listed.graphs), members)
+        fates = _Fates(listed.graphs)
+        self._look_up(fates, {item for _, item in members.values()})
+        return self._fated(course, fates, members)
+
+    def _count(self, listed: _Listed, pattern: str) -> int:
+        text = f"{listed.course.prologue} SELECT (COUNT(*) AS ?count) WHERE {{ {pattern} }}"
+        return int(bare(self._solutions(listed.graphs, text).rows[0][0] or ""))
+
+    def _members(
+        self, listed: _Listed, only: Iterable[Term] | None, pattern: str, since: str = _SINCE
+    ) -> dict[str, tuple[int, Term]]:
+        """Return the keys of all members, or of those among *only*: since when each is known, and the node."""
+        course, members = listed.course, dict[str, tuple[int, Term]]()
         columns = (course.variable, *((course.time,) if course.time else ()))
         text = (
             f"{course.prologue} SELECT {' '.join(f'?{name}' for name in columns)} ?listedSince "
-            f"WHERE {{ %s {course.pattern} OPTIONAL {{ ?{course.variable} {_RECORDED} ?listedSince }} }}"
+            f"WHERE {{ %s {pattern} OPTIONAL {{ {since.format(course.variable)} }} }}"
         )
         for row in self._ask(listed.graphs, text, only, course.variable):
             key = _key(row, course)
             known = ticks(row[-1] or "") or 0
-            since[key] = (min(known, since.get(key, (known,))[0]), row[0] or "")
+            members[key] = (min(known, members.get(key, (known,))[0]), row[0] or "")
+        return members
+
+    def _fated(
+        self, course: Course, fates: _Fates, members: Mapping[str, tuple[int, Term]]
+    ) -> Iterator[tuple[str, int, int]]:
+        """Yield key, since and until of each of *members*."""
         assert fates.until is not None
-        for key, (known, item) in since.items():
+        for key, (known, item) in members.items():
             hidden = item in fates.proposed and not course.proposals
             yield key, known, NEVER if hidden else fates.until.get(item, FOREVER)
 
@@ -191,7 +225,7 @@ class Listings:
     def _look_up(self, fates: _Fates, only: Collection[Term] | None) -> None:
         """Take in the fates of all items, or of those among *only*."""
         until = {} if fates.until is None else fates.until
-        for item, ended, status in self._ask(fates.graphs, _ENDS, only, "item"):
+        for item, ended, status in self._ask(fates.graphs, _ALL_ENDS if only is None else _ENDS, only, "item"):
             at = ticks(ended or "") if status == _ASSERTED else None
             if at is not None:
                 until[item or ""] = min(at, until.get(item or "", FOREVER))
@@ -206,11 +240,11 @@ class Listings:
     ) -> Iterator[tuple[Term | None, ...]]:
         """Yield the rows of a SELECT, of which *only* says what *name* may be."""
         if only is None:
-            yield from self._solutions(graphs, text % "").rows
+            yield from self._solutions(graphs, text.replace("%s", "", 1)).rows
             return
         known = [term for term in only if _WRITABLE.fullmatch(term)]
         for at in range(0, len(known), _AT_ONCE):
-            yield from self._solutions(graphs, text % values(name, known[at : at + _AT_ONCE])).rows
+            yield from self._solutions(graphs, text.replace("%s", values(name, known[at : at + _AT_ONCE]), 1)).rows
 
     def _solutions(self, graphs: Sequence[str], text: str) -> Solutions:
         found = self._index.query(text, graphs=graphs)

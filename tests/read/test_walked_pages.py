@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
 from test_query_law import CONTEXT, Scribe, drawn_history
@@ -47,9 +47,11 @@ def paged(reader, query, *, cursor=None, limit=3, **asked):
             return rows
 
 
-@settings(max_examples=6, deadline=None)
-@given(st.integers(0, 2**32))
-def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed):
+@pytest.mark.parametrize("many", [0, 8, listings.MANY])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32))
+def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed, many, monkeypatch):
+    monkeypatch.setattr(listings, "MANY", many)
     index, scribe = new_index(), Scribe()
     reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
 
