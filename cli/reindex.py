@@ -20,7 +20,8 @@ def reindex(door: Door) -> int:
     """Build the index of every project anew from the journal; other processes may go on meanwhile.
 
     It is never needed: an index follows its journal, and one that is damaged is replaced. Of a large journal a
-    snapshot is kept for the processes to come. Exits with 7 where the journal is damaged: then none is kept.
+    snapshot is kept for the processes to come, and the lists of a very large one. Exits with 7 where the journal is
+    damaged: then none is kept.
 
     Examples:
       jidomem reindex
@@ -34,8 +35,9 @@ def reindex(door: Door) -> int:
             marks = tail.rebuild(bar.update)
     else:
         marks = tail.rebuild()
-    seconds = time.perf_counter() - start
     damage = [error for stream in marks for error in memory.journal.damage(stream)]
+    memory.reader.keep_lists([] if damage else memory.projects())
+    seconds = time.perf_counter() - start
     streams = [
         {"project": stream.project, "stream": stream.name, "version": str(mark.version), "commits": mark.commits}
         for stream, mark in marks.items()

@@ -98,6 +98,10 @@ class Listing:
     def __len__(self) -> int:
         return sum(len(block.keys) for block in self._blocks)
 
+    def rows(self) -> Iterator[tuple[str, int, int]]:
+        """Yield every key with its moments, in order."""
+        return (row for block in self._blocks for row in block.rows())
+
     def put(self, key: str, since: int, until: int) -> None:
         """Add a key, or say anew what holds of it."""
         if not self._blocks:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock
 
+from jidomem.index.document import Mark
 from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
 from jidomem.index.oxigraph import OxigraphIndex, Solutions
+from jidomem.index.shelved import Shelved
 from jidomem.query import Course
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.vocab import ONTOLOGY_GRAPH, RDFS, jido
 
 #: So many changed nodes cost more to look at again than to start anew.
 MOST_NEWS = 20_000
+#: So many changed nodes are not to be looked at again by every process: the listing is kept anew.
+OLD = 1_000
 #: Of so few commits the engine sorts a list sooner than it can be made ready: worth it from the second time on.
 FEW = 20_000
 #: Of so many nodes a scan of all that is said costs less than a look-up for each.
@@ -93,8 +98,10 @@ class _Listed(_Kept):
 class Listings:
     """The candidates of list queries: never too few, where what is in the index is asked as of a moment."""
 
-    def __init__(self, index: OxigraphIndex) -> None:
+    def __init__(self, index: OxigraphIndex, shelved: Shelved | None = None) -> None:
+        """List what is in *index*; long listings are kept in *shelved*, where there is such a place."""
         self._index = index
+        self._shelved = shelved
         self._kept: dict[object, _Kept] = {}
         self._changes: Counter[str] = Counter()
         self._lock = Lock()
@@ -118,6 +125,21 @@ class Listings:
             except Unlistable:
                 listed.unlistable = True
                 return None
+
+    def keep(self, courses: Iterable[Course], graphs: Sequence[str]) -> None:
+        """Make the listings of *courses* ready and keep them, for the processes to come, where they are long."""
+        if self._shelved is None or sum(self._index.mark(graph).commits for graph in graphs) < FEW:
+            return
+        for course in courses:
+            with suppress(Unlistable):
+                self._level(_Listed(graphs, course))
+        for graph in graphs:
+            self.reset(graph)
+
+    def discard(self) -> None:
+        """Throw the kept listings away."""
+        if self._shelved is not None:
+            self._shelved.discard()
 
     def changes(self, graphs: Sequence[str]) -> tuple[int, ...]:
         """Return what is another after every change of one of *graphs*."""
@@ -155,6 +177,11 @@ class Listings:
         """Return the listing, made or brought level."""
         new, listing = listed.taken(), listed.listing
         listed.listing = None  # what stops this half way has it made anew
+        marks, is_old = [self._index.mark(graph) for graph in listed.graphs], False
+        if listing is None:
+            listing, news = self._found(listed, marks)
+            is_old = listing is None or len(news) > OLD
+            new |= news
         if listing is None:
             listing = Listing(self._made(listed))
         elif new:
@@ -163,8 +190,19 @@ class Listings:
             self._look_up(fates, new)
             for row in self._fated(listed.course, fates, self._members(listed, new, listed.course.pattern)):
                 listing.put(*row)
+        if is_old and self._shelved is not None and sum(mark.commits for mark in marks) >= FEW:
+            self._shelved.keep(listed.course, listed.graphs, self._index.ontology, marks, listing)
         listed.listing = listing
         return listing
+
+    def _found(self, listed: _Listed, marks: Sequence[Mark]) -> tuple[Listing | None, set[Term]]:
+        """Return the listing as it was kept, and the nodes that are new since then; None where it is to be made."""
+        course, graphs = listed.course, listed.graphs
+        found = self._shelved.find(course, graphs, self._index.ontology, marks) if self._shelved else None
+        if found is None or any(predicate == _SUBCLASS for _, predicate, _ in found[1]):
+            return None, set()
+        news = {subject for subject, _, _ in found[1] if not subject.startswith(_COMMIT)}
+        return (found[0], news) if len(news) <= MOST_NEWS else (None, set())
 
     def _made(self, listed: _Listed) -> Iterable[tuple[str, int, int]]:
         """Return the rows of all members: by scans where they are many, else by a look-up for each."""

@@ -71,6 +71,7 @@ class OxigraphIndex:
 
     A reader sees whole commits. `observers` are told of every change of a stream's graph. `mend`, where it is set, is
     called with a store that turned out to be damaged while it was read; the question is then asked once more.
+    `ontology` is a digest of the ontology graph.
     """
 
     def __init__(self, store: Any = None) -> None:
@@ -78,6 +79,7 @@ class OxigraphIndex:
         self.observers: list[Observer] = []
         self.mend: Callable[[Any], None] | None = None
         self.triples_taken = 0
+        self.ontology = ""
         self._store = ox.Store() if store is None else store
         self._marks = _marks(self._store)
         self._others: set[str] = set()
@@ -155,7 +157,7 @@ class OxigraphIndex:
         with self._lock:
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
-            self.triples_taken = other.triples_taken
+            self.triples_taken, self.ontology = other.triples_taken, other.ontology
             for observer in self.observers:
                 for graph in sorted(changed):
                     observer.reset(graph)
@@ -181,6 +183,7 @@ class OxigraphIndex:
         with self._lock:
             node, holds, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
             mark = ox.Quad(node, holds, ox.Literal(digest), marks)
+            self.ontology = digest
             if mark not in self._store:
                 self._store.update(
                     f"DROP SILENT GRAPH {node} ; DELETE WHERE {{ GRAPH {marks} {{ {node} {holds} ?digest }} }} ; "

@@ -12,6 +12,7 @@ from jidomem import sparql
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.listings import Listings
+from jidomem.index.shelved import Shelved
 from jidomem.query import FOREVER, NamedQuery, to_term
 from jidomem.read import item
 from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, fingerprint, page_size
@@ -45,11 +46,20 @@ class MemoryReader:
     `include_inactive` adds what is superseded, invalidated or only proposed.
     """
 
-    def __init__(self, index: OxigraphIndex, playbook: Playbook, catch_up: Callable[[str], Version]) -> None:
-        """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not."""
+    def __init__(
+        self,
+        index: OxigraphIndex,
+        playbook: Playbook,
+        catch_up: Callable[[str], Version],
+        shelved: Shelved | None = None,
+    ) -> None:
+        """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
+
+        Long lists are kept in *shelved* for the next process.
+        """
         self.playbook = playbook
         self._index = index
-        self._listings = Listings(index)
+        self._listings = Listings(index, shelved)
         self._shelf = Shelf()
         self._catch_up = catch_up
         self.architect = Architect(self, "architect")
@@ -110,6 +120,14 @@ class MemoryReader:
         if start is None:
             start = Cursor(_first_moment(bindings, version), 0, question)
         return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
+
+    def keep_lists(self, projects: Iterable[str]) -> None:
+        """Throw away the lists kept on disk, and keep those of *projects* anew that are long."""
+        self._listings.discard()
+        courses = [query.course for query in self.playbook if query.course]
+        for project in projects:
+            self._catch_up(project)
+            self._listings.keep(courses, _graphs(project))
 
     def _named(self, query: NamedQuery, project: str, values: Mapping[str, object]) -> dict[str, object]:
         """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""

@@ -12,6 +12,7 @@ from jidomem.clock import Sources
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.index.clones import Clones
 from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.shelved import Shelved
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.read.playbook import Playbook
@@ -55,7 +56,9 @@ class Jidomem:
         self.writer = MemoryWriter(
             self.tail, self.schema, given.policy, sources, agent=given.agent, session=given.session
         )
-        self.reader = MemoryReader(self.index, self.playbook, self.catch_up)
+        self.reader = MemoryReader(
+            self.index, self.playbook, self.catch_up, Shelved(given.root / INDEX / "lists", self.journal)
+        )
 
     @property
     def project(self) -> str:
