@@ -42,6 +42,7 @@ class CompiledJudge:
                 self._by.setdefault(target, []).append(shape)
         self.left = frozenset(left)
         self._named = {node for kind, node in self._by if kind == "targetNode"}
+        self._saying = [target for target in self._by if target[0] == "targetSubjectsOf"]
         self._pointing = [target for target in self._by if target[0] == "targetObjectsOf"]
         self._rest = Judge(self.rules, only=self.left)
 
@@ -95,7 +96,7 @@ class CompiledJudge:
             said = data.about.get(node, {})
             about: list[tuple[str, Term]] = [("targetNode", node)]
             about += [("targetClass", cls) for kind in said.get(TYPE, ()) for cls in data.above(kind)]
-            about += [("targetSubjectsOf", predicate) for predicate in said]
+            about += [target for target in self._saying if target[1] in said]
             about += [target for target in self._pointing if data.subjects(target[1], node)]
             if shapes := {shape: None for target in about for shape in by.get(target, ())}:
                 found[node] = shapes

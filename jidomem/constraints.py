@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -37,7 +37,7 @@ class Broken(NamedTuple):
 Check = Callable[[Data, Term, Collection[Term]], Iterable[Term | Broken | None]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """A node shape (without `values`) or property shape, ready to be held against a node; `message` may be empty."""
 
@@ -47,12 +47,18 @@ class Shape:
     constraints: tuple[tuple[str, Check], ...]
     message: str
     severity: Severity
+    #: The constraints that a property without values can break.
+    of_none: tuple[tuple[str, Check], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        of_none = tuple(each for each in self.constraints if each[0] in OF_NONE)
+        object.__setattr__(self, "of_none", of_none)
 
     def broken(self, data: Data, focus: Term) -> list[Broken]:
         """Return what *focus* breaks; raise Doubt where only the reference can tell."""
         values = (focus,) if self.values is None else self.values(data, focus)
         broken: list[Broken] = []
-        for name, check in self.constraints:
+        for name, check in self.constraints if values else self.of_none:
             for found in check(data, focus, values):
                 if not isinstance(found, Broken):
                     found = Broken(name, Finding(focus, self.name, self.path, found, self.message, self.severity))
@@ -287,3 +293,5 @@ BUILD: dict[str, Build] = {
 }
 #: The constraint components that are compiled, by their parameters; shapes that use others are left to pyshacl.
 COVERED = tuple(BUILD)
+#: Those that no value at all can break; the others speak about each value there is.
+OF_NONE = frozenset(("hasValue", "minCount", "equals", "qualifiedMinCount"))

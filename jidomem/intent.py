@@ -112,7 +112,8 @@ class MemoryUpdateIntent:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, as plain JSON values, in the order of the format."""
-        return {name: deepcopy(value) for name, value in self.fields() if value is not None and value != []}
+        said = ((name, value) for name, value in self.fields() if value is not None and value != [])
+        return {name: value if isinstance(value, str) else deepcopy(value) for name, value in said}
 
     def to_json(self) -> str:
         """Return the intent as one line of JSON."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, Literal, TypeVar
@@ -318,10 +319,15 @@ def _marks(store: Any) -> dict[str, Mark]:
     return found
 
 
+@lru_cache(maxsize=512)  # properties, agents, sessions and graphs are asked about again and again
+def _named(term: Term) -> Any:
+    return ox.NamedNode(bare(term))
+
+
 def _node(term: Term) -> Any:
     """Return the pyoxigraph object of a term."""
     if is_iri(term):
-        return ox.NamedNode(bare(term))
+        return _named(term)
     if term.startswith("_:"):
         return ox.BlankNode(term[2:])
     text, datatype, language = parts(term)

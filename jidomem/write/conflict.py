@@ -24,6 +24,7 @@ NOT_CONTENT = {
     "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
     "reason",
 }  # fmt: skip
+_LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # what is content, but compared in a way of its own
 WHY: Mapping[str, str] = {
     "duplicate": "{iri} already says {summary!r}; another field differs",
     "overlapping_decision": "{iri} is in force on {topic!r}: {summary}",
@@ -51,7 +52,8 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     assert intent.type
     summary, topic = normal_text(intent.summary or ""), normal_text(intent.topic or "")
     about = sorted(set(map(normal_text, intent.about)))
-    content = {name: _comparable(value) for name, value in intent.to_dict().items() if name not in NOT_CONTENT}
+    said = ((name, value) for name, value in intent.fields() if value is not None and value != [])
+    content = {name: _comparable(value) for name, value in said if name not in _LIKENED}
     content |= {"about": about, "extra_triples": _without_subject(intent)}
     found = {"identical": digest(content), "duplicate": digest(intent.type, summary, topic, about)}
     kind = family(intent.type)

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from pyoxigraph import NamedNode
@@ -128,7 +128,12 @@ def is_reserved(text: str) -> bool:
 
 def is_absolute(text: str) -> bool:
     """Return whether *text* is an absolute http, https or urn IRI in its one written form, of 2048 signs at most."""
-    return len(text) <= _LONGEST and text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
+    return len(text) <= _LONGEST and _is_written(text)
+
+
+@lru_cache(maxsize=1024)  # what a memory names is looked at by several stages
+def _is_written(text: str) -> bool:
+    return text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
 
 
 def _parses(text: str) -> bool:

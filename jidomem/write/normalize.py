@@ -11,7 +11,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.errors import IntentRefused
-from jidomem.intent import MemoryUpdateIntent
+from jidomem.intent import FIELDS, LIST_FIELDS, MemoryUpdateIntent
 from jidomem.schema import Schema
 from jidomem.write import extra, names
 from jidomem.write.kinds import choices_of, defaults_of
@@ -42,7 +42,9 @@ def normalize(intent: MemoryUpdateIntent, *, now: datetime, new_id: Callable[[],
     and TooLarge for a text over 256 KiB.
     """
     tidy = Tidy(schema)
-    values = {name: tidy.field(name, value) for name, value in intent.fields()}
+    values: dict[str, Any] = dict.fromkeys(FIELDS)
+    values |= {name: tidy.field(name, value) for name, value in intent.fields() if value is not None}
+    values |= {name: [] for name in LIST_FIELDS if values[name] is None}
     given = dict(values)
     values["type"] = _kind(tidy, values["type"])
     values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
@@ -53,6 +54,8 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
 
     kinds: dict[Term, frozenset[Term]] = {}
     for subject, predicate, value in triples:
+        if predicate != TYPE and _stands(schema, predicate, kinds_of(subject), _kind_of(value, kinds_of, schema)):
+            continue
         problem = _term_problem(predicate, value, schema, policy, warnings)
         if problem is None and predicate != TYPE:
             problem = _place_problem((subject, predicate, value), kinds_of, schema)
@@ -78,17 +81,22 @@ def check_appended(rows: Iterable[Triple], view: View, schema: Schema) -> None:
         raise IntentRefused(violations)
 
 
+@lru_cache(maxsize=8)
+def _functional(schema: Schema) -> frozenset[Term]:
+    return frozenset(term for term, declared in schema.properties.items() if declared.functional)
+
+
 def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Term]], schema: Schema) -> list[Violation]:
     """Return a violation for each further value of a property that has only one.
 
     What a field of a memory says is counted by a shape, and not here.
     """
     first: dict[tuple[Term, Term], Term] = {}
+    of_one = _functional(schema)
     functional = [
         triple
         for triple in triples
-        if (known := schema.properties.get(triple[1])) is not None
-        and known.functional
+        if triple[1] in of_one
         and (field_of(triple[1]) == "extra_triples" or not schema.fits(types.get(triple[0], _NONE), _ITEM))
     ]
     return [
@@ -96,6 +104,28 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
         for triple in functional
         if first.setdefault(triple[:2], triple[2]) != triple[2]
     ]
+
+
+def _kind_of(value: Term, kinds_of: Callable[[Term], frozenset[Term]], schema: Schema) -> frozenset[Term] | str:
+    """Return the classes of an IRI, or what stands behind the text of a literal: its datatype or language."""
+    if not is_iri(value):
+        return value[value.rindex('"') + 1 :]
+    return kinds_of(value) | schema.individuals[value] if value in schema.individuals else kinds_of(value)
+
+
+@lru_cache(maxsize=4096)
+def _stands(schema: Schema, predicate: Term, have: frozenset[Term], kind: frozenset[Term] | str) -> bool:
+    """Return whether a triple surely stands where the ontology allows it, and there is nothing to say about it."""
+    declared = schema.properties.get(predicate)
+    if declared is None or predicate in schema.deprecated:
+        return False
+    if declared.domain and have and not schema.fits(have, declared.domain):
+        return False
+    if not declared.range:
+        return True
+    if isinstance(kind, str):
+        return (kind.removeprefix("^^") or iri(XSD + "string")) in declared.range
+    return not any(cls.startswith(f"<{XSD}") for cls in declared.range) and schema.fits(kind, declared.range)
 
 
 def _term_problem(

@@ -29,7 +29,8 @@ class View:
     def add(self, triples: Iterable[Triple]) -> None:
         """Let later members of the block see *triples*."""
         for subject, predicate, value in triples:
-            self.said(subject).setdefault(predicate, []).append(value)
+            said = self._said.get(subject) or self.said(subject)
+            said.setdefault(predicate, []).append(value)
             self._by_object[predicate, value].append(subject)
             self._pointed.add(value)
 
@@ -67,7 +68,7 @@ class View:
 
     def types(self, subject: Term) -> frozenset[Term]:
         """Return the classes *subject* is typed with."""
-        return frozenset(self.said(subject).get(vocab.TYPE, ()))
+        return frozenset((self._said.get(subject) or self.said(subject)).get(vocab.TYPE, ()))
 
     def is_item(self, subject: Term) -> bool:
         """Return whether *subject* is a memory of this project."""
