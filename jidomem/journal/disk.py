@@ -39,8 +39,8 @@ def exists(path: str) -> bool:
 
 def read(path: str) -> bytes:
     """Return the bytes of a file."""
-    with open(path, "rb") as file:
-        return file.read()
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
 
 
 def read_part(path: str, offset: int, size: int) -> bytes:
