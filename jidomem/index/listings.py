@@ -20,7 +20,7 @@ from jidomem.vocab import ONTOLOGY_GRAPH, RDFS, jido
 MOST_NEWS = 20_000
 #: So many changed nodes are not to be looked at again by every process: the listing is kept anew.
 OLD = 1_000
-#: Of so few commits the engine sorts a list sooner than it can be made ready: worth it from the second time on.
+#: Of so few memories the engine sorts a list sooner than it can be made ready: worth it from the second time on.
 FEW = 20_000
 #: Of so many nodes a scan of all that is said costs less than a look-up for each.
 MANY = 50_000
@@ -118,7 +118,7 @@ class Listings:
         with listed.lock:
             if not listed.was_asked:
                 listed.was_asked = True
-                if sum(self._index.mark(graph).commits for graph in graphs) < FEW:
+                if not self._are_many(graphs):
                     return None
             try:
                 return self._level(listed).page(start, at, inactive, count)
@@ -128,11 +128,18 @@ class Listings:
 
     def keep(self, courses: Iterable[Course], graphs: Sequence[str]) -> None:
         """Make the listings of *courses* ready and keep them, for the processes to come, where they are long."""
-        if self._shelved is None or sum(self._index.mark(graph).commits for graph in graphs) < FEW:
+        if self._shelved is None or not self._are_many(graphs):
             return
+        self._forget(graphs)  # what is ready already would not be kept
         for course in courses:
-            with suppress(Unlistable):
-                self._level(_Listed(graphs, course))
+            listed = self._listed(course, graphs)
+            with listed.lock, suppress(Unlistable):
+                self._level(listed)
+            with self._lock:
+                self._kept.pop((course, *graphs), None)
+        self._forget(graphs)
+
+    def _forget(self, graphs: Sequence[str]) -> None:
         for graph in graphs:
             self.reset(graph)
 
@@ -190,10 +197,22 @@ class Listings:
             self._look_up(fates, new)
             for row in self._fated(listed.course, fates, self._members(listed, new, listed.course.pattern)):
                 listing.put(*row)
-        if is_old and self._shelved is not None and sum(mark.commits for mark in marks) >= FEW:
-            self._shelved.keep(listed.course, listed.graphs, self._index.ontology, marks, listing)
+        if is_old and self._shelved is not None and self._are_many(listed.graphs):
+            self._keep(listed, marks, listing)
         listed.listing = listing
         return listing
+
+    def _are_many(self, graphs: Sequence[str]) -> bool:
+        """Return whether the graphs hold more than a FEW memories, of which no more are counted."""
+        text = f"SELECT (COUNT(*) AS ?count) WHERE {{ SELECT ?item {{ ?item {_STATUS} {_ASSERTED} }} LIMIT {FEW} }}"
+        return int(bare(self._solutions(graphs, text).rows[0][0] or "")) >= FEW
+
+    def _keep(self, listed: _Listed, marks: Sequence[Mark], listing: Listing) -> None:
+        """Keep a listing for the processes to come, unless the index has become another while it was made."""
+        with self._lock:
+            is_it = self._kept.get((listed.course, *listed.graphs)) is listed
+        if is_it and self._shelved is not None:
+            self._shelved.keep(listed.course, listed.graphs, self._index.ontology, marks, listing)
 
     def _found(self, listed: _Listed, marks: Sequence[Mark]) -> tuple[Listing | None, set[Term]]:
         """Return the listing as it was kept, and the nodes that are new since then; None where it is to be made."""
