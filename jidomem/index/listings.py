@@ -21,7 +21,7 @@ MOST_NEWS = 20_000
 #: So many changed nodes are not to be looked at again by every process: the listing is kept anew.
 OLD = 1_000
 #: Of so few memories the engine sorts a list sooner than it can be made ready: worth it from the second time on.
-FEW = 20_000
+FEW = 2_000
 #: Of so many nodes a scan of all that is said costs less than a look-up for each.
 MANY = 50_000
 _AT_ONCE = 500
