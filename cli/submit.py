@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.errors import InvalidRequest
+from jidomem.errors import STOPPING, InvalidRequest
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.intents import read
@@ -17,8 +17,6 @@ from jidomem_cli.progress import Bar, bar
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import clean, show_json
 
-#: Refusals that say nothing about an intent: the next one would meet the same.
-_MACHINE = ("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project")
 Outcome = Receipt | JidomemError
 
 
@@ -141,7 +139,7 @@ class _Told:
     def _refused(self, error: JidomemError) -> None:
         error.position = self.count
         self._code = self._code or error.exit_code
-        self.is_stopped = self.is_stopped or error.code in _MACHINE
+        self.is_stopped = self.is_stopped or error.code in STOPPING
         if not self._door.json:
             click.echo(f"refused: {error.code}: {clean(error.detail)}")
         tell(error, self._door)

@@ -64,6 +64,9 @@ CODES: Mapping[str, tuple[int, int]] = {
     "journal_damaged": (500, 7),
 }
 
+#: Refusals that say nothing about an intent: the next one of a stream would meet the same.
+STOPPING = ("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project")
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:

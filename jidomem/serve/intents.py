@@ -10,7 +10,7 @@ from urllib.parse import quote
 from flask import Response, request
 
 from jidomem import vocab
-from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.errors import STOPPING, InvalidRequest, JidomemError
 from jidomem.intent import Receipt, parse_json, parse_line
 from jidomem.serve import wire
 from jidomem.serve.site import Site
@@ -22,8 +22,6 @@ NDJSON = "application/x-ndjson"
 CHUNK = 500
 _READ = 64 * 1024
 _KEY = "Idempotency-Key"
-#: Refusals that say nothing about an intent: the next one would meet the same.
-_MACHINE = ("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project")
 Outcome = Receipt | JidomemError
 
 
@@ -109,13 +107,10 @@ def _chunks(site: Site, project: str, parsed: Iterator[Any], dry_run: bool) -> I
 
 def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:
     """Return one outcome for each of *values*, where what could not be read is its own refusal."""
-    writer = site.memory.writer
-    sound = [value for value in values if not isinstance(value, JidomemError)]
     if dry_run:
-        judged = iter([_judged(site, project, value) for value in sound])
+        outcomes = [_judged(site, project, value) for value in values]
     else:
-        judged = iter(writer.submit_many(project, sound))
-    outcomes = [value if isinstance(value, JidomemError) else next(judged) for value in values]
+        outcomes = site.memory.writer.submit_many(project, values)
     for position, outcome in enumerate(outcomes):
         if isinstance(outcome, JidomemError) and not _stops(outcome):
             outcome.position = position
@@ -123,6 +118,8 @@ def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) ->
 
 
 def _judged(site: Site, project: str, value: Any) -> Outcome:
+    if isinstance(value, JidomemError):
+        return value
     try:
         return site.memory.writer.submit_intent(project, value, dry_run=True)
     except JidomemError as refusal:
@@ -130,7 +127,7 @@ def _judged(site: Site, project: str, value: Any) -> Outcome:
 
 
 def _stops(outcome: Outcome) -> bool:
-    return isinstance(outcome, JidomemError) and outcome.code in _MACHINE
+    return isinstance(outcome, JidomemError) and outcome.code in STOPPING
 
 
 def _error(outcome: Outcome) -> JidomemError:
