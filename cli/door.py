@@ -37,10 +37,13 @@ class Door:
     format: str | None = None
 
     def open(self) -> Jidomem:
-        """Return the root, which a first write makes."""
+        """Return the root, which a first write makes; it is closed when the verb is done."""
         import jidomem
 
-        return jidomem.open(self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait)
+        memory = jidomem.open(self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait)
+        if context := click.get_current_context(silent=True):
+            context.call_on_close(memory.close)  # a store on disk that is only dropped takes a second to end
+        return memory
 
     def read(self, *, look: bool = True) -> Jidomem:
         """Return the root to read from, with a warning for each damage of its journal unless no *look* is taken at it.
