@@ -55,6 +55,7 @@ class Live:
         self.path = path
         self.store: Any = None
         self.close = weakref.finalize(self, _discard, path, lock)
+        self.close.atexit = False  # a store whose folder has gone takes a second to end: the next process sweeps it
 
 
 class Clones:
