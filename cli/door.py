@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
+    from jidomem.journal.files import Stream
 
 ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 
@@ -66,6 +67,12 @@ class Door:
         for damage in memory.damage(memory.project):
             self.warn(f"{damage.code}: {damage.detail}")
         return memory
+
+    def streams(self, memory: Jidomem) -> list[Stream]:
+        """Return the streams of every project, or of the one asked for; raises NotFound where there is none by it."""
+        if self.project is not None:
+            memory.catch_up(self.project)
+        return [stream for stream in memory.journal.streams() if self.project in (None, stream.project)]
 
     def say(self, text: str) -> None:
         """Write words about data to standard error, unless they are not wanted."""

@@ -21,10 +21,7 @@ def pack(door: Door) -> None:
       jidomem pack --json
     """
     memory = door.read()
-    if door.project is not None:
-        memory.catch_up(door.project)
-    streams = [stream for stream in memory.journal.streams() if door.project in (None, stream.project)]
-    sealed = [(stream, memory.journal.seal(stream)) for stream in streams]
+    sealed = [(stream, memory.journal.seal(stream)) for stream in door.streams(memory)]
     if door.json:
         rows = [{"project": stream.project, "stream": stream.name, "sealed": count} for stream, count in sealed]
         show_json({"streams": rows})

@@ -20,10 +20,7 @@ def verify(door: Door) -> int:
       jidomem verify --json
     """
     memory = door.read()
-    if door.project is not None:
-        memory.catch_up(door.project)
-    streams = [stream for stream in memory.journal.streams() if door.project in (None, stream.project)]
-    found = [(stream, memory.journal.verify(stream)) for stream in streams]
+    found = [(stream, memory.journal.verify(stream)) for stream in door.streams(memory)]
     damage = [error for _, errors in found for error in errors]
     if door.json:
         rows = [
