@@ -7,7 +7,8 @@ from typing import NoReturn
 
 from jidomem import sparql
 from jidomem.errors import PolicyDenied
-from jidomem.index.oxigraph import Answer, OxigraphIndex
+from jidomem.index.answers import Answer
+from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.store import Found, shown
 from jidomem.statements import Statement
 

@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 
+from jidomem.index.answers import Solutions
 from jidomem.index.document import Mark
 from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
-from jidomem.index.oxigraph import OxigraphIndex, Solutions
+from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.shelved import Shelved
 from jidomem.query import Course
 from jidomem.terms import Term, Triple, bare, iri

@@ -9,7 +9,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError
-from jidomem.index.oxigraph import Answer, malformed, plain
+from jidomem.index.answers import Answer, malformed, plain
 from jidomem.terms import Triple, line
 
 

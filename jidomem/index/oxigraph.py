@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import pyoxigraph as ox
 
-from jidomem.errors import InvalidRequest
 from jidomem.index import bounded
+from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Answer, Serialized, malformed, plain
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
 from jidomem.index.observer import Observer
 from jidomem.journal.commit import Commit
@@ -27,44 +25,6 @@ T = TypeVar("T")
 BATCH = 16_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
-_PLACE = re.compile(r"(?:error )?at (\d+):(\d+): ?")
-
-
-@dataclass(frozen=True, slots=True)
-class Solutions:
-    """The rows of a SELECT: the variables, and for each row a term, or None where unbound, in their order."""
-
-    variables: tuple[str, ...]
-    rows: tuple[tuple[Term | None, ...], ...]
-
-
-#: What a query answers: rows (SELECT), a truth (ASK) or triples (CONSTRUCT, DESCRIBE).
-Answer = Solutions | bool | tuple[Triple, ...]
-
-
-#: How rows (and the truth of an ASK) and triples may be serialised.
-ROW_FORMATS: Mapping[str, Any] = {
-    "json": ox.QueryResultsFormat.JSON,
-    "xml": ox.QueryResultsFormat.XML,
-    "csv": ox.QueryResultsFormat.CSV,
-    "tsv": ox.QueryResultsFormat.TSV,
-}
-GRAPH_FORMATS: Mapping[str, Any] = {
-    "turtle": ox.RdfFormat.TURTLE,
-    "ntriples": ox.RdfFormat.N_TRIPLES,
-    "rdfxml": ox.RdfFormat.RDF_XML,
-    "jsonld": ox.RdfFormat.JSON_LD,
-    "trig": ox.RdfFormat.TRIG,
-    "nquads": ox.RdfFormat.N_QUADS,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Serialized:
-    """An answer as bytes, in the format asked for its kind."""
-
-    kind: Literal["select", "ask", "graph"]
-    data: bytes
 
 
 class OxigraphIndex:
@@ -72,7 +32,8 @@ class OxigraphIndex:
 
     A reader sees whole commits. `observers` are told of every change of a stream's graph. `mend`, where it is set, is
     called with a store that turned out to be damaged while it was read; the question is then asked once more.
-    `ontology` is a digest of the ontology graph.
+    `ontology` is a digest of the ontology graph; `life` is another number when a graph has other content than before,
+    and not only more of it.
     """
 
     def __init__(self, store: Any = None) -> None:
@@ -81,8 +42,11 @@ class OxigraphIndex:
         self.mend: Callable[[Any], None] | None = None
         self.triples_taken = 0
         self.ontology = ""
+        self.life = 0
         self._store = ox.Store() if store is None else store
         self._marks = _marks(self._store)
+        self._ahead: dict[str, Mark] = {}  # the marks once what waits is in
+        self._waiting: dict[str, list[Commit]] = {}
         self._others: set[str] = set()
         self._lock = Lock()
 
@@ -93,11 +57,11 @@ class OxigraphIndex:
     @property
     def marks(self) -> Mapping[str, Mark]:
         """Return how far each graph reaches."""
-        return dict(self._marks)
+        return {**self._marks, **self._ahead}
 
     def mark(self, graph: str) -> Mark:
         """Return how far *graph* reaches: no commit, and the empty version, where there is nothing."""
-        return self._marks.get(graph, Mark())
+        return self._ahead.get(graph) or self._marks.get(graph, Mark())
 
     def take(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add commits to *graph*, and move its mark, in one step that a crash does not part.
@@ -105,12 +69,34 @@ class OxigraphIndex:
         They come parents first, as the journal gives them; one that is held already adds nothing.
         """
         with self._lock:
+            self._take_waiting()
             fresh = [commit for commit in commits if not self._holds(graph, commit)]
             if fresh:
-                mark = self.mark(graph).after(fresh)
-                self._store.load(trig(graph, fresh, mark), ox.RdfFormat.TRIG, lenient=True)
-                self._told(graph, fresh)  # first: where the mark before cannot be taken out, these are in all the same
-                self._set_mark(graph, mark)
+                self._load(graph, fresh)
+
+    def take_later(self, graph: str, commit: Commit) -> int:
+        """Add a new commit, which follows from what is held, before anything is read; return how many bytes wait.
+
+        Whoever wrote it need not wait for that. Should it fail then, the graph reaches as far as it did before.
+        """
+        with self._lock:
+            self._ahead[graph] = self.mark(graph).after([commit])
+            self._waiting.setdefault(graph, []).append(commit)
+            return sum(len(each.data) for waiting in self._waiting.values() for each in waiting)
+
+    def settle(self) -> None:
+        """Take in what waits; who reads does so first."""
+        if not self._waiting:  # and no other thread is taking it in
+            return
+        store = self._store
+        try:
+            with self._lock:
+                self._take_waiting()
+        except (OSError, RuntimeError):
+            if self.mend is not None:
+                self.mend(store)
+            if self._store is store:
+                raise
 
     def take_many(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.
@@ -118,6 +104,7 @@ class OxigraphIndex:
         Its mark moves last, so a crash leaves a store that is behind its content: to be thrown away.
         """
         with self._lock:
+            self._take_waiting()
             mark, batch, size = self.mark(graph), list[Commit](), 0
             for commit in commits:
                 batch.append(commit)
@@ -135,12 +122,12 @@ class OxigraphIndex:
     def empty(self, graph: str, cleared: Version) -> None:
         """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
         with self._lock:
+            self._take_waiting()
             mark = Mark(self.mark(graph).commits + 1, cleared, cleared)
             said = f"<{graph}> <{HOLDS}> {mark.term}"
             self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {said} }} }}")
             self._set_mark(graph, mark)
-            for observer in self.observers:
-                observer.reset(graph)
+            self._forgotten([graph])
 
     def apply(self, graph: str, name: str, triples: Iterable[Triple]) -> None:
         """Add triples that no journal keeps to *graph*, all at once; a *name* used before adds nothing."""
@@ -156,16 +143,16 @@ class OxigraphIndex:
     def become(self, other: OxigraphIndex) -> None:
         """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
         with self._lock:
+            self._waiting, self._ahead = {}, {}
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
             self.triples_taken, self.ontology = other.triples_taken, other.ontology
-            for observer in self.observers:
-                for graph in sorted(changed):
-                    observer.reset(graph)
+            self._forgotten(sorted(changed))
 
     def move_to(self, store: Any, passage: str) -> None:
         """Go on in *store*, an empty one on disk, with all that is held; *passage* is where a file may be written."""
         with self._lock:
+            self._take_waiting()
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
             store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
             self._store = store
@@ -174,6 +161,7 @@ class OxigraphIndex:
         """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches."""
         self._store.flush()  # most of the work, while others go on applying
         with self._lock:
+            self._take_waiting()
             self._store.backup(folder)
             return dict(self._marks)
 
@@ -199,13 +187,18 @@ class OxigraphIndex:
         object: Term | None = None,  # noqa: A002 - the third part of a triple has no other name
     ) -> Iterator[Triple]:
         """Return the triples of *graph* that match, as they are at this moment."""
-        s, p, o = (None if term is None else _node(term) for term in (subject, predicate, object))
+        self.settle()
+        return iter(self.taken(graph, subject, predicate, object))
+
+    def taken(self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
+        """Return the triples of *graph* that match, but not of what waits to be taken in."""
+        s, p, o = (None if term is None else _node(term) for term in (subject, predicate, value))
 
         def look(store: Any) -> list[Triple]:
             quads = store.quads_for_pattern(s, p, o, ox.NamedNode(graph))
             return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
 
-        return iter(self._read(look))
+        return self._read(look)
 
     def query(
         self,
@@ -219,6 +212,7 @@ class OxigraphIndex:
 
         Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
+        self.settle()
         return self._read(lambda store: plain(self._query(store, sparql, graphs, named, bindings)))
 
     def serialized(
@@ -247,6 +241,7 @@ class OxigraphIndex:
             form = "json" if rows_as in ("csv", "tsv") else rows_as
             return Serialized("ask", found.serialize(format=ROW_FORMATS[form]))
 
+        self.settle()
         return self._read(answer)
 
     def _read(self, read: Callable[[Any], T]) -> T:
@@ -283,6 +278,20 @@ class OxigraphIndex:
         """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
         return [graph for graph in graphs if graph in self._marks or graph in self._others or graph == ONTOLOGY_GRAPH]
 
+    def _load(self, graph: str, commits: list[Commit]) -> None:
+        mark = self._marks.get(graph, Mark()).after(commits)
+        self._store.load(trig(graph, commits, mark), ox.RdfFormat.TRIG, lenient=True)
+        self._told(graph, commits)  # first: where the mark before cannot be taken out, these are in all the same
+        self._set_mark(graph, mark)
+
+    def _take_waiting(self) -> None:
+        for graph, commits in [*self._waiting.items()]:
+            try:
+                self._load(graph, commits)
+            finally:  # not before: who reads meanwhile waits
+                self._ahead.pop(graph, None)
+                self._waiting.pop(graph, None)
+
     def _holds(self, graph: str, commit: Commit) -> bool:
         """Return whether a commit's description is in, and so all of it."""
         found = self._store.quads_for_pattern(ox.NamedNode(commit.iri), _POSITION, None, ox.NamedNode(graph))
@@ -300,6 +309,13 @@ class OxigraphIndex:
         if old is not None and old != mark:
             about, holds, marks = ox.NamedNode(graph), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
             self._store.remove(ox.Quad(about, holds, _node(old.term), marks))
+
+    def _forgotten(self, graphs: Collection[str]) -> None:
+        """Tell whoever follows that these graphs have other content now."""
+        self.life += bool(graphs)
+        for observer in self.observers:
+            for graph in graphs:
+                observer.reset(graph)
 
     def _told(self, graph: str, commits: Iterable[Commit]) -> None:
         for commit in commits:
@@ -334,21 +350,3 @@ def _node(term: Term) -> Any:
     if language:
         return ox.Literal(text, language=language)
     return ox.Literal(text, datatype=ox.NamedNode(datatype))
-
-
-def plain(found: Any) -> Answer:
-    """Return the answer without store objects."""
-    if isinstance(found, ox.QueryBoolean):
-        return bool(found)
-    if isinstance(found, ox.QueryTriples):
-        return tuple((str(t.subject), str(t.predicate), str(t.object)) for t in found)
-    variables = tuple(variable.value for variable in found.variables)
-    return Solutions(variables, tuple(tuple(None if v is None else str(v) for v in row) for row in found))
-
-
-def malformed(message: str) -> InvalidRequest:
-    """Return the refusal of a query that the engine could not parse, with the place it names."""
-    place = _PLACE.search(message)
-    what = " ".join(_PLACE.sub("", message, count=1).split())[:200]
-    where = f"line {place[1]} column {place[2]}: " if place else ""
-    return InvalidRequest(f"{where}{what}", hint="correct the SPARQL at that place", code="malformed_query")

@@ -13,7 +13,7 @@ import pyoxigraph as ox
 
 from jidomem import sparql
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.index.oxigraph import Answer, plain
+from jidomem.index.answers import Answer, plain
 from jidomem.terms import Triple, bare, line
 
 TIMEOUT = 30.0

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from jidomem import sparql
 from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
+from jidomem.index.answers import Answer, Solutions
 from jidomem.index.local import LocalStore
-from jidomem.index.oxigraph import Answer, Solutions
 from jidomem.statements import Statement, as_statement, to_iri, to_triples
 from jidomem.terms import Literal, Term, Triple, bare
 from jidomem.values import Value, to_value

@@ -28,6 +28,8 @@ MUCH = 2 * LARGE
 OUTGROWN = 100_000
 #: Bytes of commits applied in one step.
 STEP = 500_000
+#: Bytes of commits that may wait until somebody reads.
+WAITING = 100_000
 _CLEARS = jido("clears")
 
 
@@ -81,6 +83,7 @@ class Tail:
         with self._lock:
             if not self._is_open:
                 self._start([stream])
+            self.index.settle()
             while self._level(stream):
                 pass
             self._outgrow()
@@ -88,14 +91,16 @@ class Tail:
             return self.index.mark(stream.graph).version
 
     def apply(self, stream: Stream, commit: Commit) -> None:
-        """Take in a commit just appended; one that does not follow from what is held is left to `catch_up`."""
+        """Take in a commit just appended, soon; one that does not follow from what is held is left to `catch_up`."""
         with self._lock:
             held = self.index.mark(stream.graph).version
             if self._is_open and commit.parents == tuple(sorted(held.ids)):
                 if _clears(stream, commit):
                     self._clear(stream, commit)
                     return
-                self.index.take(stream.graph, self._counted([commit]))
+                self._counted([commit])
+                if self.index.take_later(stream.graph, commit) > WAITING:
+                    self.index.settle()
                 self._outgrow()
                 self._keep(8 * MANY, MUCH)
 
@@ -259,6 +264,7 @@ class Tail:
         if not self._is_kept or self._clones is None or self._damaged:
             return
         self._is_kept = False
+        self.index.settle()
         streams = {stream.graph: stream for stream in self.journal.streams()}
         with suppress(*STORE_ERRORS):  # then it goes on as it is
             for live in self._clones.each():

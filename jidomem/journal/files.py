@@ -218,7 +218,8 @@ class FileJournal:
         self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: _Turn
     ) -> Version | Moved:
         """Do `append` with the turn in hand."""
-        version, name = _sound(folder), file_name(commit.head)
+        version = folder.sight.version if folder.is_as_seen() else _sound(folder)
+        name = file_name(commit.head)
         if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
             with writing(folder.path):
                 disk.flush(f"{folder.path}/{name}")

@@ -55,6 +55,10 @@ class Folder:
             self._list()
             return self.sight.version
 
+    def is_as_seen(self) -> bool:
+        """Return whether all is as it was last seen, for who holds the lock: only a checkout could have changed it."""
+        return not self.is_damaged and self.sight.holds_at(disk.mtime(self.path), time_ns())
+
     @property
     def is_damaged(self) -> bool:
         """Return whether the last look, or a read since, came upon damage."""

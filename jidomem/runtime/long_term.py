@@ -9,8 +9,9 @@ from typing import Protocol, cast
 from jidomem import schema
 from jidomem.errors import PolicyDenied
 from jidomem.exchange import inserting
+from jidomem.index.answers import Answer
 from jidomem.index.derived import DerivedStore
-from jidomem.index.oxigraph import Answer, OxigraphIndex
+from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.store import Found, Rows, TripleStore, named_graph, shown
 from jidomem.journal.files import NAMES, Stream
 from jidomem.schema import Schema

@@ -18,7 +18,7 @@ from jidomem.intent import Receipt
 from jidomem.journal import commit as commits
 from jidomem.journal.files import Moved, Stream
 from jidomem.moments import stamp
-from jidomem.terms import Triple, bare, date_time
+from jidomem.terms import Triple, bare, date_time, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write.stages import WRITER_AGENT, Judged
@@ -27,6 +27,8 @@ from jidomem.write.view import View
 
 BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
+#: Triples a view keeps, after which a new one is begun: some 5 MB.
+VIEW_TRIPLES = 20_000
 
 Outcome = Receipt | JidomemError
 JudgeFn = Callable[[View, datetime], Judged]
@@ -44,7 +46,7 @@ class _Ticket:
 class _Block:
     """The commit being built: who was judged for it, and the accepted members."""
 
-    view: View
+    known: _Known
     judged: list[_Ticket] = field(default_factory=list)
     members: list[tuple[_Ticket, Judged]] = field(default_factory=list)
     triples: list[Triple] = field(default_factory=list)
@@ -55,7 +57,7 @@ class _Block:
         self.members.append((ticket, judged))
         self.triples += judged.triples
         self.characters += sum(map(len, chain.from_iterable(judged.triples)))
-        self.view.add(judged.triples)
+        self.known.view.add(judged.triples)
 
     def reopen(self) -> bool:
         """Take back what was judged, but for members that do not read back as they were built: those are refused.
@@ -77,6 +79,15 @@ class _Block:
         return len(self.triples) >= BLOCK_TRIPLES or self.characters >= BLOCK_CHARACTERS
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """All there is to know of a stream at a version: what the index said in one of its lives, and what came since."""
+
+    version: Version
+    life: int
+    view: View
+
+
 class CommitLine:
     """The waiting submissions of one stream; they are kept in the order they came."""
 
@@ -87,19 +98,38 @@ class CommitLine:
         self._ontology_version = ontology_version
         self._lock = Lock()
         self._waiting: deque[_Ticket] = deque()
+        self._known: _Known | None = None
 
     def view(self) -> View:
         """Return the rows as the index has them now."""
         index, memory = self._tail.index, Stream(self._stream.project)
         graphs = dict.fromkeys((self._stream.graph, memory.graph))  # what a memory describes is known to every stream
-        return View(lambda s, p, o: (t for graph in graphs for t in index.triples(graph, s, p, o)))
+        index.settle()
+        return View(lambda s, p, o: [triple for graph in graphs for triple in index.taken(graph, s, p, o)])
 
     def load(self) -> View:
         """Return the rows once the index is level with the journal; raises JournalDamaged where that cannot be."""
-        self._tail.catch_up(self._stream)
+        for stream in dict.fromkeys((Stream(self._stream.project), self._stream)):
+            self._tail.catch_up(stream)
         for found in self._tail.journal.damage(self._stream):
             raise found
         return self.view()
+
+    def _held(self, version: Version) -> _Known:
+        """Return what is known at *version*, whose turn is held: what was known when it was reached, if that was here.
+
+        Who was given it keeps it for the next one by `_keep`, once all that was added to it is durable.
+        """
+        known, self._known = self._known, None
+        life = self._tail.index.life
+        if known is not None and (known.version, known.life) == (version, life) and known.view.size < VIEW_TRIPLES:
+            return known
+        return _Known(version, life, self.load())
+
+    def _keep(self, known: _Known, version: Version) -> None:
+        """Let the next one use what is known, now at *version*; but other streams see memories, that others write."""
+        if self._stream.name == "memory":
+            self._known = replace(known, version=version)
 
     def submit(self, judges: Sequence[JudgeFn]) -> list[Outcome]:
         """Return what came of each submission, in order, when all that were accepted are durable."""
@@ -126,10 +156,10 @@ class CommitLine:
     def _kept_together(self, judges: Sequence[JudgeFn]) -> list[Receipt] | None:
         """Return the receipts of one commit of all; None when the stream moved on and nothing was kept."""
         with self._tail.journal.turn(self._stream) as version:
-            block, now = _Block(self.load()), self._sources.now()
+            block, now = _Block(self._held(version)), self._sources.now()
             for position, judge in enumerate(judges):
                 try:
-                    block.add(_Ticket(judge), judge(block.view, now))
+                    block.add(_Ticket(judge), judge(block.known.view, now))
                 except JidomemError as refusal:
                     refusal.position = position
                     raise
@@ -140,15 +170,15 @@ class CommitLine:
 
     def _serve_one_block(self) -> None:
         """Judge waiting submissions until the block is full, and commit them; every one served gets an outcome."""
-        block = _Block(self.view())
+        block: _Block | None = None
         try:
             with self._tail.journal.turn(self._stream) as version:
-                block.view, now = self.load(), self._sources.now()
+                block, now = _Block(self._held(version)), self._sources.now()
                 while self._waiting and not block.full:
                     ticket = self._waiting.popleft()
                     block.judged.append(ticket)
                     try:
-                        block.add(ticket, ticket.judge(block.view, now))
+                        block.add(ticket, ticket.judge(block.known.view, now))
                     except Exception as refusal:
                         ticket.outcome = refusal
                     except BaseException:  # interrupted before anything was kept: others serve what still waits
@@ -158,7 +188,7 @@ class CommitLine:
                 if self._commit(block, version, now) is None:
                     self._waiting.extendleft(t for t in reversed(block.judged) if t.outcome is None)
         except BaseException as failure:
-            served = [ticket for ticket, _ in block.members]
+            served = [ticket for ticket, _ in block.members] if block else []
             if not served and isinstance(failure, Exception):  # no turn: all that wait now would wait as long again
                 served = [self._waiting.popleft() for _ in range(len(self._waiting))]
             for ticket in served:
@@ -174,11 +204,12 @@ class CommitLine:
         if not block.triples:
             for ticket, judged in block.members:
                 ticket.outcome = judged.receipt
+            self._keep(block.known, version)
             return version
         recorded_at = _recorded_at(now, version)
         marks = [node for _, judged in block.members for node in judged.nodes]
-        body = [*block.triples, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
-        body += [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
+        moments = [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
+        body = [*block.triples, *moments, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
         try:
             commit = commits.build(
                 graph=self._stream.graph,
@@ -199,6 +230,10 @@ class CommitLine:
             return None
         with suppress(Exception):  # it is durable: the next look at the journal brings the index level
             self._tail.apply(self._stream, commit)
+        own, view = iri(commit.iri), block.known.view
+        view.add_new(own, (triple for triple in commit.triples if triple[0] == own))
+        view.add([*moments, *((node, jido("recordedIn"), own) for node in marks)])
+        self._keep(block.known, after)
         for ticket, judged in block.members:
             receipt = judged.receipt
             ticket.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)

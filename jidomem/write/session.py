@@ -27,14 +27,14 @@ def state(session: Term, view: View) -> str | None:
 
 def opened(session: Term, project: Term, agent: Term, at: str, *, continues: Term | None, view: View) -> list[Triple]:
     """Return the triples that open *session* at *at*; raises IntentRefused when it exists, NotFound for *continues*."""
-    if view.about(session):
+    if view.describes(session):
         raise IntentRefused(
             [Violation("iri_exists", f"{session[1:-1]} was opened already", field="session", value=session[1:-1])],
             hint="choose another name, or move this one with: jidomem session phase|pause|resume|close",
         )
     triples = session_stub(session, project, agent, at)
     if continues is not None:
-        if not view.about(continues):
+        if not view.describes(continues):
             raise NotFound(f"no session {continues[1:-1]}", hint="list them with: jidomem session list")
         triples += [
             (session, jido("continuesSession"), continues),

@@ -96,13 +96,13 @@ def stubs(intent: MemoryUpdateIntent, view: View, policy: Policy) -> list[Triple
     assert intent.timestamp
     triples: list[Triple] = []
     project = iri(intent.applies_to_project)
-    if not view.about(project):
+    if not view.describes(project):
         triples += project_stub(project)
     for agent in dict.fromkeys(filter(None, (intent.asserted_by, intent.assigned_to))):
         if not view.types(iri(agent)):
             triples += agent_stub(iri(agent), policy.agents.get(name_of(iri(agent)), AgentPolicy()))
     session = iri(intent.asserted_in)
-    if not view.about(session):
+    if not view.describes(session):
         triples += session_stub(session, project, iri(intent.asserted_by), intent.timestamp)
     return triples
 

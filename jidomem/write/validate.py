@@ -116,7 +116,7 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
         )
     for field in ("evidence", "about"):
         for other in getattr(intent, field):
-            if is_ours(other) and not view.about(iri(other)):
+            if is_ours(other) and not view.describes(iri(other)):
                 violations.append(_unknown_item(field, other, known()))
     if intent.asserted_in in (intent.asserted_by, intent.assigned_to):
         message = f"{intent.asserted_in} cannot be a session and an agent"
@@ -155,7 +155,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
             violations.append(broken_triple(predicate, message))
         elif iri(predicate) == TYPE and value.get("@id", "").startswith(vocab.JIDO) and value["@id"] != own:
             violations.append(broken_triple(value["@id"], "a memory has the class of its type: set type instead"))
-        if is_ours(value.get("@id", "")) and not view.about(iri(value["@id"])) and value["@id"] != intent.iri:
+        if is_ours(value.get("@id", "")) and not view.describes(iri(value["@id"])) and value["@id"] != intent.iri:
             violations.append(_unknown_item("extra_triples", value["@id"], []))
     if violations:
         raise IntentRefused(violations)

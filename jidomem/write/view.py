@@ -1,4 +1,4 @@
-"""What is known while one block is judged: the index's triples, plus what the block's own members add."""
+"""What is known while intents are judged: the index's triples, plus what was accepted since."""
 
 from __future__ import annotations
 
@@ -17,30 +17,49 @@ _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
 class View:
     """Rows for the judging stages; every look-up is by subject or by predicate and object, never a scan.
 
-    What the index says of a subject is asked once: nothing changes it while the block is judged.
+    What the index says of a subject, or as one property of it, is asked once, and what is accepted is added here: so
+    the index may come to hold what was added while the view is in use. `size` is about how many triples it keeps.
     """
 
     def __init__(self, probe: Probe) -> None:
+        self.size = 0
         self._probe = probe
-        self._said: dict[Term, dict[Term, list[Term]]] = {}
+        self._whole: dict[Term, dict[Term, list[Term]]] = {}  # of these subjects all is known
+        self._partly: dict[Term, dict[Term, list[Term]]] = {}  # and of others these properties
         self._by_object: dict[tuple[Term, Term], list[Term]] = defaultdict(list)
         self._pointed: set[Term] = set()
 
     def add(self, triples: Iterable[Triple]) -> None:
-        """Let later members of the block see *triples*."""
+        """Let those who are judged later see *triples*."""
+        whole, by_object, pointed = self._whole, self._by_object, self._pointed
         for subject, predicate, value in triples:
-            said = self._said.get(subject) or self.said(subject)
-            said.setdefault(predicate, []).append(value)
-            self._by_object[predicate, value].append(subject)
-            self._pointed.add(value)
+            said = whole.get(subject)
+            if said is None:
+                self._of(subject, predicate).append(value)
+            elif predicate in said:
+                said[predicate].append(value)
+            else:
+                said[predicate] = [value]
+            by_object[predicate, value].append(subject)
+            pointed.add(value)
+            self.size += 1
+
+    def add_new(self, subject: Term, triples: Iterable[Triple]) -> None:
+        """Let those who are judged later see *triples* of a *subject* of which nothing was said before."""
+        self._whole[subject] = {}
+        self.add(triples)
 
     def said(self, subject: Term) -> dict[Term, list[Term]]:
         """Return the properties of *subject* with their values; not to be changed."""
-        said = self._said.get(subject)
+        said = self._whole.get(subject)
         if said is None:
-            said = self._said[subject] = {}
+            said = {}
             for _, predicate, value in self._probe(subject, None, None):
                 said.setdefault(predicate, []).append(value)
+                self.size += 1
+            # what was added to a property is not there twice where the index has come to hold it
+            said |= {known: values for known, values in self._partly.pop(subject, {}).items() if values}
+            self._whole[subject] = said
         return said
 
     def about(self, subject: Term) -> list[Triple]:
@@ -49,7 +68,7 @@ class View:
 
     def objects(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property."""
-        return [*self.said(subject).get(predicate, ())]
+        return [*self._of(subject, predicate)]
 
     def subjects(self, predicate: Term, value: Term) -> list[Term]:
         """Return what has *value* as this property, in a stable order."""
@@ -58,7 +77,7 @@ class View:
 
     def first(self, subject: Term, predicate: Term) -> Term | None:
         """Return one value of a property, None when it has none."""
-        return next(iter(self.said(subject).get(predicate, ())), None)
+        return next(iter(self._of(subject, predicate)), None)
 
     def mentions(self, subject: Term) -> bool:
         """Return whether *subject* is described or pointed at."""
@@ -66,15 +85,30 @@ class View:
             self.said(subject) or subject in self._pointed or next(iter(self._probe(None, None, subject)), None)
         )
 
+    def describes(self, subject: Term) -> bool:
+        """Return whether anything is said of *subject*: cheapest of what has a class."""
+        return bool(self._of(subject, vocab.TYPE) or self.said(subject))
+
     def types(self, subject: Term) -> frozenset[Term]:
         """Return the classes *subject* is typed with."""
-        return frozenset((self._said.get(subject) or self.said(subject)).get(vocab.TYPE, ()))
+        return frozenset(self._of(subject, vocab.TYPE))
 
     def is_item(self, subject: Term) -> bool:
         """Return whether *subject* is a memory of this project."""
-        return ITEM_MARK in self.said(subject)
+        return bool(self._of(subject, ITEM_MARK))
 
     def in_force(self, item: Term) -> bool:
         """Return whether *item* is asserted, and neither superseded nor invalidated."""
-        said = self.said(item)
-        return _ASSERTED in said.get(ITEM_MARK, ()) and not any(end in said for end in _ENDS)
+        return _ASSERTED in self._of(item, ITEM_MARK) and not any(self._of(item, end) for end in _ENDS)
+
+    def _of(self, subject: Term, predicate: Term) -> list[Term]:
+        """Return the values of one property, in a list that is not to be changed by others."""
+        said = self._whole.get(subject)
+        if said is not None:
+            return said.get(predicate) or []
+        partly = self._partly.setdefault(subject, {})
+        values = partly.get(predicate)
+        if values is None:
+            values = partly[predicate] = [value for _, _, value in self._probe(subject, predicate, None)]
+            self.size += 1
+        return values

@@ -302,7 +302,7 @@ class MemoryWriter:
         """Return the stubs of an agent and a project a session is the first to name."""
         policy = self._policy.agents.get(triples.name_of(agent), AgentPolicy())
         agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
-        return agents if view.about(project) else [*agents, *triples.project_stub(project)]
+        return agents if view.describes(project) else [*agents, *triples.project_stub(project)]
 
     def _line(self, project_id: str, name: str = "memory") -> CommitLine:
         """Return where a stream's submissions wait; raises NotFound for a project that may not be created."""

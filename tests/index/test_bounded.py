@@ -5,7 +5,7 @@ import pytest
 
 from jidomem.errors import TooLarge
 from jidomem.index import bounded
-from jidomem.index.oxigraph import GRAPH_FORMATS, ROW_FORMATS
+from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS
 
 #: Texts that look like the end of a row in one format or another.
 TRICKY = ["},{", "a\nb", "<result>", 'x"\r\n"y', "line\u2028end"]

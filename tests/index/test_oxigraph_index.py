@@ -12,8 +12,8 @@ from index_world import as_stored, commit_on
 
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Serialized, Solutions
+from jidomem.index.answers import GRAPH_FORMATS
 from jidomem.index.document import Mark, trig
-from jidomem.index.oxigraph import GRAPH_FORMATS
 from jidomem.journal.commit import advance
 from jidomem.terms import parts
 from jidomem.version import Version

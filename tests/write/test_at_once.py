@@ -1,0 +1,114 @@
+"""An acknowledged write is seen at once, by every reader and by whoever is judged next, in this process and another."""
+
+import pytest
+from conftest import decision, intent
+from test_writer import no_file_above
+from writing import GRAPH, held, open_with, refusal, said
+
+import jidomem
+from jidomem.errors import Conflict, IdempotencyMismatch, JidomemError
+from jidomem.index.answers import Solutions
+from jidomem.journal.files import Stream
+from jidomem.terms import iri
+from jidomem.vocab import LABEL, jido
+
+SUMMARIES = f"SELECT ?s {{ ?i {jido('summary')} ?s }}"
+SUMMARY = '"the build needs Rust 1.80"'
+READS = {
+    "the listed facts": lambda memory, item: [row["summary"] for row in memory.reader.list_facts_with_confidence("p")],
+    "a memory": lambda memory, item: [str(memory.reader.get_memory("p", item))],
+    "a query": lambda memory, item: [row["s"] for row in memory.reader.select("p", SUMMARIES)],
+    "serialized": lambda memory, item: memory.reader.serialized("p", SUMMARIES).decode(),
+    "the index's triples": lambda memory, item: [o for _, _, o in memory.index.triples(GRAPH, iri(item))],
+    "what would say it again": lambda memory, item: [memory.writer.restated("p", item)["summary"]],
+}
+
+
+@pytest.mark.parametrize("way", READS)
+def test_whoever_reads_sees_what_was_acknowledged_just_before(memory, way):
+    memory.writer.submit_intent("p", intent(summary="first"))  # the index is open, and level
+    READS[way](memory, memory.writer.submit_intent("p", intent(summary="second")).iri)
+
+    receipt = memory.writer.submit_intent("p", intent())
+
+    assert any(SUMMARY.strip('"') in found for found in _texts(READS[way](memory, receipt.iri)))
+
+
+def anew(memory):
+    """What an index holds that was built from the journal just now."""
+    with jidomem.open(memory.settings.root) as another:
+        return held(another)
+
+
+def _texts(found):
+    return [found] if isinstance(found, str) else found
+
+
+def test_a_query_of_the_index_itself_sees_it_and_how_far_it_reaches(memory):
+    memory.writer.submit_intent("p", intent(summary="first"))
+    receipt = memory.writer.submit_intent("p", intent())
+
+    assert memory.index.mark(GRAPH).version == memory.journal.head(Stream("p"))
+    found = memory.index.query(f"SELECT ?s {{ <{receipt.iri}> {jido('summary')} ?s }}", graphs=[GRAPH])
+    assert found == Solutions(("s",), ((SUMMARY,),))
+
+
+def test_the_next_intent_is_judged_with_it_in_view(memory):
+    first = memory.writer.submit_intent("p", decision(topic="store", idempotency_key="k"))
+
+    assert memory.writer.submit_intent("p", decision(topic="store", idempotency_key="k")) == first
+    assert memory.writer.submit_intent("p", decision(topic="store")).iri == first.iri
+    assert isinstance(refusal(memory.writer.submit_intent, "p", decision(topic="store", summary="Use git")), Conflict)
+    other = decision(summary="another", idempotency_key="k")
+    assert isinstance(refusal(memory.writer.submit_intent, "p", other), IdempotencyMismatch)
+    second = memory.writer.submit_intent("p", decision(topic="store", summary="Use git", supersedes=[first.iri]))
+    stale = refusal(memory.writer.submit_intent, "p", decision(topic="x", summary="y", supersedes=[first.iri]))
+    assert stale.conflicts[0].resolve_with == {"supersedes": [second.iri]}
+    assert said(memory, first.iri, "supersededBy") == [iri(second.iri)]
+    assert held(memory) == anew(memory)
+
+
+def test_what_a_refused_write_would_have_said_is_not_known_afterwards(memory):
+    memory.writer.submit_intent("p", intent(summary="first"))
+    with no_file_above(100), pytest.raises(JidomemError, match="could not be written"):
+        memory.writer.submit_intent("p", decision(topic="store"))
+
+    receipt = memory.writer.submit_intent("p", decision(topic="store", summary="Use git"))
+
+    assert (receipt.status, receipt.conflicts) == ("asserted", ())
+    assert held(memory) == anew(memory)
+
+
+def test_two_who_write_in_turn_are_judged_with_what_the_other_kept(tmp_path):
+    with open_with(tmp_path) as mine, jidomem.open(tmp_path / "root") as theirs:
+        for number in range(3):
+            receipt = mine.writer.submit_intent("p", decision(topic=f"t{number}", summary=f"mine {number}"))
+            clash = decision(topic=f"t{number}", summary=f"theirs {number}")
+            assert refusal(theirs.writer.submit_intent, "p", clash).conflicts[0].iri == receipt.iri
+            assert theirs.writer.submit_intent("p", clash | {"supersedes": [receipt.iri]}).status == "asserted"
+            again = decision(topic=f"t{number}", summary=f"mine again {number}", supersedes=[receipt.iri])
+            assert refusal(mine.writer.submit_intent, "p", again).conflicts[0].kind == "stale_supersession"
+        assert held(mine) == held(theirs) == anew(mine)
+
+
+def test_descriptions_are_known_to_the_intents_after_them_in_every_stream(memory):
+    memory.writer.submit_intent("p", intent())
+    module = iri("https://example.org/module")
+    rows = [(module, "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", jido("Module"))]
+
+    assert memory.writer.declare("p", rows) == []
+    assert memory.writer.declare("p", rows) == []
+    memory.writer.append("p", "codebase", [(module, LABEL, '"the module"')])
+
+    assert memory.writer.append("p", "codebase", [(module, LABEL, '"the module"')]).status == "deduplicated"
+    assert held(memory) == anew(memory)
+
+
+def test_what_is_known_is_given_up_when_it_is_much_and_nothing_is_missed_then(memory, monkeypatch):
+    monkeypatch.setattr("jidomem.write.line.VIEW_TRIPLES", 60)
+    first = memory.writer.submit_intent("p", decision(topic="store"))
+    for number in range(12):
+        memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
+
+    assert refusal(memory.writer.submit_intent, "p", decision(topic="store", summary="x")).conflicts[0].iri == first.iri
+    assert held(memory) == anew(memory)
