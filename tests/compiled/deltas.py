@@ -15,8 +15,7 @@ CONSTRAINTS = sorted(
     for subject, predicate, _ in RULES
     if subject.startswith(f"<{SHAPE}")
     and predicate.startswith(f"<{SH}")
-    and local_name(predicate)
-    not in {"path", "property", "severity", "message", "targetClass", "targetSubjectsOf", "qualifiedValueShape"}
+    and local_name(predicate) not in {"path", "property", "severity", "message", "targetClass", "targetSubjectsOf"}
 )
 NAMES = {cls: sorted(t for t, of in SCHEMA.individuals.items() if jido(cls) in of) for cls in
          ("ConfidenceLevel", "TaskStatus", "ErrorStatus", "SessionStatus", "Capability", "AgentRole",

@@ -15,7 +15,7 @@ TIMES = 52
 #: Constraints of shapes that only serve another one, which is the one that is reported, or not.
 REPORTED_AS = {
     ("FactHasEvidence", "minCount"): {("PromotedHypothesisHasEvidence", "or")},
-    ("FactSupersedesNoHypothesis", "qualifiedMaxCount"): {("PromotedHypothesisHasEvidence", "or")},
+    ("FactSupersedesNoHypothesis", "not"): {("PromotedHypothesisHasEvidence", "or")},
     ("Hypothesis", "class"): set(),
 }
 
@@ -45,8 +45,7 @@ def compiled(rows, judge=COMPILED):
 
 
 def without(shape, parameter):
-    dropped = {iri(SH + parameter)} | ({iri(SH + "qualifiedValueShape")} if parameter == "qualifiedMaxCount" else set())
-    return CompiledJudge([row for row in RULES if row[0] != iri(SHAPE + shape) or row[1] not in dropped])
+    return CompiledJudge([row for row in RULES if row[:2] != (iri(SHAPE + shape), iri(SH + parameter))])
 
 
 def names(found):

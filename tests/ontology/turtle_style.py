@@ -34,7 +34,7 @@ rdf:type rdfs:subClassOf owl:disjointWith rdfs:subPropertyOf owl:inverseOf rdfs:
 owl:equivalentClass owl:equivalentProperty skos:relatedMatch owl:differentFrom
 sh:targetClass sh:targetSubjectsOf sh:property sh:path sh:inversePath sh:alternativePath sh:oneOrMorePath
 sh:minCount sh:maxCount sh:nodeKind sh:class sh:datatype sh:minLength sh:pattern sh:in sh:equals sh:disjoint
-sh:lessThanOrEquals sh:or sh:qualifiedValueShape sh:qualifiedMaxCount sh:severity jido:checkSeverity
+sh:lessThanOrEquals sh:or sh:not sh:severity jido:checkSeverity
 jido:atWriteOnly sh:message owl:versionIRI owl:versionInfo owl:imports rdfs:label skos:definition
 skos:example skos:scopeNote
 """
