@@ -27,7 +27,8 @@ _PROPERTIES: dict[Term, bool | None] = dict.fromkeys((iri(OWL + "AnnotationPrope
 _PROPERTIES |= {iri(OWL + "ObjectProperty"): True, iri(OWL + "DatatypeProperty"): False}
 _DECLARING = [[TYPE, kind] for kind in (*_CLASSES, *_PROPERTIES)]
 _ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
-_CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js")
+_CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js",
+         "ConstraintComponent")  # fmt: skip
 _CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
 _PATTERN_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[:=!]|.", re.DOTALL)
 _LONGEST_PATTERN = 200
@@ -258,9 +259,9 @@ def _objection(subject: Term, predicate: Term, value: Term) -> tuple[str, str] |
             f"imports {value}, and no import is followed",
             "copy the terms you need into ontology/ and drop the import",
         )
-    if predicate in _CODE_IN_SHAPES:
+    for code in _CODE_IN_SHAPES & {predicate, value}:
         hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
-        return f"runs code by sh:{local_name(predicate)}, which an overlay may not bring", hint
+        return f"runs code by sh:{local_name(code)}, which an overlay may not bring", hint
     if predicate == iri(SH + "pattern") and not (value.startswith('"') and _is_bounded(parts(value).text)):
         hint = (
             f"use a pattern of at most {_LONGEST_PATTERN} characters, with no repetition or choice in a repeated group"

@@ -348,6 +348,7 @@ def test_an_overlay_term_may_be_marked_as_no_longer_to_be_used(overlay):
         ("shapes/s.ttl", "shape:DecisionHasRationale sh:deactivated true .", "DecisionHasRationale", "own namespace"),
         ("ontology/o.ttl", "my:o a owl:Ontology ; owl:imports <urn:x> .", "imports <urn:x>", "copy the terms"),
         ("shapes/s.ttl", "my:S sh:sparql [ sh:select 'SELECT $this {}' ] .", "runs code", "SHACL Core"),
+        ("shapes/s.ttl", "my:C a sh:ConstraintComponent .", "runs code by sh:ConstraintComponent", "SHACL Core"),
         ("shapes/s.ttl", "my:S sh:path my:p ; sh:pattern '(a+)+b' .", "not sure to end", "repetition"),
         ("shapes/s.ttl", "my:S sh:path my:p ; sh:pattern '(' .", "not sure to end", "repetition"),
         ("ontology/o.ttl", "my:S a", "o.ttl:7", "correct the Turtle"),
