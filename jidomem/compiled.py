@@ -2,81 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
-from jidomem.constraints import BUILD, COVERED, Broken, Doubt, Shape, flag, kind_of
-from jidomem.follow import FIRST, Data, Left, follow, shown
-from jidomem.judge import ONE_AT_A_TIME, SH, UNNAMED, Finding, Judge, severity_of
-from jidomem.terms import Term, Triple, bare, iri, parts
-from jidomem.vocab import RDFS, TYPE, local_name
+from jidomem.constraints import BUILD, COVERED, Doubt, Shape
+from jidomem.follow import DEEPEST, Data, Left, follow
+from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge, severity_of
+from jidomem.terms import Term, Triple, bare, iri, is_iri
+from jidomem.vocab import TYPE
 
-_SUBCLASS, _CLASS = iri(RDFS + "subClassOf"), iri(RDFS + "Class")
-_COMPONENT = iri(SH + "ConstraintComponent")
-_TARGETS = ("targetNode", "targetClass", "targetSubjectsOf", "targetObjectsOf")
-#: What a shape may say besides its constraints.
-_BESIDE = {"path", "message", "severity", "deactivated", "name", "description", "order", "group", "defaultValue",
-           "flags", "qualifiedValueShape", *_TARGETS}  # fmt: skip
-_ONCE = {"path", "severity", "deactivated", "flags", "datatype", "nodeKind", "in", "minLength", "maxLength", "minCount",
-         "maxCount", "uniqueLang", "qualifiedValueShape", "qualifiedMinCount", "qualifiedMaxCount"}  # fmt: skip
-_OF_PROPERTIES = {"minCount", "maxCount", "lessThan", "lessThanOrEquals", "uniqueLang", "qualifiedValueShape"}
-#: The deepest nesting of shapes that is compiled; pyshacl gives up at 15.
-_DEEPEST = 12
+_TARGETS = ("targetClass", "targetSubjectsOf")
+#: What a shape may say besides its constraints, and what it may say more than once.
+_BESIDE = {"path", "message", "severity", "name", "description", "order", "group", *_TARGETS}
+_MANY = {"property", *_TARGETS}
+_NODE_SHAPE, _PROPERTY_SHAPE = iri(SH + "NodeShape"), iri(SH + "PropertyShape")
 
 
 class CompiledJudge:
-    """Shapes as closures, and pyshacl beside them for what is `left` (the shapes not covered) or in doubt."""
+    """Shapes as closures, and pyshacl beside them for what is `left` (the shapes not covered) or in doubt.
+
+    The shapes are well formed: those of an overlay are held to the SHACL of SHACL when they are loaded.
+    """
 
     def __init__(self, rules: Iterable[Triple]) -> None:
-        self.rules = tuple(rules)
-        self.pyshacl = Judge(self.rules)
-        self._by: dict[tuple[str, Term], list[Shape]] = {}
-        compiler, left = _Compiler(self.rules), set()
-        for node, targets in compiler.targets().items():
-            try:
-                shape = compiler.shape(node)
-            except Left:
-                left.add(node)
-                continue
-            for target in targets:
-                self._by.setdefault(target, []).append(shape)
-        self.left = frozenset(left)
-        self._named = {node for kind, node in self._by if kind == "targetNode"}
-        self._saying = [target for target in self._by if target[0] == "targetSubjectsOf"]
-        self._pointing = [target for target in self._by if target[0] == "targetObjectsOf"]
-        self._rest = Judge(self.rules, only=self.left)
+        shapes = Data(rules)
+        self._by: dict[str, dict[Term, list[Shape]]] = {target: {} for target in _TARGETS}
+        self.left = frozenset(node for node in shapes.about if not self._take(shapes, node))
+        self.pyshacl, self._rest = Judge(shapes.triples), Judge(shapes.triples, only=self.left)
 
-    def judged(self, triples: Iterable[Triple], focus: Collection[Term] | None) -> dict[Term, list[Broken] | None]:
-        """Return what each node that a compiled shape speaks about breaks, None where only the reference can tell."""
-        data, judged = Data(triples), dict[Term, list[Broken] | None]()
-        for node, shapes in self._targeted(data, focus).items():
+    def _take(self, shapes: Data, node: Term) -> bool:
+        """Keep the shape *node* by its targets; return whether it is covered, or has none."""
+        said, types = shapes.shacl(node), set(shapes.objects(node, TYPE))
+        if said and types - {_PROPERTY_SHAPE if "path" in said else _NODE_SHAPE}:
+            return False  # it may be a class, and so what it is about
+        if not any(name.startswith("target") for name in said):
+            return True
+        try:
+            shape = _shape(shapes, node)
+        except Left:
+            return False
+        for target, by in self._by.items():
+            for term in said.get(target, ()):
+                by.setdefault(term, []).append(shape)
+        return True
+
+    def judged(self, triples: Iterable[Triple], focus: set[Term] | None) -> tuple[set[Finding], set[Term]]:
+        """Return what the compiled shapes find, and the nodes that only the reference can judge, or word."""
+        data, found, unsure = Data(triples), set[Finding](), set[Term]()
+        for node in data.about if focus is None else focus:
             try:
-                judged[node] = [broken for shape in shapes for broken in shape.broken(data, node)]
+                for finding in (finding for shape in self._about(data, node) for finding in shape.broken(data, node)):
+                    if not finding.message:
+                        raise Doubt(node)
+                    found.add(finding)
             except Doubt:
-                judged[node] = None
-        return judged
-
-    def findings(self, triples: Iterable[Triple], focus: Collection[Term] | None) -> list[Finding]:
-        """Return what SHACL finds, as `Judge.findings` does, asking it about what is left, in doubt or unworded."""
-        triples, found, unsure = list(triples), dict[Finding, None](), set[Term]()
-        for node, broken in self.judged(triples, focus).items():
-            if broken is None or not all(each.finding.message for each in broken):
                 unsure.add(node)
-            else:
-                found |= dict.fromkeys(each.finding for each in broken)
-        with ONE_AT_A_TIME:
-            if unsure:
-                found |= dict.fromkeys(self.pyshacl.findings(triples, unsure))
-            if self.left:
-                found |= dict.fromkeys(self._rest.findings(triples, None if focus is None else set(focus)))
+        return found, unsure
+
+    def _about(self, data: Data, node: Term) -> Iterable[Shape]:
+        """Return the shapes that speak about *node*."""
+        of_class, of_subject = self._by.values()
+        found = {shape: None for cls in data.types(node) for shape in of_class.get(cls, ())}
+        return found | {shape: None for prop in data.about.get(node, ()) for shape in of_subject.get(prop, ())}
+
+    def findings(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return what SHACL finds, as `Judge.findings` does, asking it about what is left or in doubt."""
+        triples = list(triples)
+        found, unsure = self.judged(triples, focus)
+        if unsure:
+            found.update(self.reference(triples, unsure))
+        if self.left:
+            with ONE_AT_A_TIME:
+                found.update(self._rest.findings(triples, focus))
         return list(found)
 
-    def reference(self, triples: Iterable[Triple], focus: Collection[Term] | None) -> list[Finding]:
+    def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return what pyshacl finds."""
         with ONE_AT_A_TIME:
-            return self.pyshacl.findings(triples, None if focus is None else set(focus))
+            return self.pyshacl.findings(triples, focus)
 
-    def confirmed(self, triples: Iterable[Triple], focus: Collection[Term] | None) -> list[Finding]:
+    def confirmed(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return the findings, those of pyshacl where a rule is violated; where they differ, a finding says so."""
         triples = list(triples)
         found = self.findings(triples, focus)
@@ -89,88 +95,38 @@ class CompiledJudge:
             said.append(replace(finding, message=text, severity="violation" if grave else "warning"))
         return said
 
-    def _targeted(self, data: Data, focus: Collection[Term] | None) -> dict[Term, dict[Shape, None]]:
-        """Return the shapes that speak about each node, of *focus* alone where it is given."""
-        by, found = self._by, dict[Term, dict[Shape, None]]()
-        for node in data.nodes() | self._named if focus is None else focus:
-            said = data.about.get(node, {})
-            about: list[tuple[str, Term]] = [("targetNode", node)]
-            about += [("targetClass", cls) for kind in said.get(TYPE, ()) for cls in data.above(kind)]
-            about += [target for target in self._saying if target[1] in said]
-            about += [target for target in self._pointing if data.subjects(target[1], node)]
-            if shapes := {shape: None for target in about for shape in by.get(target, ())}:
-                found[node] = shapes
-        return found
+
+def _shape(rules: Data, node: Term, within: Term = "", depth: int = 0) -> Shape:
+    """Return *node* compiled, named or by the name of what it is *within*; raise Left for what is not covered."""
+    said = rules.shacl(node)
+    unknown = said.keys() - _BESIDE - set(COVERED) or any(len(said[each]) > 1 for each in said.keys() - _MANY)
+    shared = not is_iri(node) and [value for _, _, value in rules.triples].count(node) > 1
+    name = node if is_iri(node) else within
+    if unknown or shared or not name or depth > DEEPEST:
+        raise Left(node)
+    path, values = follow(rules, said["path"][0]) if "path" in said else (None, None)
+    given = {each: _given(rules, each, said[each][0], name, depth + 1) for each in BUILD if each in said}
+    return Shape(
+        name=name,
+        path=path,
+        values=values,
+        checks=tuple(BUILD[each](value) for each, value in given.items()),
+        properties=tuple(_shape(rules, each, name, depth + 1) for each in said.get("property", ())),
+        message="".join(map(bare, said.get("message", ()))),
+        severity=severity_of("".join(said.get("severity", ()))),
+    )
 
 
-class _Compiler:
-    """Reads a shapes graph; `shape` raises Left for what is not covered, or is not well formed."""
-
-    def __init__(self, rules: Iterable[Triple]) -> None:
-        self.rules = Data(rules)
-        self._custom = any(value == _COMPONENT for _, _, value in self.rules.triples)
-        self._done: dict[Term, tuple[Shape, int]] = {}
-        self._open: dict[Term, int] = {}
-
-    def targets(self) -> dict[Term, list[tuple[str, Term]]]:
-        """Return what each shape with a target, stated or implied by its being a class, is about."""
-        classes = {_CLASS, iri("http://www.w3.org/2002/07/owl#Class"), *self.rules.subjects(_SUBCLASS, _CLASS)}
-        referring = {FIRST, *(iri(SH + name) for name in ("property", "node", "not", "qualifiedValueShape"))}
-        referred = {value for _, predicate, value in self.rules.triples if predicate in referring}
-        shapes = {iri(SH + "NodeShape"), iri(SH + "PropertyShape")}
-        found: dict[Term, list[tuple[str, Term]]] = {}
-        for node, said in list(self.rules.about.items()):
-            targets = [(kind, value) for kind in _TARGETS for value in said.get(iri(SH + kind), ())]
-            types = set(said.get(TYPE, ()))
-            if types & classes and (types & shapes or node in referred or referring & said.keys()):
-                targets.append(("targetClass", node))
-            if targets:
-                found[node] = targets
-        return found
-
-    def shape(self, node: Term) -> Shape:
-        """Return the shape *node*, and what it refers to, compiled."""
-        if node in self._open or self._custom or kind_of(node) == "Literal":
-            raise Left(node)
-        if node not in self._done:
-            self._open[node] = 0
-            try:
-                shape = self._compile(node, self.rules.about.get(node, {}))
-            finally:
-                height = self._open.pop(node) + 1
-            if height > _DEEPEST:
-                raise Left(node)
-            self._done[node] = shape, height
-        shape, height = self._done[node]
-        for outer in list(self._open)[-1:]:
-            self._open[outer] = max(self._open[outer], height)
-        return shape
-
-    def _compile(self, node: Term, said: Mapping[Term, list[Term]]) -> Shape:
-        named = {local_name(predicate): values for predicate, values in said.items() if predicate.startswith(f"<{SH}")}
-        path, (severity,) = named.get("path", [None])[0], named.get("severity", [f"<{SH}Violation>"])[:1]
-        wrong_kind = iri(SH + ("NodeShape" if path else "PropertyShape")) in said.get(TYPE, ())
-        counted = bool({"qualifiedMinCount", "qualifiedMaxCount"} & named.keys())
-        if wrong_kind or counted != ("qualifiedValueShape" in named) or named.keys() - _BESIDE - set(COVERED):
-            raise Left(node)
-        if (not path and _OF_PROPERTIES & named.keys()) or any(len(named[name]) > 1 for name in _ONCE & named.keys()):
-            raise Left(node)
-        constraints = [(name, BUILD[name](self, named, value)) for name in COVERED for value in named.get(name, ())]
-        message = [parts(each).text for each in named.get("message", ()) if kind_of(each) == "Literal"]
-        return Shape(
-            name=self._named(node),
-            path=shown(self.rules, path) if path else None,
-            values=follow(self.rules, path) if path else None,
-            constraints=() if any(map(flag, named.get("deactivated", ()))) else tuple(constraints),
-            message=message[0] if len(message) == 1 else "",
-            severity=severity_of(bare(severity)),
-        )
-
-    def _named(self, node: Term) -> Term:
-        """Return the rule, or the one with a name that an unnamed one is part of, as `Judge` names it."""
-        seen = set()
-        while node.startswith("_:") and node not in seen:
-            seen.add(node)
-            parents = {subject for subject, _, value in self.rules.triples if value == node}
-            node = min(parents, key=lambda term: (kind_of(term), term), default=node)
-        return UNNAMED if node in seen else node
+def _given(rules: Data, parameter: str, value: Term, name: Term, depth: int) -> Any:
+    """Return what the check of *parameter* is built from."""
+    if parameter in ("not", "node"):
+        return _shape(rules, value, name, depth)
+    if parameter in ("and", "or"):
+        return [_shape(rules, each, name, depth) for each in rules.members(value)]
+    if parameter == "in":
+        return frozenset(rules.members(value))
+    if not parameter.endswith(("Count", "Length")):
+        return value
+    if (limit := int(bare(value))) < 0:
+        raise Left(value)
+    return limit

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property, reduce
 
+from jidomem.judge import SH
 from jidomem.terms import Term, Triple, bare, iri, is_iri
 from jidomem.vocab import JIDO, RDF, RDFS, TYPE, local_name
 
-FIRST, REST, NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
+#: The deepest nesting, of paths and of shapes, that is compiled.
+DEEPEST = 4
+_FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
 _SUBCLASS = iri(RDFS + "subClassOf")
-#: The deepest nesting that is followed; pyshacl gives up at 10.
-_DEEPEST = 9
-
-
 _NOTHING: Mapping[Term, list[Term]] = {}
 
 
@@ -22,10 +21,10 @@ class Left(Exception):
 
 
 class Data:
-    """Triples that can be followed both ways."""
+    """Triples that can be followed both ways; lists in them are well formed."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
-        self.triples = list(dict.fromkeys(triples))
+        self.triples = dict.fromkeys(triples)
         #: The properties and values of every subject.
         self.about: dict[Term, dict[Term, list[Term]]] = {}
         for subject, predicate, value in self.triples:
@@ -33,15 +32,11 @@ class Data:
         self._has_tree = any(_SUBCLASS in said for said in self.about.values())
 
     @cached_property
-    def _back(self) -> dict[tuple[Term, Term], dict[Term, None]]:
-        back: dict[tuple[Term, Term], dict[Term, None]] = {}
+    def _back(self) -> dict[tuple[Term, Term], list[Term]]:
+        back: dict[tuple[Term, Term], list[Term]] = {}
         for subject, predicate, value in self.triples:
-            back.setdefault((predicate, value), {})[subject] = None
+            back.setdefault((predicate, value), []).append(subject)
         return back
-
-    def nodes(self) -> set[Term]:
-        """Return everything that is said something of, or pointed at."""
-        return {term for subject, _, value in self.triples for term in (subject, value)}
 
     def objects(self, subject: Term, predicate: Term) -> Collection[Term]:
         """Return the values of *predicate* at *subject*."""
@@ -51,89 +46,58 @@ class Data:
         """Return what has *value* as a value of *predicate*."""
         return self._back.get((predicate, value), ())
 
-    def above(self, cls: Term) -> Collection[Term]:
-        """Return *cls* and what lies above it in the class tree of these triples."""
-        return (
-            _reached(self, cls, lambda data, node: data.objects(node, _SUBCLASS)) | {cls} if self._has_tree else [cls]
-        )
-
-    def is_a(self, node: Term, cls: Term) -> bool:
-        """Return whether *node* has the type *cls*, or one below it."""
+    def types(self, node: Term) -> Collection[Term]:
+        """Return the types of *node*, and what lies above them in the class tree of these triples."""
         types = self.objects(node, TYPE)
-        return cls in types or (self._has_tree and any(cls in self.above(kind) for kind in types))
+        return _with_all_after(types, lambda cls: self.objects(cls, _SUBCLASS)) if self._has_tree else types
+
+    def members(self, head: Term) -> Iterator[Term]:
+        """Yield the members of an RDF list; raise Left for an empty one."""
+        if head == _NIL:
+            raise Left(head)
+        while head != _NIL:
+            yield from self.objects(head, _FIRST)
+            (head,) = self.objects(head, _REST)
+
+    def shacl(self, node: Term) -> dict[str, list[Term]]:
+        """Return what the properties of SHACL say of *node*, by their local names."""
+        said = self.about.get(node, _NOTHING).items()
+        return {local_name(predicate): values for predicate, values in said if predicate.startswith(f"<{SH}")}
 
 
+#: The way from a node to its values.
 Path = Callable[[Data, Term], Collection[Term]]
 
 
-#: What pyshacl writes before, between and after the steps of a path.
-_STEPS = {"sequence": ("", " / ", ""), "alternativePath": ("", " | ", ""), "inversePath": ("^", "", "")}
-_STEPS |= {"zeroOrMorePath": ("", "", "*"), "oneOrMorePath": ("", "", "+"), "zeroOrOnePath": ("", "", "?")}
-
-
-def members(rules: Data, head: Term, least: int = 1) -> list[Term]:
-    """Return the members of an RDF list."""
-    found: list[Term] = []
-    while head != NIL:
-        first, rest = rules.objects(head, FIRST), [*rules.objects(head, REST)]
-        if len(first) != 1 or len(rest) != 1 or head in found:
-            raise Left(head)
-        found, head = [*found, *first], rest[0]
-    if len(found) < least:
-        raise Left(head)
-    return found
-
-
-def _step(rules: Data, path: Term, depth: int) -> tuple[str, list[Term]]:
-    """Return the kind of a path that is no single property, and what it is made of."""
-    said = rules.about.get(path, _NOTHING)
-    kinds = [predicate for predicate in said if predicate == FIRST or local_name(predicate) in _STEPS]
-    if not path.startswith("_:") or depth > _DEEPEST or len(kinds) != 1 or len(said[kinds[0]]) != 1:
+def follow(rules: Data, path: Term, depth: int = 0) -> tuple[str, Path]:
+    """Return *path* as pyshacl writes it for a reader, and the way it takes; raise Left for what is not compiled."""
+    if is_iri(path):
+        text = f"jido:{bare(path).removeprefix(JIDO)}" if depth and path.startswith(f"<{JIDO}") else path
+        return text, lambda data, node: data.objects(node, path)
+    said = rules.shacl(path)
+    match said:
+        case {"inversePath": [prop]} if is_iri(prop):
+            return f"^{follow(rules, prop, depth + 1)[0]}", lambda data, node: data.subjects(prop, node)
+        case {"oneOrMorePath": [inner]} if depth < DEEPEST:
+            text, step = follow(rules, inner, depth + 1)
+            return f"{text}+", lambda data, node: _with_all_after(step(data, node), lambda at: step(data, at))
+    if said.keys() - {"alternativePath"} or depth == DEEPEST:
         raise Left(path)
-    if kinds == [FIRST]:
-        return "sequence", members(rules, path, 2)
-    kind = local_name(kinds[0])
-    return kind, members(rules, said[kinds[0]][0], 2) if kind == "alternativePath" else said[kinds[0]]
+    members = rules.members(said["alternativePath"][0] if said else path)
+    shown, steps = zip(*(follow(rules, each, depth + 1) for each in members), strict=True)
+    text = (" | " if said else " / ").join(shown)
+    text = f"({text})" if depth else text
+    if said:
+        return text, lambda data, node: {value for step in steps for value in step(data, node)}
+    return text, lambda data, node: reduce(lambda here, step: {v for at in here for v in step(data, at)}, steps, {node})
 
 
-def follow(rules: Data, path: Term, inverse: bool = False, depth: int = 0) -> Path:
-    """Return the values at the end of *path*; as in pyshacl, an inverse sequence keeps its order."""
-    if is_iri(path):
-        return (
-            (lambda data, node: data.subjects(path, node)) if inverse else lambda data, node: data.objects(node, path)
-        )
-    kind, inner = _step(rules, path, depth)
-    steps = [follow(rules, each, inverse != (kind == "inversePath"), depth + len(inner)) for each in inner]
-    if kind == "sequence":
-        return lambda data, node: reduce(lambda here, step: {v for at in here for v in step(data, at)}, steps, {node})
-    if kind == "alternativePath":
-        return lambda data, node: {value for step in steps for value in step(data, node)}
-    (step,) = steps
-    repeated: dict[str, Path] = {
-        "inversePath": step,
-        "oneOrMorePath": lambda data, node: _reached(data, node, step),
-        "zeroOrMorePath": lambda data, node: _reached(data, node, step) | {node},
-        "zeroOrOnePath": lambda data, node: {node, *step(data, node)},
-    }
-    return repeated[kind]
-
-
-def shown(rules: Data, path: Term, depth: int = 0) -> str:
-    """Return *path* as pyshacl writes it for a reader; a single property as the term it is."""
-    if is_iri(path):
-        return "jido:" + bare(path).replace(JIDO, "") if depth and bare(path).startswith(JIDO) else path
-    kind, inner = _step(rules, path, depth)
-    before, between, after = _STEPS[kind]
-    joined = before + between.join(shown(rules, each, depth + 1) for each in inner) + after
-    return f"({joined})" if between and depth else joined
-
-
-def _reached(data: Data, start: Term, step: Path) -> set[Term]:
-    """Return what one or more steps from *start* lead to."""
-    seen, todo = set[Term](), set(step(data, start))
+def _with_all_after(found: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:
+    """Return *found* and all that one or more steps lead to from there."""
+    seen, todo = set[Term](), list(found)
     while todo:
         node = todo.pop()
         if node not in seen:
             seen.add(node)
-            todo.update(step(data, node))
+            todo += step(node)
     return seen

@@ -1,10 +1,11 @@
 """Deltas that break one constraint of one shipped shape and nothing else, and deltas that just hold it."""
 
+import re
 from itertools import pairwise
 
 from jidomem import resources, schema
 from jidomem.judge import SH
-from jidomem.terms import XSD, date_time, integer, iri, literal
+from jidomem.terms import XSD, date_time, integer, iri, literal, parts
 from jidomem.vocab import BASE, SHAPE, TYPE, jido, local_name
 
 SCHEMA = schema.load()
@@ -84,6 +85,7 @@ ILL_TYPED = ["2026-02-30T00:00:00Z", "2026-11-21T25:00:00Z", "2026-13-01T00:00:0
              "2026-11-21T08:00:00Zz", "2026-11-21T08:00:00+25:00", "2026-11-21T08:00:60Z"]  # fmt: skip
 ODD_TIMES = ["2026-11-21", "20261121T080000Z", "2026-11-21T08:00Z", "2026-11-21T08", "2026-W47-6T08:00:00Z",
              "2026-11-21 08:00:00", "2026-11-21T080000"]  # fmt: skip
+ZONE = re.compile(r"(Z|[+-]\d\d:\d\d)$")
 EDGE_TIMES = ["2026-11-21T08:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "2024-02-29T00:00:00+14:00",
               "2026-11-21T08:00:00,5Z", "2026-11-21T08:00:00.1234567Z"]  # fmt: skip
 
@@ -126,10 +128,13 @@ def delta(rng, shape, parameter, broken):
         recipe(made, rng, broken)
     else:
         prop, kinds = ABOUT[shape]
-        # What is compared with an end has to be before it, whatever the end is.
-        given = {"startedAt": date_time("0001-01-01T00:00:00")} if prop == "endedAt" else {}
-        node = made.add(rng.choice(kinds), **given | {prop: None})
-        made.rows += [(node, jido(prop), value) for value in VALUES[parameter](made, rng, broken, shape, prop)]
+        values, given = VALUES[parameter](made, rng, broken, shape, prop), {prop: None}
+        if prop == "endedAt":
+            # what is compared with an end has to be before it, by the same clock, whatever the end is
+            zoned = ZONE.search(parts(values[0]).text)
+            given["startedAt"] = date_time("0001-01-01T00:00:00" + ("Z" if zoned else ""))
+        node = made.add(rng.choice(kinds), **given)
+        made.rows += [(node, jido(prop), value) for value in values]
     rng.shuffle(made.rows)
     return made.rows
 

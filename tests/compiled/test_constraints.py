@@ -20,6 +20,10 @@ REPORTED_AS = {
 }
 
 
+#: Where a rule beside it compares what is broken, which is pyshacl's to do.
+IN_DOUBT = {("SessionEndIsATime", "datatype")}
+
+
 class ByConstraint(Judge):
     """pyshacl, whose findings also say which constraint component was broken."""
 
@@ -33,15 +37,6 @@ class ByConstraint(Judge):
 
 REFERENCE = ByConstraint(RULES)
 COMPILED = CompiledJudge(RULES)
-
-
-def compiled(rows, judge=COMPILED):
-    """What the compiled shapes alone find, pyshacl not asked; a doubt is a failure."""
-    judged = judge.judged(rows, None)
-    assert None not in judged.values()
-    return {
-        replace(b.finding, message=f"{b.constraint}: {b.finding.message}") for found in judged.values() for b in found
-    }
 
 
 def without(shape, parameter):
@@ -61,13 +56,16 @@ def test_every_constraint_of_every_shape_is_compiled():
 def test_it_is_found_when_broken_alone_and_not_at_its_edge_as_pyshacl_finds_it(shape, parameter):
     rng, mutant = random.Random(f"{shape} {parameter}"), without(shape, parameter)
     expected = REPORTED_AS.get((shape, parameter), {(shape, parameter)})
-    missed = 0
+    missed = doubts = 0
     for broken in (True, False):
         for _ in range(TIMES):
             rows = delta(rng, shape, parameter, broken)
             rows = [*rows, *SCHEMA._entailed(rows)]
-            found = compiled(rows)
-            assert found == set(REFERENCE.findings(rows, None)), rows
-            assert names(found) == (expected if broken else set()), rows
-            missed += broken and compiled(rows, mutant) != found
+            found, unsure = COMPILED.judged(rows, None)
+            said = REFERENCE.findings(rows, None)
+            assert found == {replace(f, message=f.message.split(": ", 1)[1]) for f in said}, rows
+            assert names(said) == (expected if broken else set()), rows
+            missed += broken and mutant.judged(rows, None)[0] != found
+            doubts += len(unsure)
     assert missed == TIMES
+    assert (doubts > 0) == ((shape, parameter) in IN_DOUBT)

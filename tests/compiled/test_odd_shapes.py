@@ -18,53 +18,64 @@ PREFIXES = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix my: <urn:my:> 
 @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix jido: <https://jido.ai/ontology#> ."""  # fmt: skip
 COMPILED = {
-    "deactivated": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:deactivated true ] .",
-    "deactivated within not": "my:S sh:targetClass my:C ; sh:not [ sh:class my:D ; sh:deactivated true ] ; sh:message 'm' .",
     "nested or and not": """my:S sh:targetClass my:C ; sh:message 'm' ; sh:or ( [ sh:not [ sh:or (
-        [ sh:property [ sh:path my:p ; sh:hasValue 'x' ] ] [ sh:property [ sh:path my:q ; sh:minCount 2 ] ] ) ] ]
+        [ sh:path my:p ; sh:hasValue 'x' ] [ sh:path my:q ; sh:minCount 2 ] ) ] ]
         [ sh:and ( [ sh:class my:D ] [ sh:nodeKind sh:IRI ] ) ] ) .""",
-    "xone": """my:S sh:targetSubjectsOf my:p ; sh:severity sh:Warning ; sh:message 'm' ; sh:xone (
-        [ sh:property [ sh:path my:p ; sh:maxCount 1 ] ] [ sh:property [ sh:path my:q ; sh:minCount 1 ] ] [ sh:class my:D ] ) .""",
-    "qualified": """my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:message 'q' ;
-        sh:qualifiedValueShape [ sh:class my:D ] ; sh:qualifiedMinCount 1 ; sh:qualifiedMaxCount 1 ] .""",
     "node": """my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:node my:N ; sh:message 'n' ] .
         my:N sh:property [ sh:path my:q ; sh:minCount 1 ; sh:severity sh:Info ; sh:message 'inner' ] .""",
     "property within property": """my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:property my:T ] .
         my:T sh:path my:q ; sh:maxCount 1 ; sh:message 'deep' .""",
-    "target nodes": "my:S sh:targetNode my:a , my:nowhere , 'x' ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:message 'm' ] .",
-    "target objects": "my:S sh:targetObjectsOf my:p ; sh:nodeKind sh:IRI ; sh:message 'm' .",
-    "a class that is a shape": "my:C a rdfs:Class , sh:NodeShape ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:message 'm' ] .",
+    "property of a nameless one": """my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:property [ sh:path my:q ;
+        sh:maxCount 0 ; sh:severity sh:Warning ; sh:message 'deep' ] ] .""",
+    "several targets": "my:S sh:targetClass my:C , my:D ; sh:targetSubjectsOf my:p ; sh:property [ sh:path my:q ; sh:minCount 1 ; sh:message 'm' ] .",
     "a property shape with a target": "my:S a sh:PropertyShape ; sh:targetClass my:C ; sh:path my:p ; sh:class my:D ; sh:message 'm' .",
-    "inverse sequence": "my:S sh:targetClass my:C ; sh:property [ sh:path [ sh:inversePath ( my:p my:q ) ] ; sh:maxCount 0 ; sh:message 'm' ] .",
+    "sequence": "my:S sh:targetClass my:C ; sh:property [ sh:path ( my:p my:q my:p ) ; sh:maxCount 0 ; sh:message 'm' ] .",
     "alternatives": """my:S sh:targetClass my:C ; sh:property [ sh:path [ sh:alternativePath ( my:p [ sh:inversePath my:q ]
         ( my:p my:q ) ) ] ; sh:class my:D ; sh:message 'm' ] .""",
-    "star": "my:S sh:targetClass my:C ; sh:property [ sh:path ( [ sh:zeroOrMorePath my:p ] my:q ) ; sh:maxCount 1 ; sh:message 'm' ] .",
     "plus": "my:S sh:targetClass my:C ; sh:property [ sh:path [ sh:oneOrMorePath [ sh:alternativePath ( my:p my:q ) ] ] ; sh:disjoint my:q ; sh:message 'm' ] .",
-    "option": "my:S sh:targetClass my:C ; sh:property [ sh:path [ sh:zeroOrOnePath my:p ] ; sh:class my:C ; sh:message 'm' ] .",
     "jido path": "my:S sh:targetClass my:C ; sh:property [ sh:path [ sh:inversePath jido:about ] ; sh:maxCount 0 ; sh:message 'm' ] .",
-    "flags": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:pattern '^X$' ; sh:flags 'im' ; sh:message 'm' ] .",
     "lengths": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minLength 1 ; sh:maxLength 4 ; sh:message 'm' ] .",
     "no least length": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minLength 0 ; sh:message 'm' ] .",
-    "pairs": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:lessThan my:q ; sh:equals my:q ; sh:message 'm' ] .",
+    "pairs": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:disjoint my:p ; sh:equals my:q ; sh:message 'm' ] .",
     "pair of a node": "my:S sh:targetClass my:C ; sh:equals my:p ; sh:message 'm' .",
-    "not after": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:lessThanOrEquals my:q ; sh:message 'm' ] .",
-    "languages": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:uniqueLang true ; sh:message 'm' ] .",
-    "two messages": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:message 'm' , 'n'@en ] .",
-    "no message": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:class my:D ; sh:in ( my:a my:b ) ] .",
-    "no message, two kinds": "my:S sh:targetClass my:C ; sh:property my:P . my:P sh:path my:p ; sh:maxCount 1 ; sh:hasValue 'x' , my:a .",
     **{f"datatype {name}": f"my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:datatype xsd:{name} ; sh:message 'm' ] ."
-       for name in ("string", "integer", "decimal", "double", "boolean", "dateTime", "anyURI")},
+       for name in ("string", "integer", "decimal", "boolean", "dateTime", "anyURI")},
     **{f"kind {name}": f"my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:nodeKind sh:{name} ; sh:message 'm' ] ."
        for name in ("IRI", "BlankNode", "Literal", "BlankNodeOrIRI", "IRIOrLiteral", "BlankNodeOrLiteral")},
+}  # fmt: skip
+#: Compiled, but what nodes break is often pyshacl's to judge, or to word.
+IN_DOUBT = {
+    "not after": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:lessThanOrEquals my:q ; sh:message 'm' ] .",
+    "no message": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:class my:D ; sh:in ( my:a my:b ) ] .",
+    "no message, two kinds": "my:S sh:targetClass my:C ; sh:property my:P . my:P sh:path my:p ; sh:maxCount 1 ; sh:hasValue my:a .",
+    "datatype double": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:datatype xsd:double ; sh:message 'm' ] .",
 }  # fmt: skip
 LEFT = {
     "closed": "my:S sh:targetClass my:C ; sh:closed true ; sh:ignoredProperties ( rdf:type ) ; sh:property [ sh:path my:p ] .",
     "range": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minInclusive 2 ] .",
+    "before": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:lessThan my:q ; sh:message 'm' ] .",
     "language": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:languageIn ( 'en' ) ] .",
-    "disjoint qualified": """my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:qualifiedValueShape [ sh:class my:D ] ;
-        sh:qualifiedMinCount 1 ; sh:qualifiedValueShapesDisjoint true ] .""",
-    "date": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:datatype xsd:date ] .",
+    "languages": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:uniqueLang true ; sh:message 'm' ] .",
+    "flags": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:pattern '^X$' ; sh:flags 'im' ; sh:message 'm' ] .",
+    "qualified": """my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:message 'q' ;
+        sh:qualifiedValueShape [ sh:class my:D ] ; sh:qualifiedMinCount 1 ; sh:qualifiedMaxCount 1 ] .""",
+    "xone": """my:S sh:targetSubjectsOf my:p ; sh:severity sh:Warning ; sh:message 'm' ; sh:xone (
+        [ sh:property [ sh:path my:p ; sh:maxCount 1 ] ] [ sh:property [ sh:path my:q ; sh:minCount 1 ] ] [ sh:class my:D ] ) .""",
+    "empty list": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:in ( ) ; sh:message 'm' ] .",
+    "deactivated": """my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:deactivated true ] ;
+        sh:property [ sh:path my:q ; sh:minCount 1 ; sh:message 'm' ] .""",
+    "two messages": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:message 'm' , 'n'@en ] .",
+    "two values": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:hasValue 'x' , my:a ; sh:message 'm' ] .",
+    "a part of two": "my:S sh:targetClass my:C ; sh:property _:p . my:T sh:property _:p . _:p sh:path my:p ; sh:minCount 1 ; sh:message 'm' .",
+    "nested deeply": """my:S sh:targetClass my:C ; sh:message 'm' ; sh:not [ sh:not [ sh:not [ sh:not [ sh:not [ sh:class my:C ] ] ] ] ] .""",
     "recursion": "my:S sh:targetClass my:C ; sh:property my:P . my:P sh:path my:p ; sh:maxCount 1 ; sh:node my:S .",
+    "target nodes": "my:S sh:targetNode my:a , my:nowhere , 'x' ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:message 'm' ] .",
+    "target objects": "my:S sh:targetObjectsOf my:p ; sh:nodeKind sh:IRI ; sh:message 'm' .",
+    "a class that is a shape": "my:C a rdfs:Class , sh:NodeShape ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:message 'm' ] .",
+    "a class that is a shape of a class": "my:C a my:Kind ; sh:nodeKind sh:Literal ; sh:property [ sh:path my:p ] . my:Kind rdfs:subClassOf rdfs:Class .",
+    "inverse sequence": "my:S sh:targetClass my:C ; sh:property [ sh:path [ sh:inversePath ( my:p my:q ) ] ; sh:maxCount 0 ; sh:message 'm' ] .",
+    "star": "my:S sh:targetClass my:C ; sh:property [ sh:path ( [ sh:zeroOrMorePath my:p ] my:q ) ; sh:maxCount 0 ; sh:message 'm' ] .",
+    "option": "my:S sh:targetClass my:C ; sh:property [ sh:path [ sh:zeroOrOnePath my:p ] ; sh:class my:C ; sh:message 'm' ] .",
 }  # fmt: skip
 NODES = ["<urn:my:a>", "<urn:my:b>", "<urn:my:c>", "_:d"]
 VALUES = [*NODES, '"x"', '"X"', '""', '"a\\nx"', '"x"@en', '"y"@en', '"toolong"', integer(1), integer(2), integer(-7),
@@ -101,7 +112,7 @@ def told(found):
 def agree(judge, reference, rows, focus=None):
     """Hold both judges to the same findings, and return whether the compiled shapes were in no doubt."""
     assert told(judge.findings(rows, focus)) == told(reference.findings(rows, focus)), rows
-    return None not in judge.judged(rows, focus).values()
+    return not judge.judged(rows, focus)[1]
 
 
 def judged(name, text, times):
@@ -125,15 +136,23 @@ def judged(name, text, times):
 def test_an_odd_shape_that_is_compiled_is_judged_as_pyshacl_does(name):
     judge, certain, broken = judged(name, COMPILED[name], 120)
     assert judge.left == frozenset()
-    assert certain >= 40
-    assert (broken > 0) == (name not in ("deactivated", "no least length"))
+    assert certain == 120
+    assert (broken > 0) == (name != "no least length")
+
+
+@pytest.mark.parametrize("name", IN_DOUBT)
+def test_what_only_pyshacl_can_compare_or_word_is_left_to_it_node_by_node(name):
+    judge, certain, broken = judged(name, IN_DOUBT[name], 120)
+    assert judge.left == frozenset()
+    assert 10 <= certain < 120
+    assert broken > 0
 
 
 @pytest.mark.parametrize("name", LEFT)
 @pytest.mark.filterwarnings("ignore::pyshacl.errors.ShapeRecursionWarning")
 def test_a_shape_that_is_not_covered_is_left_to_pyshacl(name):
-    judge, _, broken = judged(name, LEFT[name], 40)
-    assert judge.left == {"<urn:my:S>"}
+    judge, _, broken = judged(name, LEFT[name], 120)
+    assert len(judge.left) == 1
     assert broken > 0
 
 
