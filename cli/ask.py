@@ -13,13 +13,13 @@ from jidomem_cli.tables import show_rows
 
 #: Parameters with an option of their own, here and on every other verb.
 _OPTIONS = {
-    "project": "--project", "asof": "--as-of", "includeinactive": "--include-inactive", "limit": "--limit",
-    "cursor": "--cursor",
+    "project": "--project", "asof": "--as-of", "validat": "--valid-at", "includeinactive": "--include-inactive",
+    "limit": "--limit", "cursor": "--cursor",
 }  # fmt: skip
 _TAKEN = ("name", "self")
 
 
-@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True)
+@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True)
 @click.argument("name", required=False)
 @click.argument("params", nargs=-1, metavar="[PARAM=VALUE]...")
 @click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
@@ -48,6 +48,7 @@ def answer(
         name,
         project=memory.project,
         as_of=door.as_of,
+        valid_at=door.valid_at,
         include_inactive=include_inactive,
         limit=door.limit,
         cursor=door.cursor,

@@ -14,7 +14,7 @@ from jidomem_cli.tables import clean, form_of, short, show_rows
 _COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 
 
-@click.command(cls=Verb, formats=ROWS, as_of=True)
+@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
 @pass_door
 def conflicts(door: Door) -> None:
     """List pairs in force that disagree, as after merging two branches, and proposals that wait.
@@ -44,7 +44,7 @@ def conflicts(door: Door) -> None:
 def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
     """Return each pair once, by the first of the ways in which it disagrees."""
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in memory.reader.ask("conflicts", project=memory.project, as_of=door.as_of):
+    for row in memory.reader.ask("conflicts", project=memory.project, as_of=door.as_of, valid_at=door.valid_at):
         pairs.setdefault((row["a"], row["b"]), row)
     return [
         {
@@ -60,7 +60,7 @@ def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
 
 
 def _proposals(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
-    rows = memory.reader.ask("proposals", project=memory.project, as_of=door.as_of)
+    rows = memory.reader.ask("proposals", project=memory.project, as_of=door.as_of, valid_at=door.valid_at)
     return [
         {
             "kind": "proposal",

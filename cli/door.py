@@ -26,6 +26,7 @@ class Door:
     root: str | None = None
     project: str | None = None
     as_of: str | None = None
+    valid_at: str | None = None
     json: bool = False
     no_color: bool = False
     quiet: bool = False
@@ -114,6 +115,7 @@ def everywhere(*, hidden: bool) -> list[click.Parameter]:
         _option("--root", metavar="DIR", hidden=hidden, help="The memory root."),
         _option("--project", metavar="ID", hidden=hidden, help="The project."),
         _option("--as-of", metavar="MOMENT", hidden=hidden, help="Answer with what was recorded by then."),
+        _option("--valid-at", metavar="MOMENT", hidden=hidden, help="Leave out what does not hold in the world then."),
         _option("--json", is_flag=True, hidden=hidden, help="Answers and errors as JSON on standard output."),
         _option("--no-color", is_flag=True, hidden=hidden, help="No colours; $NO_COLOR says the same."),
         _option("-q", "--quiet", is_flag=True, hidden=hidden, help="No words but errors and warnings."),
@@ -140,7 +142,7 @@ def _help(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 class Verb(click.Command):
-    """A verb: *formats* it can print, whether it is *paged*, who *writes* with it, whether it honours *as_of*."""
+    """A verb: *formats* it can print, whether it is *paged*, who *writes* with it, and which moments it honours."""
 
     def __init__(
         self,
@@ -149,6 +151,7 @@ class Verb(click.Command):
         paged: bool = False,
         writes: Iterable[str] = (),
         as_of: bool = False,
+        valid_at: bool = False,
         **attributes: Any,
     ) -> None:
         own = list(attributes.pop("params", None) or ())
@@ -158,17 +161,19 @@ class Verb(click.Command):
             own.append(_option("--format", type=click.Choice(formats), help="How to print; a table when not said."))
         own += [_WRITING[name] for name in writes]
         super().__init__(*args, **{**_help(attributes), "params": [*own, *everywhere(hidden=True)]})
-        self.honours_as_of = as_of
+        self.honours = {"as_of": as_of, "valid_at": valid_at}
 
     def invoke(self, ctx: click.Context) -> Any:
         """Do what the verb does; raises InvalidRequest for a moment it cannot honour."""
         door = ctx.ensure_object(Door)
         if not door.colors:
             ctx.color = False
-        if door.as_of is not None and not self.honours_as_of:
-            from jidomem.errors import InvalidRequest
+        for name, is_honoured in self.honours.items():
+            if getattr(door, name) is not None and not is_honoured:
+                from jidomem.errors import InvalidRequest
 
-            raise InvalidRequest(f"{ctx.command_path} knows the present only", hint="leave out --as-of")
+                option = f"--{name.replace('_', '-')}"
+                raise InvalidRequest(f"{ctx.command_path} cannot honour {option}", hint=f"leave out {option}")
         return super().invoke(ctx)
 
 

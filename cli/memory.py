@@ -40,7 +40,7 @@ def _listing(kind: str) -> click.Command:
         answer(door, door.read(), query, include_inactive=include_inactive)
 
     text = f"List the {what}.\n\nExamples:\n  jidomem memory {kind} --limit 10\n"
-    return click.command(kind, cls=Verb, formats=ROWS, paged=True, as_of=True, help=text)(show)
+    return click.command(kind, cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, help=text)(show)
 
 
 for _kind in _KINDS:

@@ -14,6 +14,8 @@ from jidomem.vocab import BASE
 
 #: What `asOf` is when nobody asks for a moment: everything recorded so far.
 FOREVER = "9999-12-31T23:59:59.999999Z"
+#: What a parameter is when it is left out and its variable stays unbound.
+UNBOUND = ""
 TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project")
 
 _HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
@@ -29,7 +31,7 @@ _PARTS = re.compile(
 )
 _PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 #: The parameters whose meaning is the same in every query, so that their name alone says it.
-_WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER)}
+_WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
 _PROJECTION = re.compile(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _PROJECT = re.compile(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
@@ -37,7 +39,7 @@ _PROJECT = re.compile(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,6
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One parameter: its name, its type and, where it may be left out, the term it then has."""
+    """One parameter: its name, its type and, where it may be left out, the term it then has, or UNBOUND."""
 
     name: str
     type: str
@@ -113,7 +115,7 @@ class NamedQuery:
         return f"{self.text[:at]} {candidates} {self.text[at:]}"
 
     def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
-        """Return a term for every parameter.
+        """Return a term for every parameter, but for one that is left out and has none.
 
         Raises InvalidRequest for a parameter that is missing, unknown or of another type.
         """
@@ -124,7 +126,8 @@ class NamedQuery:
                 takes = ", ".join(map(snake, known)) or "no parameters"
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)
-        return {param.name: self._bound(param, values) for param in self.params}
+        bound = {param.name: self._bound(param, values) for param in self.params}
+        return {name: term for name, term in bound.items() if term != UNBOUND}
 
     def _bound(self, param: Param, values: Mapping[str, object]) -> Term:
         if param.name in values:
@@ -256,10 +259,10 @@ def _param(where: str, word: str) -> Param:
         raise _bad(where, f"{word!r} is no parameter")
     name, kind, default = match.groups()
     well_known = _WELL_KNOWN.get(name, ("string", None))
-    kind, default = kind or well_known[0], default or well_known[1]
+    kind, default = kind or well_known[0], well_known[1] if default is None else default
     if kind not in TYPES:
         raise _bad(where, f"{kind!r} is no type; there are {', '.join(TYPES)}")
-    term = None if default is None else _term(default, kind)
+    term = default if default in (None, UNBOUND) else _term(default, kind)
     if default is not None and term is None:
         raise _bad(where, f"the default {default!r} is not {_ARTICLE[kind]}")
     return Param(name, kind, term)

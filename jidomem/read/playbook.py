@@ -81,8 +81,8 @@ _INTRODUCTION = """# The playbook
 The questions jidomem answers by name, by the role that asks them. Ask one with `reader.ask("open-tasks",
 project="my_project")` or `jidomem ask open-tasks`. Every answer is about one project. It leaves out what is superseded,
 invalidated or only proposed, unless `includeInactive` is true; then the rows are those the plain pattern finds. `asOf`
-shows what was known at that moment. Rows come in the stated order (`-` means downwards: newest, or nearest, first),
-which no two rows share.
+shows what was known at that moment, `validAt` leaves out what does not hold in the world then ([time](time.md)). Rows
+come in the stated order (`-` means downwards: newest, or nearest, first), which no two rows share.
 
 This page is written from the files under `queries/`; a test holds the two equal.
 """

@@ -42,7 +42,8 @@ class MemoryReader:
     """Answers about the memory of one project at a time.
 
     Every answer is in a stated order that does not depend on the order of files. `as_of` takes a datetime or ISO 8601
-    text, UTC unless it says otherwise, and a bare date is its midnight: what was recorded by then counts.
+    text, UTC unless it says otherwise, and a bare date is its midnight: what was recorded by then counts. So does
+    `valid_at`, on the world's clock: a memory counts from its valid_from until before its valid_until.
     `include_inactive` adds what is superseded, invalidated or only proposed.
     """
 
@@ -77,6 +78,7 @@ class MemoryReader:
         *,
         project: str,
         as_of: object = None,
+        valid_at: object = None,
         include_inactive: bool = False,
         limit: int | None = None,
         cursor: str | None = None,
@@ -90,6 +92,7 @@ class MemoryReader:
             name,
             project=project,
             as_of=as_of,
+            valid_at=valid_at,
             include_inactive=include_inactive,
             limit=limit,
             cursor=cursor,
@@ -102,6 +105,7 @@ class MemoryReader:
         *,
         project: str,
         as_of: object = None,
+        valid_at: object = None,
         include_inactive: bool = False,
         limit: int | None = None,
         cursor: str | None = None,
@@ -111,7 +115,7 @@ class MemoryReader:
         query = self.playbook.get(name)
         version = self._catch_up(project)
         values = self._named(query, project, {_camel(key): value for key, value in params.items()})
-        values |= _reserved(query, project, as_of, include_inactive)
+        values |= _reserved(query, project, as_of, valid_at, include_inactive)
         bindings = query.bind(values)
         question = fingerprint(query, project, bindings)
         start = Cursor.parse(cursor, question) if cursor is not None else None
@@ -229,7 +233,7 @@ class MemoryReader:
         return self._index.serialized(text, graphs=default, named=named, rows_as=rows_as, graph_as=graph_as).data
 
     def list_active_architectural_decisions(self, project_id: str, **options: Any) -> Rows:
-        """Return decision and summary of each architectural decision; options are as_of, include_inactive, limit."""
+        """Return decision and summary of each architectural decision; options are those of `ask`."""
         return self.ask("active-decisions", project=project_id, **options)
 
     def list_conventions(self, project_id: str, **options: Any) -> Rows:
@@ -260,7 +264,7 @@ class MemoryReader:
         """Return subject, content, timestamp and confidence of each fact that speaks of *topic*, newest first.
 
         The topic is a text looked for in the content whatever the case of its letters. A confidence that was given as
-        a level alone is 0.9, 0.6 or 0.3. Options are as_of, include_inactive, limit, as for every named query.
+        a level alone is 0.9, 0.6 or 0.3. Options are those of every named query.
         """
         return self.ask("facts-about", project=project, topic=topic, **options)
 
@@ -321,11 +325,15 @@ def _graphs(project: str) -> list[str]:
     return [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
 
 
-def _reserved(query: NamedQuery, project: str, as_of: object, include_inactive: bool) -> dict[str, object]:
+def _reserved(
+    query: NamedQuery, project: str, as_of: object, valid_at: object, include_inactive: bool
+) -> dict[str, object]:
     """Return the parameters every door has words for; one the query lacks is passed on, to be refused, if asked for."""
     values: dict[str, object] = {"project": project} if query.takes("project") else {}
     if as_of is not None:
         values["asOf"] = as_of
+    if valid_at is not None:
+        values["validAt"] = valid_at
     if include_inactive or query.takes("includeInactive"):
         values["includeInactive"] = include_inactive
     return values

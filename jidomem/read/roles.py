@@ -17,7 +17,7 @@ class Asker(Protocol):
 
     playbook: Playbook
 
-    def ask(self, name: str, *, project: str, as_of: object = None, **options: Any) -> Rows:
+    def ask(self, name: str, *, project: str, **options: Any) -> Rows:
         """Return the rows of one named query."""
 
 
@@ -48,28 +48,28 @@ class Role:
 class Architect(Role):
     """What an architect asks."""
 
-    def context(self, project: str, *, as_of: object = None) -> dict[str, Rows]:
-        """Return the architectural decisions in force."""
-        return {"decisions": self._ask("active-decisions", project, as_of=as_of)}
+    def context(self, project: str, **moment: Any) -> dict[str, Rows]:
+        """Return the architectural decisions in force; *moment* is as_of, valid_at or both."""
+        return {"decisions": self._ask("active-decisions", project, **moment)}
 
 
 class Planner(Role):
     """What a planner asks."""
 
-    def context(self, project: str, *, as_of: object = None) -> dict[str, Rows]:
+    def context(self, project: str, **moment: Any) -> dict[str, Rows]:
         """Return the open tasks and the conventions that bind them."""
         return {
-            "tasks": self._ask("open-tasks", project, as_of=as_of),
-            "conventions": self._ask("conventions", project, as_of=as_of),
+            "tasks": self._ask("open-tasks", project, **moment),
+            "conventions": self._ask("conventions", project, **moment),
         }
 
 
 class Debugger(Role):
     """What a debugger asks."""
 
-    def context(self, project: str, *, as_of: object = None) -> dict[str, Rows]:
+    def context(self, project: str, **moment: Any) -> dict[str, Rows]:
         """Return the open errors, and the lessons learned so far, newest first."""
         return {
-            "errors": self._ask("open-errors", project, as_of=as_of),
-            "lessons": self._ask("recent-lessons", project, as_of=as_of),
+            "errors": self._ask("open-errors", project, **moment),
+            "lessons": self._ask("recent-lessons", project, **moment),
         }

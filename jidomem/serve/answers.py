@@ -29,7 +29,7 @@ _SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
 #: The most rows of one answer; more are given in pages.
 MAX_ROWS = 100_000
 #: Arguments every named query takes; what else it takes, its header says.
-ASKING = ("as_of", "include_inactive", "limit", "cursor", "min_position")
+ASKING = ("as_of", "valid_at", "include_inactive", "limit", "cursor", "min_position")
 #: Names of parameters that would be taken for something else.
 _TAKEN = ("name", "self", "project")
 
@@ -68,7 +68,7 @@ def playbook(site: Site, project: str) -> Response:
 
 
 def _described(query: NamedQuery) -> dict[str, Any]:
-    known = [param for param in query.params if param.name not in ("project", "asOf", "includeInactive")]
+    known = [param for param in query.params if param.name not in ("project", "asOf", "validAt", "includeInactive")]
     return {
         "name": query.name,
         "role": query.role,
@@ -91,6 +91,7 @@ def ask(site: Site, project: str, name: str) -> Response:
         name,
         project=project,
         as_of=given.get("as_of"),
+        valid_at=given.get("valid_at"),
         include_inactive=wire.flag(given, "include_inactive"),
         limit=MAX_ROWS if limit is None else limit,
         cursor=given.get("cursor"),

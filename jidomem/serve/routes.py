@@ -11,8 +11,9 @@ _OK = {200: "The answer."}
 _JSON = wire.JSON
 _AT = {"min_position": "A version that has to be reached: read no older than this."}
 _AS_OF = {"as_of": "A moment: answer with what was recorded by then."}
+_MOMENTS = {**_AS_OF, "valid_at": "A moment of the world: leave out what does not hold then."}
 _ASKING = {
-    **_AS_OF,
+    **_MOMENTS,
     "include_inactive": "Also what is superseded, withdrawn or only proposed.",
     "limit": "The most rows of one page.",
     "cursor": "Go on after the page that gave this cursor.",

@@ -100,12 +100,22 @@ def test_an_earlier_moment_shows_what_was_known_then():
     assert run("--as-of", "2020-01-01", "show", FACT).exit_code == 4
 
 
-@pytest.mark.parametrize("verb", [["status"], ["verify"], ["sparql", "ASK {}"], ["session", "list"], ["remember", "x"]])
-def test_a_moment_is_refused_where_it_cannot_be_honoured(verb):
-    result = run(*verb, "--as-of", "2026-01-01")
+def test_what_does_not_hold_in_the_world_at_a_moment_is_left_out():
+    assert run("remember", "frozen", "--valid-until", "2026-12-31").exit_code == 0
+
+    then, later = (rows("memory", "facts", "--valid-at", moment) for moment in ("2026-12-30", "2026-12-31"))
+
+    assert [row["summary"] for row in then if row not in later] == ["frozen"]
+    assert "--valid-at" in run("ask", "facts", "validAt=2026-12-30").stderr
+
+
+@pytest.mark.parametrize("option", ["--as-of", "--valid-at"])
+@pytest.mark.parametrize("verb", [["verify"], ["session", "list"], ["remember", "x"]])
+def test_a_moment_is_refused_where_it_cannot_be_honoured(verb, option):
+    result = run(*verb, option, "2026-01-01")
 
     assert result.exit_code == 2
-    assert "leave out --as-of" in result.stderr
+    assert f"leave out {option}" in result.stderr
 
 
 def test_options_of_every_verb_stand_before_it_or_after_it(repository):

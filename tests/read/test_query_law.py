@@ -1,5 +1,6 @@
 """The law of time: the answer as of t is the answer of a memory that holds only what was recorded by t."""
 
+from itertools import cycle
 from random import Random
 
 from hypothesis import given, settings
@@ -8,10 +9,12 @@ from reader_world import new_index, reader_of, triples
 
 from jidomem.errors import NotFound
 from jidomem.read import Playbook
-from jidomem.vocab import graph_iri
+from jidomem.terms import bare
+from jidomem.vocab import graph_iri, jido
 
 PLAYBOOK = Playbook()
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+FROM, UNTIL = jido("validFrom"), jido("validUntil")
 CONTEXT, CODEBASE = graph_iri("demo"), graph_iri("demo", "codebase")
 CLASSES = [
     "Task",
@@ -37,7 +40,8 @@ SAID = [
     "jido:about 'src'",
     "jido:about <urn:code:3>, <urn:code:8>",
     "jido:expiresOn '2026-01-01T00:00:03Z'^^xsd:dateTime",
-    "jido:validUntil '2999-01-01T00:00:00Z'^^xsd:dateTime",
+    "jido:validUntil '2026-01-01T00:00:04Z'^^xsd:dateTime",
+    "jido:validFrom '2026-01-01T00:00:03Z'^^xsd:dateTime",
     "jido:verified true",
     "jido:detailedExplanation 'more'",
 ]
@@ -85,6 +89,10 @@ def drawn_history(random):
         )
 
     return [[news() for _ in range(random.randrange(4, 9))] for _ in range(6)]
+
+
+def at(commit):
+    return f"2026-01-01T00:00:{commit:02d}Z"
 
 
 def moment(commit):
@@ -199,24 +207,56 @@ def answer(reader, name, asked):
         return []
 
 
-def answers(reader, **moment):
-    return [
-        (query.name, asked, answer(reader, query.name, {**asked, **moment}))
-        for query in PLAYBOOK
-        for asked in questions(query)
+def answers(reader, worlds, **moment):
+    """Return what each question answers, each asked of one of *worlds* in turn: moments of the world, or none."""
+    asked = [
+        (query, {**asked, "valid_at": world} if query.takes("validAt") else asked)
+        for (query, asked), world in zip(((q, a) for q in PLAYBOOK for a in questions(q)), cycle(worlds), strict=False)
     ]
+    return [(query.name, more, answer(reader, query.name, {**more, **moment})) for query, more in asked]
+
+
+def test_every_question_that_is_about_memories_or_sessions_takes_a_moment_of_the_world():
+    assert {query.role for query in PLAYBOOK if not query.takes("validAt")} == {"code"}
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32))
 def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed):
-    history = drawn_history(Random(seed))
-    scribe, commits, then, growing = Scribe(), [], [], new_index()
+    random = Random(seed)
+    worlds = random.sample([None, None, at(2), at(3), at(4)], 5)
+    scribe, then, growing = Scribe(), [], new_index()
+    history = drawn_history(random)
     for number, news in enumerate(history):
-        commits.append(scribe.commit(number, news))
-        for graph, rows in commits[-1].items():
+        for graph, rows in scribe.commit(number, news).items():
             growing.apply(graph, str(number), rows)
-        then.append(answers(reader_of(growing, playbook=PLAYBOOK)))
+        then.append(answers(reader_of(growing, playbook=PLAYBOOK), worlds))
 
     for number in range(len(history)):
-        assert answers(reader_of(growing, playbook=PLAYBOOK), as_of=f"2026-01-01T00:00:{number:02d}Z") == then[number]
+        assert answers(reader_of(growing, playbook=PLAYBOOK), worlds, as_of=at(number)) == then[number]
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 6))
+def test_what_does_not_hold_at_a_moment_of_the_world_counts_as_if_it_were_withdrawn(seed, number):
+    scribe, index, withdrawn = Scribe(), new_index(), new_index()
+    for commit, news in enumerate(drawn_history(Random(seed))):
+        for graph, rows in scribe.commit(commit, news).items():
+            index.apply(graph, str(commit), rows)
+            withdrawn.apply(graph, str(commit), rows)
+    gone = {
+        s
+        for s, p, o in index.triples(CONTEXT)
+        if (p == FROM and bare(o) > at(number)) or (p == UNTIL and bare(o) <= at(number))
+    }
+    ends = "".join(f"{item} jido:invalidatedBy m:end .\n" for item in sorted(gone))
+    withdrawn.apply(
+        CONTEXT, "x", triples(f"m:end jido:hasAssertionStatus jido:Asserted ; jido:recordedAt {moment(0)} .\n{ends}")
+    )
+
+    for query in PLAYBOOK:
+        if query.takes("includeInactive") and query.takes("validAt") and query.name not in ("stale", "active-sessions"):
+            for asked in questions(query):
+                if not asked["include_inactive"]:
+                    now = answer(reader_of(index, playbook=PLAYBOOK), query.name, {**asked, "valid_at": at(number)})
+                    assert now == answer(reader_of(withdrawn, playbook=PLAYBOOK), query.name, asked), query.name

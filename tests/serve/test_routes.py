@@ -40,12 +40,16 @@ def as_json(value):
 
 
 def test_every_named_query_answers_over_http_what_it_answers_in_python(client, memory):
-    asked = [query.name for query in memory.playbook if all(p.default or p.name == "project" for p in query.params)]
+    asked = [
+        query.name
+        for query in memory.playbook
+        if all(p.default is not None or p.name == "project" for p in query.params)
+    ]
     assert len(asked) > 15
     for name in asked:
-        for options in ({}, {"as_of": "2026-11-21T08:00:03Z"}):
+        for options in ({}, {"as_of": "2026-11-21T08:00:03Z"}, {"valid_at": "2026-11-21"}):
             query = memory.playbook.get(name)
-            if options and not query.takes("asOf"):
+            if "valid_at" in options and not query.takes("validAt"):
                 continue
             answer = client.get(f"/projects/p/queries/{name}", query_string=options)
             assert answer.json["rows"] == as_json(memory.reader.ask(name, project="p", **options)), name
