@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from math import inf
 from threading import RLock, Thread
 from typing import Any
 
+from jidomem.errors import NotFound
 from jidomem.index.clones import STORE_ERRORS, Clones, Live, Snapshot
 from jidomem.index.document import Mark
 from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.steps import clears, until_cleared
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
-from jidomem.terms import Triple, iri
+from jidomem.journal.redaction import is_order
+from jidomem.terms import Triple
 from jidomem.version import Version
-from jidomem.vocab import jido
 
 #: Bytes of journal that a process reads whenever it starts; of more, an index is kept on disk.
 LARGE = 2_000_000
@@ -26,11 +28,8 @@ MANY = 2_000
 MUCH = 2 * LARGE
 #: Triples taken in after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
-#: Bytes of commits applied in one step.
-STEP = 500_000
 #: Bytes of commits that may wait until somebody reads.
 WAITING = 100_000
-_CLEARS = jido("clears")
 
 
 class Tail:
@@ -53,6 +52,7 @@ class Tail:
         self._is_open = False
         self._damaged: dict[Stream, frozenset[str]] = {}
         self._behind = [0, 0]  # commits and bytes taken in since the snapshot this began with, or kept
+        self._was_ordered = False  # whether a redaction was among what was taken in since the index was opened
         self._publisher: Thread | None = None
         self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
         self._lock = RLock()
@@ -94,8 +94,8 @@ class Tail:
         """Take in a commit just appended, soon; one that does not follow from what is held is left to `catch_up`."""
         with self._lock:
             held = self.index.mark(stream.graph).version
-            if self._is_open and commit.parents == tuple(sorted(held.ids)):
-                if _clears(stream, commit):
+            if self._is_open and commit.parents == tuple(sorted(held.ids)) and not is_order(commit.data):
+                if clears(stream, commit):
                     self._clear(stream, commit)
                     return
                 self._counted([commit])
@@ -136,7 +136,10 @@ class Tail:
         elif head != held:
             clearing, missed = list[Commit](), set[str]()
             try:
-                for step in _until_cleared(stream, self.journal.read(stream, after=held, missed=missed), clearing):
+                for step in until_cleared(stream, self.journal.read(stream, after=held, missed=missed), clearing):
+                    if any(is_order(commit.data) for commit in step):
+                        self._start([stream])  # what is held may hold what was taken out of the journal
+                        return True
                     self.index.take(stream.graph, self._counted(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
             except STORE_ERRORS:
@@ -172,15 +175,19 @@ class Tail:
         if self._clones is not None and self.size(LARGE) > LARGE:
             with suppress(*STORE_ERRORS):
                 live, index = self._clone(self._clones, anew)
-                if live is not None:
+                while live is not None:
                     is_new = not index.marks
-                    self._fill(index, wanted, progress)
-                    if is_new:
-                        index.compact()
-                    self._swap(index, live)
-                    return
+                    if self._fill(index, wanted, progress):
+                        if is_new:
+                            index.compact()
+                        self._swap(index, live)
+                        return
+                    live.close()
+                    self._clones.discard_snapshots()
+                    live, index = self._clone(self._clones, True)
         index = OxigraphIndex()
-        self._fill(index, wanted, progress)
+        while not self._fill(index, wanted, progress):
+            index = OxigraphIndex()
         self._swap(index, None)
 
     def _clone(self, clones: Clones, anew: bool) -> tuple[Live | None, OxigraphIndex]:
@@ -194,22 +201,36 @@ class Tail:
         new = clones.new()
         return new, OxigraphIndex(new.store if new else None)
 
-    def _fill(self, index: OxigraphIndex, streams: Iterable[Stream], progress: Callable[[int], None] | None) -> None:
-        """Bring an index that nobody reads yet level with *streams*."""
+    def _fill(self, index: OxigraphIndex, streams: Iterable[Stream], progress: Callable[[int], None] | None) -> bool:
+        """Bring an index that nobody reads yet level with *streams*.
+
+        Return whether it may be used: not where it may hold what was taken out of the journal, by a redaction that is
+        later than what it began with, or than the beginning.
+        """
         self._behind, self._damaged = [0, 0], {}
         index.put_ontology(self._ontology)
         for stream in streams:
-            missed = set[str]()
+            missed, began = set[str](), index.mark(stream.graph).version
+            head, self._was_ordered = self.journal.head(stream), False
             while (clearing := self._take(index, stream, missed, progress)) is not None:
                 index.empty(stream.graph, self._cleared(stream, clearing, index.mark(stream.graph).cleared))
             self._note(stream, missed)
+            if self._was_ordered and (began.heads or self._orders_since(stream, head)):
+                return False
+        return True
+
+    def _orders_since(self, stream: Stream, version: Version) -> bool:
+        """Return whether something was redacted after *version*, as far as that can be told."""
+        with suppress(NotFound):
+            return any(is_order(commit.data) for commit in self.journal.read(stream, after=version))
+        return True
 
     def _take(
         self, index: OxigraphIndex, stream: Stream, missed: set[str], progress: Callable[[int], None] | None
     ) -> Commit | None:
         """Let *index* take what it has not of *stream*, up to a commit that clears it, which is returned."""
         clearing, after = list[Commit](), index.mark(stream.graph).version
-        steps = _until_cleared(stream, self.journal.read(stream, after=after, missed=missed), clearing)
+        steps = until_cleared(stream, self.journal.read(stream, after=after, missed=missed), clearing)
         index.take(stream.graph, self._counted(next(steps, []), progress))
         index.take_many(stream.graph, (commit for step in steps for commit in self._counted(step, progress)))
         return clearing[0] if clearing else None
@@ -272,8 +293,10 @@ class Tail:
                 if index.marks.keys() != self.index.marks.keys() or not self._fits(index, streams):
                     live.close()
                     return
-                self._fill(index, [streams[graph] for graph in index.marks], None)
-                self._swap(index, live)
+                if self._fill(index, [streams[graph] for graph in index.marks], None):
+                    self._swap(index, live)
+                else:
+                    live.close()
                 return
 
     def _fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
@@ -298,6 +321,7 @@ class Tail:
         for commit in found:
             self._behind[0] += 1
             self._behind[1] += len(commit.data)
+            self._was_ordered |= is_order(commit.data)
             if progress is not None:
                 progress(len(commit.data))
         return found
@@ -315,34 +339,3 @@ class Tail:
 
     def _damage(self, stream: Stream) -> frozenset[str]:
         return frozenset(found.path for found in self.journal.damage(stream))
-
-
-def _clears(stream: Stream, commit: Commit) -> bool:
-    """Return whether its stream is empty after *commit*; memories are never cleared, whatever a commit says."""
-    return stream.name != "memory" and (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
-
-
-def _until_cleared(stream: Stream, commits: Iterable[Commit], clearing: list[Commit]) -> Iterator[list[Commit]]:
-    """Yield steps up to a commit that clears the stream, which is put into *clearing* instead."""
-
-    def before() -> Iterator[Commit]:
-        for commit in commits:
-            if _clears(stream, commit):
-                clearing.append(commit)
-                return
-            yield commit
-
-    return _steps(before())
-
-
-def _steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
-    """Yield commits, in their order, as many at a time as are applied in one step."""
-    step, size = list[Commit](), 0
-    for commit in commits:
-        step.append(commit)
-        size += len(commit.data)
-        if size >= STEP:
-            yield step
-            step, size = [], 0
-    if step:
-        yield step

@@ -41,7 +41,7 @@ _POSITION_OF = vocab.jido("position")
 _RECORDED = vocab.jido("recordedAt")
 _STREAM = vocab.jido("inStream")
 _SINGLE = (_COMMITTER, _FORMAT, _ONTOLOGY, _POSITION_OF, _RECORDED, _STREAM)
-_DESCRIPTION = frozenset((*_SINGLE, _PARENT))
+DESCRIPTION = frozenset((*_SINGLE, _PARENT))
 _CLASSES = (vocab.jido("Commit"), iri(vocab.PROV + "Activity"))
 
 
@@ -118,7 +118,7 @@ def build(
         raise FormatError(f"a nonce is 32 bytes, not {len(nonce)}")
     said, ids = set(body), tuple(sorted(parents.ids))
     for subject, predicate, _ in said:
-        if predicate == vocab.THIS or (subject == vocab.THIS and predicate in _DESCRIPTION):
+        if predicate == vocab.THIS or (subject == vocab.THIS and predicate in DESCRIPTION):
             raise FormatError(f"{predicate} of a commit is written by the journal, not given")
     name, place, moment = literal(ontology_version), integer(parents.position + 1), date_time(recorded_at)
     single = (iri(committer), integer(FORMAT), name, place, moment, iri(graph))
@@ -129,7 +129,7 @@ def build(
         identity = _identity(ids, _leaves([f"{s} {p} {o} ." for s, p, o in said], nonce))
         own = iri(COMMIT + identity)
         triples = frozenset([(own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in said])
-        data = _document([f"# nonce {nonce.hex()}"], own, triples)
+        data = document([f"# nonce {nonce.hex()}"], own, triples)
     except UnicodeEncodeError as error:
         raise FormatError(f"not text: {error.object!r} holds half a character") from error
     _, read = _turtle(data)
@@ -141,14 +141,14 @@ def build(
 def parse(data: bytes) -> Commit:
     """Return the commit in the document *data*; raise FormatError unless every byte of it is what its id stands for."""
     text = _text(data)
-    secrets = _secrets(text)
+    secrets = secrets_of(text)
     own, triples = _turtle(data)
     match, start = _OWN.fullmatch(own), len(secrets) + _HEADER.count("\n") + 3
     if match is None:
         raise FormatError(f"the first block describes the commit, not {own}", start)
     if vocab.THIS in text and any(vocab.THIS in triple for triple in triples):
         raise FormatError(f"{vocab.THIS} does not belong in a file", _first(text, vocab.THIS))
-    again = _document(secrets, own, triples)
+    again = document(secrets, own, triples)
     if again != data:
         raise FormatError("not as this format writes it", _difference(again.decode(), text))
     redacted = not secrets[0].startswith("# nonce")
@@ -177,7 +177,7 @@ def _text(data: bytes) -> str:
     return text
 
 
-def _secrets(text: str) -> list[str]:
+def secrets_of(text: str) -> list[str]:
     """Return the lines between prefixes and blocks: the nonce alone, or the salts and leaves of a redacted commit."""
     head = text.partition("\n\n")[0]
     if not f"{head}\n".startswith(_HEADER + "\n"):
@@ -260,7 +260,7 @@ def _moment(term: Term) -> str | None:
     return text
 
 
-def _document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
+def document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
     """Return the one serialisation of a commit."""
     out = [_HEADER, *secrets]
     about: dict[Term, list[tuple[bool, Term, Term]]] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from jidomem.errors import JournalDamaged
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError, parse
-from jidomem.journal.names import each_file, file_name, is_pack, short_id, stem
+from jidomem.journal.names import ASIDE, each_file, file_name, is_pack, set_aside, short_id, stem
 from jidomem.journal.packs import Entry, Pack, Row
 from jidomem.journal.shelf import Shelf
 from jidomem.version import SHORT, Head
@@ -76,8 +76,10 @@ class Contents:
         return entry.head if entry is not None else self.shelf.head(identity)
 
     def explains(self, identity: str) -> bool:
-        """Return whether damage of a file is why the commit *identity* is not found."""
-        return bool(self.shelf.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys())
+        """Return whether damage of a file, or that it was set aside, is why the commit *identity* is not found."""
+        if self.shelf.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys():
+            return True
+        return any(short_id(name.removesuffix(ASIDE)) == identity[:SHORT] for name in set_aside(self.path))
 
     def unread(self, key: str = "") -> set[str]:
         """Return the paths of the files that could not be read, and of the commit of a stem, which was not found."""
@@ -96,6 +98,7 @@ class Contents:
         for name in names:
             self.places.get(name.partition("-")[2][:SHORT], set()).discard(name)
             self.entries.pop(name, None)
+            self._from_hand(name)
 
     def entry(self, name: str) -> Entry | None:
         """Return what is known of the commit in a file, None where it is damaged or gone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,13 +12,15 @@ from threading import Thread
 from time import monotonic, sleep, time_ns
 
 from jidomem import vocab
-from jidomem.errors import Busy, JidomemError, JournalDamaged, NotFound
+from jidomem.errors import JidomemError, JournalDamaged, NotFound
 from jidomem.journal import disk
+from jidomem.journal.asides import put_aside
 from jidomem.journal.commit import Commit, FormatError
+from jidomem.journal.erasing import lay, remove
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import each_file, file_name
 from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
-from jidomem.journal.writing import flush_above, make_folders, put, writing
+from jidomem.journal.writing import busy, flush_above, make_folders, put, writing
 from jidomem.version import Head, Version
 
 #: The folder of a stream in its project -> the short name of its graph.
@@ -177,26 +179,66 @@ class FileJournal:
         JournalDamaged while there is damage, Failed `write_failed` where the folder cannot be written. A thread that
         holds the turn must not ask for it again.
         """
+        with self._held(stream, self.wait if wait is None else wait) as (folder, turn):
+            version = _sound(folder)
+            if folder.unshared:
+                with suppress(OSError):
+                    disk.overwrite(turn.descriptor, folder.sight.dump())
+                    folder.unshared = False
+            yield version
+
+    @contextmanager
+    def _held(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, _Turn]]:
+        """Hold the stream's write lock, damage or not; raise Busy when it is not free in so many *seconds*."""
         folder, turn = self._known(stream)
-        seconds = self.wait if wait is None else wait
         deadline = monotonic() + seconds
         if not turn.lock.acquire(timeout=seconds):
-            raise _busy(folder.lock_path, seconds)
+            raise busy(folder.lock_path, seconds)
         try:
             turn.descriptor = self._locked(folder, folder.lock_path, deadline)
             try:
                 turn.holder = threading.get_ident()
-                version = _sound(folder)
-                if folder.unshared:
-                    with suppress(OSError):
-                        disk.overwrite(turn.descriptor, folder.sight.dump())
-                        folder.unshared = False
-                yield version
+                yield folder, turn
             finally:
                 turn.holder = None
                 disk.close(turn.descriptor)
         finally:
             turn.lock.release()
+
+    @contextmanager
+    def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
+        """Take the leaves *gone*, by the id of the commit, out of every file of a stream, and give its version.
+
+        The new forms count once they are in place; what is appended then, the turn in hand, tells others; at the end
+        the old ones go. Cut short before, both are there, and the same call goes on. Raises what `turn` raises.
+        """
+        folder, turn = self._known(stream)
+        descriptor = self._locked(folder, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait)
+        try:
+            with self.turn(stream) as version, writing(folder.path):
+                old = lay(folder, turn.descriptor, gone)
+                yield version
+                remove(folder, turn.descriptor, old)
+        finally:
+            disk.close(descriptor)
+
+    def seen(self, stream: Stream) -> Folder:
+        """Return what is known of the folder of a stream, after a look at it."""
+        folder = self._known(stream)[0]
+        folder.look()
+        return folder
+
+    def set_aside(self, stream: Stream, which: str, record: Callable[[Version, str], Commit]) -> str:
+        """Set the damage *which*, an id or the name of a file, aside and append what *record* makes of it.
+
+        *record* is given the version and the name of the file. Raise NotFound where nothing of that name is damaged,
+        JournalDamaged for a pack that can no longer be read at all, and what `turn` raises but for damage.
+        """
+        with self._held(stream, self.wait) as (folder, turn), writing(folder.path):
+            name = put_aside(folder, turn.descriptor, which)
+            version = folder.look()
+            self._put(stream, version, record(version, name), folder, turn)
+            return name
 
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | Moved:
         """Return the new version once *commit* is durable, or Moved unless *expected* is the present version.
@@ -227,6 +269,10 @@ class FileJournal:
             return version
         if version != expected:
             return version if folder.holds(Version.of([commit.head])) else Moved(version)  # sealed, or it is not there
+        return self._put(stream, expected, commit, folder, turn)
+
+    def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: _Turn) -> Version:
+        """Put *commit* on top of *expected*, the present version, with the turn in hand."""
         _check(stream, expected, commit)
         seen = folder.sight
         since = seen.since or time_ns()
@@ -234,7 +280,7 @@ class FileJournal:
             if not expected.heads:  # whoever made the folders, and however far it came
                 flush_above(folder.path)
             disk.overwrite(turn.descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
-            put(folder.path, name, commit.data)
+            put(folder.path, file_name(commit.head), commit.data)
         sight = folder.added(commit, seen, since)
         with suppress(OSError):
             disk.overwrite(turn.descriptor, sight.dump())
@@ -278,7 +324,7 @@ class FileJournal:
                     raise
                 disk.close(descriptor)
             if monotonic() > deadline:
-                raise _busy(path, self.wait if deadline else 0)
+                raise busy(path, self.wait if deadline else 0)
             sleep(pause)
             pause = min(2 * pause, 0.005)
 
@@ -303,10 +349,3 @@ def _check(stream: Stream, expected: Version, commit: Commit) -> None:
         )
     if commit.redacted:
         raise FormatError(f"commit {commit.id} is redacted: only a whole one can be appended")
-
-
-def _busy(path: str, wait: float) -> Busy:
-    return Busy(
-        f"another writer has held {path} for more than {wait:g} seconds; nothing was written",
-        hint="submit again; if it stays so, stop the process that holds that file",
-    )

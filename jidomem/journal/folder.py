@@ -66,13 +66,17 @@ class Folder:
 
     def damage(self) -> tuple[JournalDamaged, ...]:
         """Return what is damaged now, by file name: files that do not verify, and parents that are not there."""
+        found = self.damaged()
+        return tuple(found[name] for name in sorted(found))
+
+    def damaged(self) -> Mapping[str, JournalDamaged]:
+        """Return what is damaged now by the name of the file, or pack#stem."""
         with self._lock:
             self.look()
             packs = {
                 name: self.contents.damaged(name, str(e), line=e.line) for name, e in self.contents.shelf.broken.items()
             }
-            found = {**self._gaps, **self.contents.broken, **packs}
-            return tuple(found[name] for name in sorted(found))
+            return {**self._gaps, **self.contents.broken, **packs}
 
     def verify(self) -> tuple[JournalDamaged, ...]:
         """Return what is damaged, every byte of every commit read again from disk."""
@@ -152,15 +156,16 @@ class Folder:
             return self.sight
 
     def rearranged(self, came: Sequence[str], gone: Sequence[str], seen: Sight, since: int) -> Sight:
-        """Return the sight after this process put packs in, or took files out, of which *seen* is the version still."""
+        """Return the sight after this process put files in, or took some out, of which *seen* is the version still."""
         with self._lock:
             mtime = disk.mtime(self.path)
             self.contents.remove(gone)
+            self.contents.place(name for name in came if not is_pack(name))
             self.contents.hold_packs()
             known = self._names is not None and self._base == seen.version and self._names.issuperset(gone)
             self._names = (self._names or set()).difference(gone).union(came) if known else None
             count, total = len(came) - len(gone), sum(map(number, came)) - sum(map(number, gone))
-            loose = seen.loose - len(gone)
+            loose = seen.loose + sum(not is_pack(name) for name in came) - sum(not is_pack(name) for name in gone)
             self.sight = Sight(mtime or -1, since, seen.count + count, seen.sum + total, loose, seen.version)
             return self.sight
 
@@ -211,7 +216,8 @@ class Folder:
         entries = self._enter(files)
         tips, after = self.contents.shelf.heads()
         for pack in self.contents.shelf.packs():
-            if missing := next((parent for parent in pack.after if not self.contents.head(parent)), None):
+            lacking = (parent for parent in pack.after if not self.contents.head(parent))
+            if missing := next((parent for parent in lacking if not self.contents.explains(parent)), None):
                 self._gaps[pack.name] = self.contents.damaged(pack.name, f"its parent {missing} is not here")
             for name in doubted:
                 if name.startswith(f"{pack.name}#"):

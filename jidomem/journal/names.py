@@ -9,6 +9,8 @@ from jidomem.journal import disk
 from jidomem.version import SHORT, Head
 
 _COMMIT = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}(?:\.redacted)?\.ttl")
+#: What the name of a damaged file ends with once it was set aside: readers pass it over.
+ASIDE = ".aside"
 _PACK = re.compile(r"pack-[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}\.ttl")
 
 
@@ -58,3 +60,8 @@ def is_pack(name: str) -> bool:
 def each_file(path: str) -> Iterator[str]:
     """Yield the names in a folder that are, or claim to be, commits or packs; nothing where there is no folder."""
     return (name for name in disk.names(path) if name.endswith(".ttl") and name[0] != ".")
+
+
+def set_aside(path: str) -> Iterator[str]:
+    """Yield the names of the damaged files in a folder that were set aside."""
+    return (name for name in disk.names(path) if name.endswith(f".ttl{ASIDE}") and name[0] != ".")

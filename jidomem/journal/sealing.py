@@ -70,7 +70,7 @@ def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
     forms = Counter(map(stem_of, files))
     if any(name not in files or forms[stem_of(name)] != 1 for name in batch.files):
         return False
-    with _changing(folder, descriptor, came=[batch.pack] if batch.pack else []):
+    with changing(folder, descriptor, came=[batch.pack] if batch.pack else []):
         if batch.pack:
             move(f"{folder.path}/{SEALING}", f"{folder.path}/{batch.pack}")
         disk.flush(folder.path)
@@ -79,13 +79,13 @@ def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
 
 def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
     """Remove files that a durable pack stands for, the turn in hand."""
-    with _changing(folder, descriptor, gone=names):
+    with changing(folder, descriptor, gone=names):
         for name in names:
             disk.unlink(f"{folder.path}/{name}")
 
 
 @contextmanager
-def _changing(folder: Folder, descriptor: int, came: Sequence[str] = (), gone: Sequence[str] = ()) -> Iterator[None]:
+def changing(folder: Folder, descriptor: int, came: Sequence[str] = (), gone: Sequence[str] = ()) -> Iterator[None]:
     """Change which files hold the commits of a folder, and keep in the lock file what that comes to."""
     seen = folder.sight
     since = seen.since or time_ns()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from jidomem.errors import Failed
+from jidomem.errors import Busy, Failed
 from jidomem.journal import disk
 
 #: Where a commit is written before it is renamed; a killed writer leaves one, and git ignores it.
@@ -94,3 +94,11 @@ def flush_above(path: str) -> None:
             break
         with suppress(PermissionError):  # who may not read a folder made nothing in it
             disk.flush(above)
+
+
+def busy(path: str, wait: float) -> Busy:
+    """Return the refusal of who waited so many seconds for the lock of a file."""
+    return Busy(
+        f"another writer has held {path} for more than {wait:g} seconds; nothing was written",
+        hint="submit again; if it stays so, stop the process that holds that file",
+    )

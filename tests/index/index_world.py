@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from jidomem.index import OxigraphIndex, tail
+from jidomem.index import OxigraphIndex, steps, tail
 from jidomem.index.clones import Clones
 from jidomem.index.tail import Tail
 from jidomem.journal.commit import Commit, build
@@ -41,8 +41,9 @@ def add(journal: FileJournal, *names: str, stream: Stream = STREAM) -> list[Comm
 
 def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -> None:
     """Let a few small commits be a large journal."""
-    for name, value in (("LARGE", large), ("MANY", many), ("OUTGROWN", outgrown), ("MUCH", much), ("STEP", 2_000)):
+    for name, value in (("LARGE", large), ("MANY", many), ("OUTGROWN", outgrown), ("MUCH", much)):
         monkeypatch.setattr(tail, name, value)
+    monkeypatch.setattr(steps, "STEP", 2_000)
 
 
 def open_tail(root) -> Tail:

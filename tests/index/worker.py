@@ -5,11 +5,13 @@ from pathlib import Path
 
 from index_world import STREAM, commit_on, held, journalled, open_tail
 
+from jidomem.index import steps
 from jidomem.index import tail as limits
 
 
 def main(root, deed):
-    limits.LARGE, limits.MANY, limits.MUCH, limits.STEP, limits.OUTGROWN = 3_000, 0, 0, 2_000, 30
+    limits.LARGE, limits.MANY, limits.MUCH, limits.OUTGROWN = 3_000, 0, 0, 30
+    steps.STEP = 2_000
     while True:
         tail = open_tail(root)
         if deed == "reindex":

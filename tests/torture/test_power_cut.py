@@ -15,6 +15,7 @@ from jidomem.errors import JidomemError
 from jidomem.journal import disk, sealing
 from jidomem.journal.commit import build
 from jidomem.journal.files import FileJournal, Moved, Stream
+from jidomem.journal.redaction import leaves, without
 
 STREAM = Stream("p")
 SOURCE = Path(disk.__file__).parent
@@ -35,18 +36,23 @@ def commit_on(version, name, size=1):
     )
 
 
+def said(name):
+    """What a commit called *name* says first."""
+    return f'"{name} 0"'
+
+
 class Run:
-    """A realistic run of a writer below *base*, recorded: `commits` by id, `log` what the disk was asked to do."""
+    """A realistic run of a writer below *base*, recorded: `forms` by id, `log` what the disk was asked to do."""
 
     def __init__(self, base):
-        self.root, self.commits = base / "new" / "root", {}
+        self.root, self.forms = base / "new" / "root", {}
         with pytest.MonkeyPatch.context() as patched:
             self.recorder = Recorder(base, patched)
             self._run(patched)
         self.log = self.recorder.log
 
     def _append(self, journal, commit):
-        self.commits[commit.id] = commit
+        self.forms[commit.id] = {commit.data}
         assert not isinstance(journal.append(STREAM, journal.head(STREAM), commit), Moved)
         self.recorder.told(commit.id)
 
@@ -62,6 +68,22 @@ class Run:
         self._brought_by_git(journal)
         self._append(FileJournal(self.root), commit_on(journal.head(STREAM), "last"))
         self._sealed(journal, patched)
+        self._redacted(journal, "n1")  # in a pack
+        self._append(journal, commit_on(journal.head(STREAM), "hunter2"))
+        self._redacted(journal, "hunter2")  # in a file of its own
+
+    def _redacted(self, journal, name):
+        """What one commit says is taken out; from then on nobody finds it."""
+        secret = next(
+            commit for commit in journal.read(STREAM) if any(said(name) == value for *_, value in commit.triples)
+        )
+        leaf = next(leaf for triple, leaf in leaves(secret).items() if triple[2] == said(name))
+        self.forms[secret.id].add(without(secret, [leaf]).data)
+        with journal.redacting(STREAM, {secret.id: frozenset([leaf])}) as version:
+            order = commit_on(version, f"order-{name}")
+            self.forms[order.id] = {order.data}
+            journal.append(STREAM, version, order)
+        self.recorder.told(order.id, said(name))
 
     def _sealed(self, journal, patched):
         """Packs take the place of files; one sealer dies before they went, and another takes them away."""
@@ -87,7 +109,7 @@ class Run:
     def _unknown_outcome(self, journal, patched):
         """A writer dies between the rename and the answer; another sends the same commit again."""
         unsure = commit_on(journal.head(STREAM), "unsure")
-        self.commits[unsure.id] = unsure
+        self.forms[unsure.id] = {unsure.data}
         recorded = disk.rename
 
         def die(source, target):
@@ -132,10 +154,14 @@ def lost(run, root, told):
         damage = journal.verify(STREAM)
         if damage:
             return f"damage: {damage[0]}"
-        if any(commit != run.commits[identity] for identity, commit in there.items()):
+        if any(commit.data not in run.forms[identity] for identity, commit in there.items()):
             return "a commit nobody wrote"
-        if not set(told) <= there.keys():
-            return f"lost: {set(told) - there.keys()}"
+        gone = {text for text in told if text.startswith('"')}
+        if not set(told) - gone <= there.keys():
+            return f"lost: {set(told) - gone - there.keys()}"
+        kept = b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+        if any(f" {text} ".encode() in kept for text in gone):
+            return f"back again: {gone}"
         with journal.turn(STREAM) as version:
             fresh = commit_on(version, "fresh")
             assert journal.append(STREAM, version, fresh).ids == (fresh.id,)

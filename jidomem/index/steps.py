@@ -1,0 +1,45 @@
+"""Commits in the steps in which they are applied, up to one that clears their stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jidomem.journal.commit import Commit
+from jidomem.journal.files import Stream
+from jidomem.terms import iri
+from jidomem.vocab import jido
+
+#: Bytes of commits applied in one step.
+STEP = 500_000
+_CLEARS = jido("clears")
+
+
+def clears(stream: Stream, commit: Commit) -> bool:
+    """Return whether its stream is empty after *commit*; memories are never cleared, whatever a commit says."""
+    return stream.name != "memory" and (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
+
+
+def until_cleared(stream: Stream, commits: Iterable[Commit], clearing: list[Commit]) -> Iterator[list[Commit]]:
+    """Yield steps up to a commit that clears the stream, which is put into *clearing* instead."""
+
+    def before() -> Iterator[Commit]:
+        for commit in commits:
+            if clears(stream, commit):
+                clearing.append(commit)
+                return
+            yield commit
+
+    return steps(before())
+
+
+def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
+    """Yield commits, in their order, as many at a time as are applied in one step."""
+    step, size = list[Commit](), 0
+    for commit in commits:
+        step.append(commit)
+        size += len(commit.data)
+        if size >= STEP:
+            yield step
+            step, size = [], 0
+    if step:
+        yield step

@@ -1,0 +1,79 @@
+"""Set damage aside: the damaged bytes are kept under a name readers pass over, and nobody waits for them any more."""
+
+from __future__ import annotations
+
+import re
+
+from jidomem.errors import JournalDamaged, NotFound
+from jidomem.journal import disk
+from jidomem.journal.erasing import without_row
+from jidomem.journal.folder import Folder
+from jidomem.journal.names import ASIDE, set_aside, short_id
+from jidomem.journal.sealing import SEALING, changing
+from jidomem.journal.writing import INCOMING, move, prepare
+from jidomem.version import SHORT
+
+#: What stands for the moment of a commit that is missing.
+_NO_MOMENT = "00000000T000000.000000Z"
+_MISSING = re.compile(r"its parent ([0-9a-f]{64}) is not here")
+
+
+def put_aside(folder: Folder, descriptor: int, which: str) -> str:
+    """Set the damage *which* aside, an id or the name of a file, the lock in hand; return the name of the commit file.
+
+    What was set aside before, but perhaps not recorded, is left as it is. Raise NotFound, naming what is damaged,
+    where it is none of it.
+    """
+    damaged = folder.damaged()
+    for name, found in damaged.items():
+        missing = _MISSING.search(found.detail)
+        if missing and _means(which, missing[1]):
+            return _replaced(folder, descriptor, f"{_NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
+        if missing is None and (which == name.partition("#")[0] or _means(which, found.commit or "")):
+            pack, _, key = name.partition("#")
+            if name in folder.contents.shelf.broken:
+                raise found  # all that is in it would go with it
+            if key:
+                return _taken_out(folder, descriptor, pack, key)
+            with changing(folder, descriptor, gone=[name]):
+                disk.rename(f"{folder.path}/{name}", f"{folder.path}/{name}{ASIDE}")
+            return name
+    for name in set_aside(folder.path):
+        file = name.removesuffix(ASIDE)
+        if which in (name, file) or _means(which, short_id(file) or ""):
+            return file
+    ids = [missing[1] if (missing := _MISSING.search(d.detail)) else d.commit or n for n, d in damaged.items()]
+    hint = f"damaged are: {', '.join(dict.fromkeys(ids))}" if ids else "nothing is; see: jidomem verify"
+    raise NotFound(f"{which} is not damaged in {folder.path}", hint=hint)
+
+
+def _means(which: str, identity: str) -> bool:
+    """Return whether *which* is an id, or a beginning of one of 8 digits at least, that *identity* agrees with."""
+    return len(which) >= 8 and bool(identity) and (identity.startswith(which) or which.startswith(identity))
+
+
+def _replaced(folder: Folder, descriptor: int, name: str, data: bytes) -> str:
+    """Keep *data* as what was set aside under *name*."""
+    with changing(folder, descriptor):
+        prepare(f"{folder.path}/{INCOMING}", data)
+        move(f"{folder.path}/{INCOMING}", f"{folder.path}/{name}{ASIDE}")
+    return name
+
+
+def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
+    """Set one commit of a pack aside: another pack, of the others, takes its place."""
+    rows = folder.contents.shelf.rows(next(each for each in folder.contents.shelf.packs() if each.name == pack))
+    name = f"{key}.redacted.ttl" if rows[key].redacted else f"{key}.ttl"
+    others = without_row(folder, pack, key)
+    _replaced(folder, descriptor, name, disk.read_part(f"{folder.path}/{pack}", rows[key].offset, rows[key].size))
+    with changing(folder, descriptor, came=[others[0]] if others else [], gone=[pack]):
+        if others:
+            prepare(f"{folder.path}/{SEALING}", others[1])
+            move(f"{folder.path}/{SEALING}", f"{folder.path}/{others[0]}")
+        disk.unlink(f"{folder.path}/{pack}")
+    return name
+
+
+def asides(folder: Folder) -> list[JournalDamaged]:
+    """Return what was set aside, by file name, as the damage it is."""
+    return [folder.contents.damaged(name, "set aside") for name in sorted(set_aside(folder.path))]

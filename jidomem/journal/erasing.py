@@ -1,0 +1,116 @@
+"""Take what a redaction names out of every file of a stream: new forms first, the old ones last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from jidomem.journal import disk
+from jidomem.journal.commit import Commit, FormatError, parse
+from jidomem.journal.folder import Folder
+from jidomem.journal.names import file_name, is_pack, stem, stem_of
+from jidomem.journal.packs import write_pack
+from jidomem.journal.redaction import is_order, leaves, taken_out, without
+from jidomem.journal.sealing import SEALING, changing
+from jidomem.journal.writing import INCOMING, move, prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One form of a commit: in which file it is, after how many lines."""
+
+    name: str
+    before: int
+    commit: Commit
+
+
+def forms(folder: Folder, identity: str) -> Iterator[Form]:
+    """Yield every form of a commit that is in a file of *folder*; what is damaged is left out."""
+    head = folder.contents.head(identity)
+    if head is None:
+        return
+    for name in (file_name(head), file_name(head, redacted=True)):
+        with suppress(FileNotFoundError, FormatError):
+            yield Form(name, 0, parse(disk.read(f"{folder.path}/{name}")))
+    for pack, row in folder.contents.shelf.at(stem(head)):
+        with suppress(FileNotFoundError, FormatError):
+            yield Form(pack.name, pack.lines_before(row), parse(pack.document(row)))
+
+
+def orders(folder: Folder) -> Iterator[Commit]:
+    """Yield the commits that say of others that they were redacted, or of files that they were set aside."""
+    met: set[str] = set()
+    for pack in folder.contents.shelf.packs():
+        with suppress(FileNotFoundError):
+            if is_order(disk.read(pack.path)):
+                met |= {key for key, row in folder.contents.shelf.rows(pack).items() if is_order(pack.document(row))}
+    for name in folder.contents.files():
+        with suppress(FileNotFoundError):
+            met |= {stem_of(name)} if is_order(disk.read(f"{folder.path}/{name}")) else set()
+    yield from folder.commits(sorted(met), set())
+
+
+def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> list[str]:
+    """Lay forms without the leaves *gone* beside all that still show one, the turn in hand; return the old names.
+
+    *gone* goes by the id of the commit. What one form has lost already, the others lose as well.
+    """
+    old: list[str] = []
+    packs: dict[str, dict[str, bytes]] = {}
+    for identity, named in gone.items():
+        found = list(forms(folder, identity))
+        out = named.union(*(taken_out(form.commit) for form in found))
+        for form in found:
+            if not out.isdisjoint(leaves(form.commit).values()):
+                clean = without(form.commit, out)
+                if is_pack(form.name):
+                    packs.setdefault(form.name, {})[stem(clean.head)] = clean.data
+                else:
+                    name = file_name(clean.head, redacted=True)
+                    _lay(folder, descriptor, INCOMING, name, clean.data)
+                    old += [] if form.name == name else [form.name]
+    for name, documents in packs.items():
+        anew, data = _repacked(folder, name, documents)
+        _lay(folder, descriptor, SEALING, anew, data)
+        old.append(name)
+    return old
+
+
+def remove(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
+    """Remove files others stand for, and what writers that were killed left beside their place, the turn in hand."""
+    with changing(folder, descriptor, gone=names):
+        for name in (*names, INCOMING, SEALING):
+            with suppress(FileNotFoundError):
+                disk.unlink(f"{folder.path}/{name}")
+        disk.flush(folder.path)
+
+
+def without_row(folder: Folder, name: str, dropped: str) -> tuple[str, bytes] | None:
+    """Return the pack *name* without the commit of the stem *dropped*, its name and bytes; None where that is all."""
+    pack = next(pack for pack in folder.contents.shelf.packs() if pack.name == name)
+    rows = [row for key, row in folder.contents.shelf.rows(pack).items() if key != dropped]
+    return write_pack([(row.entry, row.redacted, pack.document(row)) for row in rows]) if rows else None
+
+
+def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -> None:
+    """Put a file in place, *beside* being where it is written; one of that name is replaced in one step."""
+    is_new = not disk.exists(f"{folder.path}/{name}")
+    with changing(folder, descriptor, came=[name] if is_new else []):
+        prepare(f"{folder.path}/{beside}", data)
+        move(f"{folder.path}/{beside}", f"{folder.path}/{name}")
+    if not is_new:
+        folder.contents.remove([name])  # what was read of it
+        folder.contents.place([name])
+
+
+def _repacked(folder: Folder, name: str, documents: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """Return the pack *name* with these documents in the places of their stems."""
+    pack = next(pack for pack in folder.contents.shelf.packs() if pack.name == name)
+    rows = folder.contents.shelf.rows(pack)
+    return write_pack(
+        [
+            (row.entry, row.redacted or key in documents, documents.get(key) or pack.document(row))
+            for key, row in rows.items()
+        ]
+    )

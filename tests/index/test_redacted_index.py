@@ -1,0 +1,113 @@
+"""An index that held what was redacted holds it no longer, nor does any snapshot, in whichever process it is."""
+
+import pytest
+from index_world import STREAM, add, commit_on, held, journalled, open_tail, small_limits
+
+from jidomem.index.clones import Clones
+from jidomem.journal.files import FileJournal
+from jidomem.journal.redaction import leaves
+from jidomem.terms import iri
+from jidomem.vocab import THIS, jido
+
+NAMES = [f"n{number}" for number in range(12)]
+SECRET = "hunter2"
+
+
+@pytest.fixture(params=["memory", "disk"])
+def root(request, tmp_path, monkeypatch):
+    small_limits(monkeypatch, large=3_000 if request.param == "disk" else 10**9)
+    return tmp_path / "root"
+
+
+def erase(journal, commit):
+    """Redact the secret in *commit*, and record it."""
+    leaf = next(leaf for triple, leaf in leaves(commit).items() if triple[2] == f'"{SECRET}"')
+    with journal.redacting(STREAM, {commit.id: frozenset([leaf])}) as version:
+        said = [(THIS, jido("redacts"), iri(commit.iri)), (THIS, jido("redactedLeaf"), f'"{leaf}"')]
+        order = commit_on(version, "record", said)
+        journal.append(STREAM, version, order)
+    return order
+
+
+def knows(tail):
+    """Whether the index of *tail* holds the secret, once it is level."""
+    found = held(tail)
+    assert found == journalled(tail.journal.folder)
+    return any(SECRET in value for _, _, value in found)
+
+
+def test_whoever_holds_a_secret_drops_it_at_the_next_look_after_its_redaction(root):
+    journal = FileJournal(root)
+    _, secret, *_ = add(journal, "first", SECRET, *NAMES)
+    follower, opened = open_tail(root), open_tail(root)
+    assert knows(follower)
+    assert knows(opened)
+
+    order = erase(journal, secret)
+    opened.apply(STREAM, order)  # whoever redacts offers the record to its own index
+
+    assert not knows(follower)
+    assert not knows(opened)
+    assert not knows(open_tail(root))
+    for tail in (follower, opened):
+        tail.close()
+
+
+def test_a_snapshot_from_before_a_redaction_is_thrown_away_by_who_comes_upon_it(tmp_path, monkeypatch):
+    small_limits(monkeypatch)
+    journal = FileJournal(tmp_path)
+    _, secret, *_ = add(journal, "first", SECRET, *NAMES)
+    before = open_tail(tmp_path)
+    assert knows(before)
+    before.close()
+    old = Clones(tmp_path / "index").snapshots()
+    assert old
+
+    erase(journal, secret)
+    add(journal, *(f"later {name}" for name in NAMES))
+    after = open_tail(tmp_path)
+    assert not knows(after)
+
+    kept = after.snapshots()
+    assert not {snapshot.path for snapshot in old} & {snapshot.path for snapshot in kept}
+    after.close()
+    if kept:
+        again = open_tail(tmp_path)
+        assert not knows(again)
+        again.close()
+
+
+def test_an_index_that_is_built_while_something_is_redacted_does_not_keep_it(root, monkeypatch):
+    journal = FileJournal(root)
+    _, secret, *_ = add(journal, "first", SECRET, *NAMES)
+    tail, read, done = open_tail(root), FileJournal.read, []
+
+    def then_redacted(self, stream, after=None, **more):
+        for commit in read(self, stream, after, **more):
+            yield commit
+            if commit.id == secret.id and not done:
+                done.append(erase(journal, secret))
+
+    monkeypatch.setattr(FileJournal, "read", then_redacted)
+    assert not knows(tail)
+    assert done
+    tail.close()
+
+
+def test_a_journal_with_an_old_redaction_is_read_once(root, monkeypatch):
+    journal = FileJournal(root)
+    _, secret, *_ = add(journal, "first", SECRET, *NAMES)
+    erase(journal, secret)
+    add(journal, "last")
+    reads = []
+    read = FileJournal.read
+    monkeypatch.setattr(
+        FileJournal,
+        "read",
+        lambda self, stream, after=None, **more: reads.append(after) or read(self, stream, after, **more),
+    )
+    tail = open_tail(root)
+    tail.catch_up(STREAM)
+    assert sum(not (after and after.heads) for after in reads) == 1
+    assert not knows(tail)
+    tail.close()

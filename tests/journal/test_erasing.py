@@ -1,0 +1,220 @@
+"""Redaction in the files of a stream: the triples go, ids and history stay, and no moment of a crash loses either."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import verifier
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journal_world import STREAM, add, commit_on, fact, ids
+from test_commit import redacted_bytes
+from test_files import bring, commits_in
+
+from jidomem import terms, vocab
+from jidomem.journal import disk, sealing
+from jidomem.journal.commit import FormatError, parse
+from jidomem.journal.erasing import forms, orders
+from jidomem.journal.files import FileJournal
+from jidomem.journal.redaction import is_order, leaves, taken_out, without
+from jidomem.version import Version
+
+J = vocab.jido
+
+
+def leaf_of(commit, text):
+    return next(leaf for triple, leaf in leaves(commit).items() if triple[2] == f'"{text}"')
+
+
+def record(version, commit, *gone):
+    """A commit on top of *version* that says what was redacted."""
+    said = [(vocab.THIS, J("redacts"), terms.iri(commit.iri))]
+    return commit_on(version, "record", [*said, *((vocab.THIS, J("redactedLeaf"), f'"{leaf}"') for leaf in gone)])
+
+
+def erase(journal, commit, *texts):
+    """Redact *texts* in *commit* as the keeper does, and return the commit that records it."""
+    gone = frozenset(leaf_of(commit, text) for text in texts)
+    with journal.redacting(STREAM, {commit.id: gone}) as version:
+        order = record(version, commit, *gone)
+        journal.append(STREAM, version, order)
+    return order
+
+
+def bytes_below(root):
+    return b"".join(path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file())
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return FileJournal(tmp_path / "root")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.integers(0, 7)), st.sets(st.integers(0, 7)))
+def test_triples_taken_out_at_once_or_one_after_the_other_leave_the_same_bytes_as_the_independent_writer(first, second):
+    whole = commit_on(Version(), "a", fact("a", *(f"text {number}" for number in range(8))))
+    out = {f'"text {number}"' for number in first | second}
+    if not first:
+        return
+    step = without(whole, [leaf_of(whole, f"text {number}") for number in first])
+    both = without(step, [leaf_of(whole, f"text {number}") for number in first | second])
+
+    assert both.data == verifier.redact(whole.data, lambda triple: triple[2] in out)
+    assert both.id == whole.id == verifier.read(both.data)[0]
+    assert {triple[2] for triple in whole.triples - both.triples} == out
+    assert taken_out(both) == {leaves(whole)[triple] for triple in whole.triples - both.triples}
+    assert leaves(both).items() <= leaves(whole).items()
+
+
+def test_what_a_commit_says_of_itself_is_not_taken_out_and_nothing_is_no_redaction():
+    whole = commit_on(Version(), "a")
+    place = next(leaf for (_, predicate, _), leaf in leaves(whole).items() if predicate == J("position"))
+    with pytest.raises(FormatError, match=r"what commit .* says of itself cannot be taken out"):
+        without(whole, [place])
+    with pytest.raises(FormatError, match="no nonce, and not the salts and leaves"):
+        without(whole, ["00" * 32])
+    assert without(parse(redacted_bytes()), []).data == redacted_bytes()
+
+
+def test_an_order_is_known_by_its_triple_and_not_by_a_text_that_names_it():
+    whole = commit_on(Version(), "a", fact("a", "\n    jido:redacts <urn:x> ;"))
+    assert not is_order(whole.data)
+    assert is_order(record(Version(), whole, "00").data)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_secret_is_in_no_file_afterwards_and_the_chain_verifies_for_everyone(journal, sealed, monkeypatch):
+    written = [add(journal, name) for name in ("first", "hunter2", "third", "fourth")]
+    folder = journal.path(STREAM)
+    if sealed:
+        assert journal.seal(STREAM) == 3
+    (folder / ".incoming.lock").write_bytes(b"what a killed writer left of hunter2")
+    reader = FileJournal(journal.folder)
+    assert ids(reader.read(STREAM)) == ids(written)
+
+    order = erase(journal, written[1], "hunter2")
+
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert not any(b'"hunter2"' in data for data in files.values())
+    assert ".incoming.lock" not in files
+    assert not any(b"# nonce " + b"nonce of hunter2".hex().encode() in data for data in files.values())
+    for each in (reader, journal, FileJournal(journal.folder)):
+        assert (ids(each.read(STREAM)), each.verify(STREAM)) == ([*ids(written), order.id], ())
+        assert each.head(STREAM) == Version.of([order.head])
+    for name, data in files.items():
+        if name.startswith("pack-"):
+            assert [found[0] for found in verifier.read_pack(name, data)] == ids(written[:3])
+        elif name.endswith(".ttl"):
+            verifier.read(data)
+    assert [form.commit.redacted for form in forms(journal.seen(STREAM), written[1].id)] == [True]
+    assert ids(orders(reader.seen(STREAM))) == [order.id]
+    assert add(reader, "later").position == 6
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_what_is_redacted_twice_loses_both_and_a_second_time_changes_nothing(journal, sealed):
+    whole = add(journal, "a", second=1)
+    with journal.turn(STREAM) as version:
+        whole = commit_on(version, "b", fact("b", "one", "two", "three"))
+        journal.append(STREAM, version, whole)
+    add(journal, "c")
+    if sealed:
+        journal.seal(STREAM)
+    erase(journal, whole, "one")
+    erase(journal, whole, "two")
+    names = [path.name for path in commits_in(journal.path(STREAM))]
+    with journal.redacting(STREAM, {whole.id: frozenset([leaf_of(whole, "two")])}):
+        pass
+    assert [path.name for path in commits_in(journal.path(STREAM))] == names
+    (form,) = forms(journal.seen(STREAM), whole.id)
+    assert {o for _, p, o in whole.triples - form.commit.triples if p == J("summary")} == {'"one"', '"two"'}
+    assert FileJournal(journal.folder).verify(STREAM) == ()
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_forms_that_come_back_lose_what_each_of_them_lost(journal, tmp_path, sealed):
+    with journal.turn(STREAM) as version:
+        whole = commit_on(version, "b", fact("b", "one", "two", "three"))
+        journal.append(STREAM, version, whole)
+    add(journal, "c")
+    shutil.copytree(journal.folder, tmp_path / "other")
+    other = FileJournal(tmp_path / "other")
+    if sealed:
+        add(other, "d")
+        other.seal(STREAM)
+    first = erase(journal, whole, "one")
+    bring(other, journal)
+
+    assert [form.commit.redacted for form in forms(journal.seen(STREAM), whole.id)].count(False) == 1
+    (served,) = [commit for commit in FileJournal(journal.folder).read(STREAM) if commit.id == whole.id]
+    assert served.redacted
+    erase(journal, whole, "two")
+
+    found = {form.commit.data for form in forms(FileJournal(journal.folder).seen(STREAM), whole.id)}
+    assert len(found) == 1
+    assert b'"one"' not in bytes_below(journal.folder)
+    assert b'"two"' not in bytes_below(journal.folder)
+    assert journal.verify(STREAM) == ()
+    assert first.id in ids(journal.read(STREAM))
+
+
+class Stop(KeyboardInterrupt):
+    """The process dies."""
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_killed_at_any_call_to_the_disk_a_redaction_is_whole_the_next_time(tmp_path, monkeypatch, sealed):
+    monkeypatch.setattr(sealing, "COMMITS", 4)
+    steps, done = 0, False
+    while not done:
+        steps += 1
+        root = tmp_path / f"root{steps}"
+        journal = FileJournal(root)
+        written = [add(journal, name) for name in ("first", "hunter2", "third")]
+        if sealed:
+            journal.seal(STREAM)
+        done = _dies_at(monkeypatch, steps, lambda journal=journal, c=written[1]: erase(journal, c, "hunter2"))
+
+        after = FileJournal(root)
+        assert (ids(after.read(STREAM))[:3], after.verify(STREAM)) == (ids(written), ())
+        seen = next(c for c in after.read(STREAM) if c.id == written[1].id)
+        if list(orders(after.seen(STREAM))):
+            assert seen.redacted  # whoever reads the record reads no secret any more
+        if not done:
+            erase(after, written[1], "hunter2")
+        assert b'"hunter2"' not in bytes_below(root)
+        assert FileJournal(root).verify(STREAM) == ()
+    assert steps > 10
+
+
+def _dies_at(monkeypatch, step, act):
+    """Return whether *act* ends before the call *step* to the disk, at which the process dies."""
+    left = [step]
+
+    def counted(call):
+        def either(*arguments):
+            left[0] -= 1
+            if left[0] == 0:
+                raise Stop
+            return call(*arguments)
+
+        return either
+
+    with monkeypatch.context() as patched:
+        for name in ("create", "write", "fsync", "flush", "rename", "unlink", "overwrite"):
+            patched.setattr(disk, name, counted(getattr(disk, name)))
+        try:
+            act()
+        except Stop:
+            return False
+    return True
+
+
+def test_files_of_a_redaction_are_where_others_look_for_them(journal):
+    written = [add(journal, name) for name in ("first", "hunter2", "third")]
+    erase(journal, written[1], "hunter2")
+    path, before, document = journal.document(STREAM, written[1].head)
+    assert (Path(path).name, before) == (f"{Path(path).name.split('.redacted')[0]}.redacted.ttl", 0)
+    assert parse(document).redacted
+    assert journal.loose(STREAM) == FileJournal(journal.folder).loose(STREAM) == 4
