@@ -183,7 +183,12 @@ def _extended(overlay: Sequence[Path]) -> Schema:
     shipped = {path: _parse(path) for path in resources.ontology()}
     extended = _schema(shipped | terms, [*map(_parse, resources.shapes()), *rules.values()])
     for path, triples in rules.items():
-        for finding in objections(extended._rules, {term for row in triples for term in (row[0], row[2])}):
+        try:
+            found = objections(extended._rules, {term for row in triples for term in (row[0], row[2])})
+        except ValueError as error:  # of rdflib, where a list has no end
+            detail, hint = f"{path}: the shapes cannot be used: {error}", "end the list with rdf:nil"
+            raise Failed(detail, hint=hint, code="invalid_config") from error
+        for finding in found:
             detail = f"{path}: the shapes cannot be used: {finding.focus} {finding.path or ''}: {finding.message}"
             raise Failed(detail, hint="see https://www.w3.org/TR/shacl/#syntax-rules", code="invalid_config")
     own = {subject for triples in terms.values() for subject, *kind in triples if kind in _DECLARING}

@@ -305,6 +305,10 @@ def test_plain_shapes_that_are_none_are_refused():
         "my:R sh:targetClass jido:Fact ; sh:property my:P . my:P sh:path my:p ; sh:minCount 'one' .",
         "my:R sh:targetClass jido:Fact ; sh:property my:P . my:P sh:path my:p ; sh:minCount 1 , 2 .",
         "my:R a sh:NodeShape ; sh:targetClass jido:Fact ; sh:path my:p .",
+        "my:R a sh:PropertyShape ; sh:targetClass jido:Fact ; sh:minLength 1 .",
+        "my:R sh:targetClass jido:Fact ; sh:minLength -1 .",
+        "my:R sh:targetClass jido:Fact ; sh:and () .",
+        "my:R sh:targetClass jido:Fact ; sh:property [ sh:path _:p ; sh:minCount 1 ] . _:p sh:oneOrMorePath _:p .",
     ],
 )
 def test_malformed_rules_of_an_overlay_are_an_error_of_configuration(overlay, text):
@@ -315,6 +319,14 @@ def test_malformed_rules_of_an_overlay_are_an_error_of_configuration(overlay, te
 
 
 # Overlays.
+
+
+def test_a_list_without_an_end_in_an_overlay_is_refused_with_its_file(overlay):
+    rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> ."
+    endless = " my:R sh:targetClass jido:Fact ; sh:in _:l . _:l rdf:first 1 ; rdf:rest _:l ."
+    with pytest.raises(Failed, match=r"mine.ttl: the shapes cannot be used: List contains a recursive") as refusal:
+        schema.load([overlay("shapes/mine.ttl", rdf + endless)])
+    assert (refusal.value.code, refusal.value.hint) == ("invalid_config", "end the list with rdf:nil")
 
 
 def test_an_overlay_adds_kinds_of_memory_and_rules_for_them(overlay, shipped):
