@@ -13,6 +13,7 @@ import pyoxigraph as ox
 from jidomem.index import bounded
 from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Answer, Serialized, malformed, plain
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
+from jidomem.index.heap import give_back
 from jidomem.index.observer import Observer
 from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, bare, is_iri, line, parts
@@ -23,6 +24,10 @@ T = TypeVar("T")
 
 #: Bytes of commits in one bulk load: it takes some 12 times as much memory while it runs.
 BATCH = 16_000_000
+#: Bytes of commits from which on a bulk load, which writes files of its own, is the cheaper one on disk: half a load.
+BULK = 200_000
+#: Bytes of commits after which a store on disk writes them to files: until then they take 60 times as much memory.
+HELD = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
 
@@ -47,6 +52,8 @@ class OxigraphIndex:
         self._marks = _marks(self._store)
         self._ahead: dict[str, Mark] = {}  # the marks once what waits is in
         self._waiting: dict[str, list[Commit]] = {}
+        self._waiting_bytes = 0
+        self._held_bytes = 0
         self._others: set[str] = set()
         self._lock = Lock()
 
@@ -82,7 +89,8 @@ class OxigraphIndex:
         with self._lock:
             self._ahead[graph] = self.mark(graph).after([commit])
             self._waiting.setdefault(graph, []).append(commit)
-            return sum(len(each.data) for waiting in self._waiting.values() for each in waiting)
+            self._waiting_bytes += len(commit.data)
+            return self._waiting_bytes
 
     def settle(self) -> None:
         """Take in what waits; who reads does so first."""
@@ -118,6 +126,7 @@ class OxigraphIndex:
             said = f"<{graph}> <{HOLDS}> {mark.term} <{MARKS}> .\n"
             self._store.load(said.encode(), ox.RdfFormat.N_QUADS)
             self._set_mark(graph, mark)
+        give_back()
 
     def empty(self, graph: str, cleared: Version) -> None:
         """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
@@ -143,7 +152,7 @@ class OxigraphIndex:
     def become(self, other: OxigraphIndex) -> None:
         """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
         with self._lock:
-            self._waiting, self._ahead = {}, {}
+            self._waiting, self._ahead, self._waiting_bytes = {}, {}, 0
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
             self.triples_taken, self.ontology = other.triples_taken, other.ontology
@@ -156,6 +165,7 @@ class OxigraphIndex:
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
             store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
             self._store = store
+        give_back()
 
     def backup(self, folder: str) -> Mapping[str, Mark]:
         """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches."""
@@ -280,9 +290,17 @@ class OxigraphIndex:
 
     def _load(self, graph: str, commits: list[Commit]) -> None:
         mark = self._marks.get(graph, Mark()).after(commits)
-        self._store.load(trig(graph, commits, mark), ox.RdfFormat.TRIG, lenient=True)
+        document = trig(graph, commits, mark)
+        if len(document) > BULK:
+            self._store.bulk_load(document, ox.RdfFormat.TRIG, lenient=True)
+        else:
+            self._store.load(document, ox.RdfFormat.TRIG, lenient=True)
+            self._held_bytes += len(document)
         self._told(graph, commits)  # first: where the mark before cannot be taken out, these are in all the same
         self._set_mark(graph, mark)
+        if self._held_bytes > HELD:
+            self._store.flush()
+            self._held_bytes = 0
 
     def _take_waiting(self) -> None:
         for graph, commits in [*self._waiting.items()]:
@@ -291,6 +309,7 @@ class OxigraphIndex:
             finally:  # not before: who reads meanwhile waits
                 self._ahead.pop(graph, None)
                 self._waiting.pop(graph, None)
+        self._waiting_bytes = 0
 
     def _holds(self, graph: str, commit: Commit) -> bool:
         """Return whether a commit's description is in, and so all of it."""

@@ -12,6 +12,7 @@ from typing import Any
 from jidomem.errors import NotFound
 from jidomem.index.clones import STORE_ERRORS, Clones, Live, Snapshot
 from jidomem.index.document import Mark
+from jidomem.index.heap import give_back
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.steps import clears, until_cleared
 from jidomem.journal.commit import Commit
@@ -29,7 +30,7 @@ MUCH = 2 * LARGE
 #: Triples taken in after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
 #: Bytes of commits that may wait until somebody reads.
-WAITING = 100_000
+WAITING = 1_000_000
 
 
 class Tail:
@@ -253,6 +254,7 @@ class Tail:
         if old is not None:
             old.store = None
             old.close()
+            give_back()
 
     def _mend(self, store: Any, streams: Iterable[Stream] = ()) -> None:
         """Build the index anew where *store*, still in use, turned out to be damaged, and level with *streams*."""
@@ -281,7 +283,7 @@ class Tail:
             self._publisher.start()
 
     def _renew(self) -> None:
-        """Go on on a clone of the snapshot just kept: a store has in memory what it took in until it is closed."""
+        """Go on on a clone of the snapshot just kept: a store has in memory what it once read until it is closed."""
         if not self._is_kept or self._clones is None or self._damaged:
             return
         self._is_kept = False
