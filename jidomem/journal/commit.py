@@ -132,8 +132,8 @@ def build(
         data = document([f"# nonce {nonce.hex()}"], own, triples)
     except UnicodeEncodeError as error:
         raise FormatError(f"not text: {error.object!r} holds half a character") from error
-    _, read = _turtle(data)
-    if read != triples:
+    if set(_lines(data)) != {f"{s} {p} {o} ." for s, p, o in triples}:
+        _, read = _turtle(data)
         raise FormatError(f"not canonical: {min(triples - read, default=min(read - triples, default=()))}")
     return _described(identity, triples, data, redacted=False)
 
@@ -195,14 +195,19 @@ def secrets_of(text: str) -> list[str]:
     return lines
 
 
-def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
-    """Return the subject of the first triple and all triples; raise FormatError unless *data* is strict Turtle."""
+def _lines(data: bytes) -> list[str]:
+    """Return the canonical N-Triples lines of *data*; raise FormatError unless it is strict Turtle."""
     try:
         quads = pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE)
         written = pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES) or b""
     except SyntaxError as error:
         raise FormatError(error.msg, error.lineno) from error
-    lines = written.decode().split("\n")[:-1]
+    return written.decode().split("\n")[:-1]
+
+
+def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
+    """Return the subject of the first triple and all triples; raise FormatError unless *data* is strict Turtle."""
+    lines = _lines(data)
     if not lines:
         raise FormatError("no description of the commit")
     # in canonical N-Triples the first two spaces end the subject and the predicate
@@ -299,11 +304,11 @@ def _prefixed(term: Term) -> str:
 
 def _leaves(lines: Iterable[str], nonce: bytes) -> list[bytes]:
     """Return the leaf of each digest line."""
-    leaves = []
+    leaves, keyed = [], blake2b(digest_size=32, key=nonce)
     for line in lines:
-        data = line.encode()
-        salt = blake2b(data, digest_size=32, key=nonce).digest()
-        leaves.append(blake2b(data, digest_size=32, key=salt).digest())
+        data, salt = line.encode(), keyed.copy()
+        salt.update(data)
+        leaves.append(blake2b(data, digest_size=32, key=salt.digest()).digest())
     return leaves
 
 
