@@ -84,15 +84,14 @@ def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]
 def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
     """Return the memory in force that says exactly this, None when there is none or the intent replaces something.
 
-    *found* are the `keys` of the intent.
+    *found* are the `keys` of the intent. What is identical is a duplicate besides, and that is looked up anyway.
     """
-    if intent.supersedes or intent.invalidates:
+    if intent.supersedes or intent.invalidates or not found:
         return None
-    for key, kind in found.items():
-        if kind == "identical":
-            for item in _holders(key, view):
-                return bare(item)
-    return None
+    key_of = {kind: key for key, kind in found.items()}
+    same = literal(key_of["identical"])
+    holders = (item for item in _holders(key_of["duplicate"], view) if same in view.objects(item, jido("conflictKey")))
+    return next(map(bare, holders), None)
 
 
 def detect(

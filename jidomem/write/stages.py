@@ -43,11 +43,15 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What judging needs besides the rows: the ontology and shapes, the policy, and where ids come from."""
+    """What judging needs besides the rows: the ontology and shapes, the policy, and where ids come from.
+
+    With *fresh_ids* an id is never given twice, by whomever, so that it need not be looked up.
+    """
 
     schema: Schema
     policy: Policy
     new_id: Callable[[], str]
+    fresh_ids: bool = False
 
     def judge(
         self, project: str, proposal: Proposal, view: View, now: datetime, known: Callable[[], list[str]]
@@ -77,6 +81,8 @@ class Stages:
             proposal = MemoryUpdateIntent.from_dict(proposal)
         normal = normalize(proposal, now=now, new_id=self.new_id, schema=self.schema)
         intent = normal.intent
+        if self.fresh_ids and "iri" in normal.filled:
+            view.add_new(iri(intent.iri or ""), ())
         request = _request(proposal) if intent.idempotency_key else ""
         if (first := _first_receipt(intent, request, view)) is not None:
             return Judged(first)

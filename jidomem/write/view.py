@@ -17,7 +17,7 @@ _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
 class View:
     """Rows for the judging stages; every look-up is by subject or by predicate and object, never a scan.
 
-    What the index says of a subject, or as one property of it, is asked once, and what is accepted is added here: so
+    What the index says of a subject, or in one property, is asked once, and what is accepted is added here: so
     the index may come to hold what was added while the view is in use. `size` is about how many triples it keeps.
     """
 
@@ -28,6 +28,8 @@ class View:
         self._partly: dict[Term, dict[Term, list[Term]]] = {}  # and of others these properties
         self._by_object: dict[tuple[Term, Term], list[Term]] = defaultdict(list)
         self._pointed: set[Term] = set()
+        self._new: set[Term] = set()
+        self._found: dict[tuple[Term, Term], frozenset[Term]] = {}
 
     def add(self, triples: Iterable[Triple]) -> None:
         """Let those who are judged later see *triples*."""
@@ -45,8 +47,9 @@ class View:
             self.size += 1
 
     def add_new(self, subject: Term, triples: Iterable[Triple]) -> None:
-        """Let those who are judged later see *triples* of a *subject* of which nothing was said before."""
+        """Let those who are judged later see *triples* of a *subject* that was never said anything of or pointed at."""
         self._whole[subject] = {}
+        self._new.add(subject)
         self.add(triples)
 
     def said(self, subject: Term) -> dict[Term, list[Term]]:
@@ -72,7 +75,11 @@ class View:
 
     def subjects(self, predicate: Term, value: Term) -> list[Term]:
         """Return what has *value* as this property, in a stable order."""
-        found = {triple[0] for triple in self._probe(None, predicate, value)}
+        found = self._found.get((predicate, value))
+        if found is None:
+            found = frozenset([triple[0] for triple in self._probe(None, predicate, value)])
+            self._found[predicate, value] = found
+            self.size += 1
         return sorted(found.union(self._by_object.get((predicate, value), ())))
 
     def first(self, subject: Term, predicate: Term) -> Term | None:
@@ -81,9 +88,9 @@ class View:
 
     def mentions(self, subject: Term) -> bool:
         """Return whether *subject* is described or pointed at."""
-        return bool(
-            self.said(subject) or subject in self._pointed or next(iter(self._probe(None, None, subject)), None)
-        )
+        if self.said(subject) or subject in self._pointed:
+            return True
+        return subject not in self._new and next(iter(self._probe(None, None, subject)), None) is not None
 
     def describes(self, subject: Term) -> bool:
         """Return whether anything is said of *subject*: cheapest of what has a class."""

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any, Literal, overload
 
 from jidomem import vocab
-from jidomem.clock import Sources
+from jidomem.clock import Sources, new_id
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, Violation
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
@@ -45,7 +45,7 @@ class MemoryWriter:
         self._tail = tail
         self._policy = policy
         self._sources = sources
-        self._stages = Stages(schema, policy, sources.new_id)
+        self._stages = Stages(schema, policy, sources.new_id, fresh_ids=sources.new_id is new_id)
         self._ontology_version = schema.version
         self._lines: dict[Stream, CommitLine] = {}
         self._lock = Lock()

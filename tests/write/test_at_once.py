@@ -112,3 +112,14 @@ def test_what_is_known_is_given_up_when_it_is_much_and_nothing_is_missed_then(me
 
     assert refusal(memory.writer.submit_intent, "p", decision(topic="store", summary="x")).conflicts[0].iri == first.iri
     assert held(memory) == anew(memory)
+
+
+def test_an_id_that_a_source_gives_twice_is_noticed_unless_it_is_ours_that_never_does(tmp_path):
+    with open_with(tmp_path) as memory:
+        memory.writer.submit_intent("p", intent())
+    with open_with(tmp_path) as again:  # its source begins anew
+        assert refusal(again.writer.submit_intent, "p", intent(summary="another")).violations[0].code == "iri_exists"
+    with jidomem.open(tmp_path / "root") as memory:
+        receipts = [memory.writer.submit_intent("p", intent(summary=f"fact {number}")) for number in range(3)]
+        assert refusal(memory.writer.submit_intent, "p", intent(iri=receipts[0].iri, summary="x")).violations
+        assert held(memory) == anew(memory)
