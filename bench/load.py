@@ -49,7 +49,7 @@ class Known:
     """In place of index and tail: of what was written, the things that are no memories, and what they are."""
 
     def __init__(self, journal: FileJournal) -> None:
-        self.journal, self.index = journal, self
+        self.journal, self.index, self.life = journal, self, 0
         self._types: dict[Term, Term] = {}
 
     def catch_up(self, stream: Stream) -> None:
@@ -59,7 +59,10 @@ class Known:
         rows = commit.triples
         self._types |= {s: o for s, p, o in rows if p == TYPE and not s.startswith(f"<{BASE}memory/")}
 
-    def triples(self, graph: str, subject: Term | None, *_: Term | None) -> list[Triple]:
+    def settle(self) -> None:
+        """Nothing waits."""
+
+    def taken(self, graph: str, subject: Term | None, *_: Term | None) -> list[Triple]:
         return [(subject, TYPE, self._types[subject])] if subject in self._types else []
 
 

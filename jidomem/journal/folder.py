@@ -177,10 +177,12 @@ class Folder:
                 self._forget()
                 return
             names = set(each_file(self.path))
-            total = sum(map(number, names))
+            seen, since = self.sight, 0 if now - mtime >= SETTLE else now
+            total, loose = seen.sum, seen.loose
+            if names != self._names or self.is_damaged or (seen.count, seen.version) != (len(names), self._base):
+                total, loose = sum(map(number, names)), len(names) - sum(map(is_pack, names))
             if names != self._names or self.is_damaged:
                 self._account(names, total, trust=trust)
-            since, loose = 0 if now - mtime >= SETTLE else now, len(names) - sum(map(is_pack, names))
             self.sight = Sight(mtime, since, len(names), total, loose, self._base)
             self.unshared = True
             if not self._gaps:

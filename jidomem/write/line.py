@@ -17,6 +17,7 @@ from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal import commit as commits
 from jidomem.journal.files import Moved, Stream
+from jidomem.journal.redaction import is_order
 from jidomem.moments import stamp
 from jidomem.terms import Triple, bare, date_time, iri
 from jidomem.version import Version
@@ -233,7 +234,8 @@ class CommitLine:
         own, view = iri(commit.iri), block.known.view
         view.add_new(own, (triple for triple in commit.triples if triple[0] == own))
         view.add([*moments, *((node, jido("recordedIn"), own) for node in marks)])
-        self._keep(block.known, after)
+        if not is_order(commit.data):
+            self._keep(block.known, after)
         for ticket, judged in block.members:
             receipt = judged.receipt
             ticket.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)
