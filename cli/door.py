@@ -160,7 +160,9 @@ class Verb(click.Command):
         if formats:
             own.append(_option("--format", type=click.Choice(formats), help="How to print; a table when not said."))
         own += [_WRITING[name] for name in writes]
-        super().__init__(*args, **{**_help(attributes), "params": [*own, *everywhere(hidden=True)]})
+        taken = {name for option in own for name in option.opts}
+        shared = [option for option in everywhere(hidden=True) if not taken.intersection(option.opts)]
+        super().__init__(*args, **{**_help(attributes), "params": [*own, *shared]})
         self.honours = {"as_of": as_of, "valid_at": valid_at}
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -6,15 +6,13 @@ from typing import Any
 
 import click
 
-from jidomem.errors import InvalidRequest
 from jidomem.read.tables import plain
 from jidomem.read.turtle import turtle
-from jidomem.terms import iri
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 
-@click.command(cls=Verb, formats=("table", "json", "md", "ttl"), as_of=True)
+@click.command(cls=Verb, formats=("table", "json", "md", "ttl"), as_of=True, valid_at=True)
 @click.argument("item", metavar="IRI")
 @pass_door
 def show(door: Door, item: str) -> None:
@@ -27,14 +25,12 @@ def show(door: Door, item: str) -> None:
     """
     memory = door.read()
     whole = memory.reader.resolve(memory.project, item)
-    found = memory.reader.get_memory(memory.project, whole, as_of=door.as_of)
+    moment = {"as_of": door.as_of, "valid_at": door.valid_at}
     if door.format == "ttl":
-        if door.as_of is not None:
-            raise InvalidRequest("Turtle shows the present only", hint="leave out --as-of, or give --format json")
-        node = iri(whole)
-        result = memory.reader.run(memory.project, f"CONSTRUCT {{ {node} ?p ?o }} WHERE {{ {node} ?p ?o }}")
-        click.echo(turtle(result.triples), nl=False)
-    elif form_of(door) == "json":
+        click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)
+        return
+    found = memory.reader.get_memory(memory.project, whole, **moment)
+    if form_of(door) == "json":
         show_json(plain(found))
     else:
         show_rows(door, [{"field": name, "value": value} for name, value in _lines(found)], ("field", "value"))

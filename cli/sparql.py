@@ -15,7 +15,7 @@ from jidomem_cli.tables import show_json, show_rows
 _FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", "table", "json", "jsonl")}
 
 
-@click.command(cls=Verb, formats=(*ROWS, "ttl"))
+@click.command(cls=Verb, formats=(*ROWS, "ttl"), as_of=True)
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or - .")
 @click.option("--infer", is_flag=True, help="Let `a` match the superclasses of what is stated, too.")
@@ -23,6 +23,7 @@ _FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", 
 def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> None:
     """Answer a SELECT, ASK, CONSTRUCT or DESCRIBE over the project's graphs and the ontology.
 
+    With --as-of it is asked of a memory replayed to that moment, of up to 32 MB of journal.
     Rows come in the order the query gives them. A graph is printed as Turtle unless --format or --json says otherwise.
 
     Examples:
@@ -33,7 +34,7 @@ def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> N
     if (query is None) == (file is None):
         raise InvalidRequest("give one query", hint="jidomem sparql 'SELECT ...', or: jidomem sparql -f query.rq")
     memory = door.read()
-    result = memory.reader.run(memory.project, _text(query, file), infer=infer)
+    result = memory.reader.run(memory.project, _text(query, file), infer=infer, as_of=door.as_of)
     if door.format is not None and door.format not in _FORMATS[result.kind]:
         raise InvalidRequest(
             f"the answer to this query cannot be {door.format}",

@@ -16,10 +16,12 @@ from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import clean, show_json
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, as_of=True, valid_at=True)
 @pass_door
 def status(door: Door) -> None:
     """Say which root is used and why, and for each project what it holds and when it was last written.
+
+    With --as-of versions and counts are those of that moment.
 
     Examples:
       jidomem status
@@ -27,7 +29,7 @@ def status(door: Door) -> None:
     """
     memory = door.read()
     names = [door.project] if door.project is not None else memory.projects()
-    projects = [_project(memory, name) for name in names]
+    projects = [_project(door, memory, name) for name in names]
     found = {
         "root": str(memory.settings.root),
         "found": memory.settings.found,
@@ -57,14 +59,14 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
     return {"name": snapshot.path.name, "bytes": snapshot.size, "commits": commits, "versions": versions}
 
 
-def _project(memory: Jidomem, name: str) -> dict[str, Any]:
-    version: Version = memory.catch_up(name)
+def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
+    version: Version = memory.catch_up(name) if door.as_of is None else memory.reader.version(name, door.as_of)
     streams = [stream for stream in memory.journal.streams() if stream.project == name]
     return {
         "project": name,
         "version": str(version),
         "last_commit": version.recorded_at or None,
-        "counts": counts(memory.reader, name),
+        "counts": counts(memory.reader, name, as_of=door.as_of, valid_at=door.valid_at),
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 SHORT = 12
+_WRITTEN = re.compile(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,3 +50,13 @@ class Version:
         if not self.heads:
             return "0"
         return f"{self.position}-" + "+".join(head.id[:SHORT] for head in self.heads)
+
+
+def read(text: str) -> tuple[int, list[str]] | None:
+    """Return the position, and the beginnings of the ids, in a version as it is shown; None for another text.
+
+    >>> read("12-0a1b2c3d4e5f+9f8e")
+    (12, ['0a1b2c3d4e5f', '9f8e'])
+    """
+    match = _WRITTEN.fullmatch(text)
+    return None if match is None else (int(match[1]), match[2].split("+"))

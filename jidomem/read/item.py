@@ -10,7 +10,7 @@ from typing import Any
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.query import FOREVER, to_term
-from jidomem.terms import Term, bare, iri, literal, parts
+from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.values import to_value
 from jidomem.vocab import BASE, TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name
 
@@ -36,12 +36,19 @@ def short_id(item: str) -> str:
     return local_name(item)[-SHORT:]
 
 
-def get(index: OxigraphIndex, project: str, item: str, as_of: object = None) -> dict[str, Any]:
+def get(index: OxigraphIndex, project: str, item: str, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
     """Return one memory of *project* as plain values, as it was known at *as_of*.
 
-    Raises NotFound when the project had no such memory by then.
+    Raises NotFound when the project had no such memory by then, or what it says does not hold at *valid_at*.
     """
-    return _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")).to_dict()
+    return _found(index, project, item, as_of, valid_at).to_dict()
+
+
+def triples(
+    index: OxigraphIndex, project: str, item: str, as_of: object = None, valid_at: object = None
+) -> list[Triple]:
+    """Return what is said of one memory of *project*, as it was known at *as_of*; raises what `get` raises."""
+    return _found(index, project, item, as_of, valid_at).triples
 
 
 def resolve(index: OxigraphIndex, project: str, short: object) -> str:
@@ -101,21 +108,41 @@ def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
     return NotFound(f"{project} has no memory {asked!r}", hint=hint)
 
 
+def _found(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:
+    found = _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of"))
+    if valid_at is not None:
+        found.must_hold(to_term(valid_at, "dateTime", "valid_at"))
+    return found
+
+
 class _Item:
     """What is known of one memory at one moment."""
 
     def __init__(self, index: OxigraphIndex, project: str, item: str, as_of: Term) -> None:
         self._index, self._graph, self._item = index, graph_iri(project), to_term(item, "iri", "iri")
         self._as_of = parts(as_of).text
-        triples = list(index.triples(self._graph, self._item))
-        recorded = [term for _, predicate, term in triples if predicate == jido("recordedAt")]
+        said = sorted(index.triples(self._graph, self._item))
+        recorded = [term for _, predicate, term in said if predicate == jido("recordedAt")]
         if not _of_project(index, project, self._item) or not any(map(self._by_then, recorded)):
             raise _missing(index, project, item)
         self._ends = {name: list(self._enders(link)) for name, link in _ENDS.items()}
         self._said: dict[Term, list[Term]] = {}
-        for _, predicate, term in sorted(triples):
+        for _, predicate, term in said:
             if predicate not in _ENDS.values():
                 self._said.setdefault(predicate, []).append(term)
+        self.triples = [(s, p, o) for s, p, o in said if p not in _ENDS.values() or self._is_known(o)]
+
+    def must_hold(self, moment: Term) -> None:
+        """Raise NotFound unless what the memory says holds at a moment of the world."""
+        since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
+        if any(bound > bare(moment) for bound in since) or any(bound <= bare(moment) for bound in until):
+            held = " ".join([*(f"from {bound}" for bound in since), *(f"until {bound}" for bound in until)])
+            raise NotFound(
+                f"{bare(self._item)} does not hold at {bare(moment)}", hint=f"it holds {held}: leave out valid_at"
+            )
+
+    def _moments(self, name: str) -> list[str]:
+        return [_written(term) for term in self._said.get(jido(name), [])]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain values."""
@@ -144,10 +171,22 @@ class _Item:
         """Return what ended the item by then through *link*; what is merely proposed ends nothing."""
         for _, _, end in sorted(self._index.triples(self._graph, self._item, link)):
             asserted = any(self._index.triples(self._graph, end, jido("hasAssertionStatus"), jido("Asserted")))
-            moments = [term for _, _, term in self._index.triples(self._graph, end, jido("recordedAt"))]
-            if asserted and any(map(self._by_then, moments)):
+            if asserted and any(map(self._by_then, self._recorded(end))):
                 yield bare(end)
 
+    def _is_known(self, end: Term) -> bool:
+        """Return whether a link to *end* was there by then: it came with *end*, or else with the item itself."""
+        recorded = self._recorded(end)
+        return not recorded or any(map(self._by_then, recorded))
+
+    def _recorded(self, node: Term) -> list[Term]:
+        return [term for _, _, term in self._index.triples(self._graph, node, jido("recordedAt"))]
+
     def _by_then(self, moment: Term) -> bool:
-        """Return whether *moment* is not after the asked one; both are written in the one form of a moment."""
-        return bare(to_term(parts(moment).text, "dateTime", "recordedAt")) <= self._as_of
+        """Return whether *moment* is not after the asked one."""
+        return _written(moment) <= self._as_of
+
+
+def _written(moment: Term) -> str:
+    """Return a moment in its one written form, in which two are compared as texts; a store may have shortened it."""
+    return bare(to_term(parts(moment).text, "dateTime", "a moment"))

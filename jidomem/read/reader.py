@@ -15,16 +15,16 @@ from jidomem.index.listings import Listings
 from jidomem.index.shelved import Shelved
 from jidomem.query import FOREVER, NamedQuery, to_term
 from jidomem.read import item
+from jidomem.read.functions import Rows
 from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, fingerprint, page_size
 from jidomem.read.playbook import Playbook
+from jidomem.read.records import Records
 from jidomem.read.roles import Architect, Debugger, Planner, Role
 from jidomem.read.walk import Place, walk
-from jidomem.terms import Term, Triple, boolean
+from jidomem.terms import Term, Triple, bare, boolean
 from jidomem.values import to_value
 from jidomem.version import Version
 from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
-
-Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Result:
     triples: tuple[Triple, ...] = ()
 
 
-class MemoryReader:
+class MemoryReader(Records):
     """Answers about the memory of one project at a time.
 
     Every answer is in a stated order that does not depend on the order of files. `as_of` takes a datetime or ISO 8601
@@ -53,16 +53,18 @@ class MemoryReader:
         playbook: Playbook,
         catch_up: Callable[[str], Version],
         shelved: Shelved | None = None,
+        past: Callable[[str, str], OxigraphIndex] | None = None,
     ) -> None:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
 
-        Long lists are kept in *shelved* for the next process.
+        Long lists are kept in *shelved* for the next process; *past* replays a project to a moment for raw SPARQL.
         """
         self.playbook = playbook
         self._index = index
         self._listings = Listings(index, shelved)
         self._shelf = Shelf()
         self._catch_up = catch_up
+        self._past = past
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -195,118 +197,69 @@ class MemoryReader:
         places = [found.variables.index(column) for column in query.columns]
         return [tuple(row[at] for at in places) for row in found.rows]
 
-    def select(self, project: str, sparql: str, *, infer: bool = False) -> Rows:
+    def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
 
         Internal: agents use the named functions, whose answers stay the same when the graph changes its form. With
         *infer*, `a` and `rdf:type` as predicates also match the superclasses of what is stated.
         """
-        result = self.run(project, sparql, infer=infer)
+        result = self.run(project, sparql, infer=infer, as_of=as_of)
         if result.kind != "select":
             hint = "write SELECT ... WHERE { ... }"
             raise InvalidRequest("select takes a SELECT query", hint=hint, code="malformed_query")
         return list(result.rows)
 
-    def run(self, project: str, text: str, *, infer: bool = False) -> Result:
+    def run(self, project: str, text: str, *, infer: bool = False, as_of: object = None) -> Result:
         """Return the answer to any reading SPARQL over the graphs of one project, the ontology among them.
 
-        Raises PolicyDenied for an update or SERVICE, TooLarge, and InvalidRequest for what cannot be read.
+        With *as_of* it runs on a memory replayed to that moment. Raises PolicyDenied for an update or SERVICE,
+        TooLarge (also for a journal too long to be replayed), and InvalidRequest for what cannot be read.
         """
         code = sparql.check(text)
-        self._catch_up(project)
+        index = self._then(project, as_of)
         default, named = sparql.dataset(code, _graphs(project))
         asked = sparql.with_superclasses(text) if infer else text
-        found = self._index.query(asked, graphs=default, named=named)
+        found = index.query(asked, graphs=default, named=named)
         if isinstance(found, Solutions):
             rows = tuple(dict(zip(found.variables, map(to_value, row), strict=True)) for row in found.rows)
             return Result("select", variables=found.variables, rows=rows)
         return Result("ask", truth=found) if isinstance(found, bool) else Result("graph", triples=found)
 
-    def serialized(self, project: str, text: str, *, rows_as: str = "json", graph_as: str = "turtle") -> bytes:
+    def serialized(
+        self, project: str, text: str, *, rows_as: str = "json", graph_as: str = "turtle", as_of: object = None
+    ) -> bytes:
         """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
 
         Raises what `run` raises, and TooLarge `result_too_large` for an answer larger than is given at once.
         """
         code = sparql.check(text)
-        self._catch_up(project)
+        index = self._then(project, as_of)
         default, named = sparql.dataset(code, _graphs(project))
-        return self._index.serialized(text, graphs=default, named=named, rows_as=rows_as, graph_as=graph_as).data
+        return index.serialized(text, graphs=default, named=named, rows_as=rows_as, graph_as=graph_as).data
 
-    def list_active_architectural_decisions(self, project_id: str, **options: Any) -> Rows:
-        """Return decision and summary of each architectural decision; options are those of `ask`."""
-        return self.ask("active-decisions", project=project_id, **options)
+    def _then(self, project: str, as_of: object) -> OxigraphIndex:
+        """Return what holds a project's memory as it was at a moment: the index, unless one is asked for."""
+        self._catch_up(project)
+        if as_of is None:
+            return self._index
+        moment = bare(to_term(as_of, "dateTime", "as_of"))
+        if self._past is None:
+            raise InvalidRequest("raw SPARQL knows the present only here", hint="leave out as_of")
+        return self._past(project, moment)
 
-    def list_conventions(self, project_id: str, **options: Any) -> Rows:
-        """Return conv, name and enforcement level of each convention."""
-        return self.ask("conventions", project=project_id, **options)
-
-    def list_open_tasks(self, project_id: str, *, actionable_only: bool = False, **options: Any) -> Rows:
-        """Return task, summary and status of each task not completed; *actionable_only* drops abandoned ones."""
-        return self.ask("open-tasks", project=project_id, actionable_only=actionable_only, **options)
-
-    def list_open_errors(self, project_id: str, *, include_deferred: bool = True, **options: Any) -> Rows:
-        """Return err, summary and severity (None where nobody stated it) of each error not resolved."""
-        return self.ask("open-errors", project=project_id, include_deferred=include_deferred, **options)
-
-    def list_facts_with_confidence(self, project_id: str, **options: Any) -> Rows:
-        """Return fact, summary and confidence of each fact."""
-        return self.ask("facts", project=project_id, **options)
-
-    def list_active_sessions(self, project_id: str, **options: Any) -> Rows:
-        """Return session and start of each work session that is active."""
-        return self.ask("active-sessions", project=project_id, **options)
-
-    def list_recent_lessons(self, project_id: str, **options: Any) -> Rows:
-        """Return lesson, summary and time of each lesson learned, newest first."""
-        return self.ask("recent-lessons", project=project_id, **options)
-
-    def find_facts_about(self, project: str, topic: str, **options: Any) -> Rows:
-        """Return subject, content, timestamp and confidence of each fact that speaks of *topic*, newest first.
-
-        The topic is a text looked for in the content whatever the case of its letters. A confidence that was given as
-        a level alone is 0.9, 0.6 or 0.3. Options are those of every named query.
-        """
-        return self.ask("facts-about", project=project, topic=topic, **options)
-
-    def list_decisions(self, project: str, **options: Any) -> Rows:
-        """Return subject, content and timestamp of each decision, oldest first."""
-        return self.ask("decision-log", project=project, **options)
-
-    def find_related(self, project: str, memory_id: str, **options: Any) -> Rows:
-        """Return related and content of each item that shares a context with *memory_id*, itself left out.
-
-        The id is an IRI, a unique part of the id, or the id the memory had elsewhere. Raises NotFound.
-        """
-        return self.ask("related", project=project, item=memory_id, **options)
-
-    def get_conventions(self, project: str, **options: Any) -> Rows:
-        """Return content and source of each convention that a person has verified.
-
-        The source is user, agent, tool or document where that is stated, and else `session:` and its name.
-        """
-        rows = self.ask("verified-conventions", project=project, **options)
-        return [{"content": row["content"], "source": row["source"]} for row in rows]
-
-    def find_errors_for_module(self, project: str, module_name: str, **options: Any) -> Rows:
-        """Return subject, content and timestamp of each error that affects the module, newest first."""
-        return self.ask("errors-of-module", project=project, module=module_name, **options)
-
-    def find_governing(self, project: str, file: str, **options: Any) -> Rows:
-        """Return about, item, kind, summary and level of each convention and decision that governs *file*.
-
-        Those about the file come first, then those about the folders above it, nearest first, then the strict
-        conventions about no place at all. The file is a path as memories name it: relative, with forward slashes.
-        """
-        return self.ask("governing", project=project, file=file, **options)
-
-    def get_memory(self, project: str, iri: str, *, as_of: object = None) -> dict[str, Any]:
+    def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
         """Return one memory: iri, type, class, status, properties, superseded_by, invalidated_by, commit, recorded_at.
 
         `status` is active, superseded, invalidated or proposed, and `properties` maps the local name of each property
-        to its values. Raises NotFound with the nearest ids.
+        to its values. Raises NotFound with the nearest ids, and for a memory that does not hold at *valid_at*.
         """
         self._catch_up(project)
-        return item.get(self._index, project, iri, as_of)
+        return item.get(self._index, project, iri, as_of, valid_at)
+
+    def describe(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> list[Triple]:
+        """Return the triples about one memory; raises what `get_memory` raises."""
+        self._catch_up(project)
+        return item.triples(self._index, project, iri, as_of, valid_at)
 
     def resolve(self, project: str, short: str) -> str:
         """Return the IRI that *short* names.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jidomem.errors import NotFound
 from jidomem.query import to_term
-from jidomem.read.reader import MemoryReader, Rows
+from jidomem.read.functions import Rows
+from jidomem.read.reader import MemoryReader
 from jidomem.vocab import BASE
 
 COLUMNS = ("session", "status", "phase", "agent", "start", "end")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -12,6 +13,7 @@ from jidomem.clock import Sources
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.index.clones import Clones
 from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.past import past
 from jidomem.index.shelved import Shelved
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, FileJournal, Stream
@@ -57,7 +59,11 @@ class Jidomem:
             self.tail, self.schema, given.policy, sources, agent=given.agent, session=given.session
         )
         self.reader = MemoryReader(
-            self.index, self.playbook, self.catch_up, Shelved(given.root / INDEX / "lists", self.journal)
+            self.index,
+            self.playbook,
+            self.catch_up,
+            Shelved(given.root / INDEX / "lists", self.journal),
+            partial(past, self.journal, self.schema.triples),
         )
 
     @property

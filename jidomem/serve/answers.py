@@ -20,16 +20,16 @@ from jidomem.read.turtle import turtle
 from jidomem.serve import wire
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
-from jidomem.terms import iri
-from jidomem.vocab import graph_iri
 
 CSV, TSV, TURTLE = "text/csv", "text/tab-separated-values", "text/turtle"
 _ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
 _SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
 #: The most rows of one answer; more are given in pages.
 MAX_ROWS = 100_000
+#: Arguments that name a moment: of the journal, and of the world.
+MOMENTS = ("as_of", "valid_at")
 #: Arguments every named query takes; what else it takes, its header says.
-ASKING = ("as_of", "valid_at", "include_inactive", "limit", "cursor", "min_position")
+ASKING = (*MOMENTS, "include_inactive", "limit", "cursor", "min_position")
 #: Names of parameters that would be taken for something else.
 _TAKEN = ("name", "self", "project")
 
@@ -44,19 +44,20 @@ def projects(site: Site) -> Response:
 
 def project(site: Site, project: str) -> Response:
     """Return what one project holds: counts by kind and status, its version, the ontology's, what is damaged."""
-    reach(site, project, wire.arguments("min_position"))
-    version = _version(site, project)
+    given = wire.arguments(*MOMENTS, "min_position")
+    reach(site, project, given)
+    version = _version(site, project, given.get("as_of"))
     return wire.answer({
         "project": project,
         **version,
         "ontology_version": site.memory.schema.version,
-        "counts": counts(site.memory.reader, project),
+        "counts": counts(site.memory.reader, project, **_moment(given)),
         "damage": [error.to_dict() for error in site.memory.damage(project)],
     })  # fmt: skip
 
 
-def _version(site: Site, project: str) -> dict[str, Any]:
-    version = site.memory.catch_up(project)
+def _version(site: Site, project: str, as_of: str | None = None) -> dict[str, Any]:
+    version = site.memory.catch_up(project) if as_of is None else site.memory.reader.version(project, as_of)
     return {"version": str(version), "last_commit": version.recorded_at or None}
 
 
@@ -90,11 +91,10 @@ def ask(site: Site, project: str, name: str) -> Response:
     page = site.memory.reader.ask_page(
         name,
         project=project,
-        as_of=given.get("as_of"),
-        valid_at=given.get("valid_at"),
         include_inactive=wire.flag(given, "include_inactive"),
         limit=MAX_ROWS if limit is None else limit,
         cursor=given.get("cursor"),
+        **_moment(given),
         **_parameters(given),
     )
     if len(page.rows) > MAX_ROWS or (limit is None and page.cursor is not None):
@@ -149,17 +149,26 @@ def _rendered(page: Page, columns: tuple[str, ...], form: str) -> Response:
 
 def memory(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return one memory, named by its IRI or a unique part of its id, as JSON or Turtle."""
-    given = wire.arguments("as_of", "min_position")
+    given = wire.arguments(*MOMENTS, "min_position")
     form = wire.negotiate({wire.JSON: "json", TURTLE: "ttl"})
     reach(site, project, given)
     item = site.memory.reader.resolve(project, id)
-    as_of = given.get("as_of")
     if form == "json":
-        return wire.answer(site.memory.reader.get_memory(project, item, as_of=as_of))
-    if as_of is not None:
-        raise InvalidRequest("Turtle shows the present only", hint="leave out as_of, or accept application/json")
-    text = turtle(site.memory.index.triples(graph_iri(project), iri(item)))
+        return wire.answer(site.memory.reader.get_memory(project, item, **_moment(given)))
+    text = turtle(site.memory.reader.describe(project, item, **_moment(given)))
     return Response(text, content_type=f"{TURTLE}; charset=utf-8")
+
+
+def _moment(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the moments that are asked about."""
+    return {name: given[name] for name in MOMENTS if name in given}
+
+
+def history(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return what went before one memory, and what became of it."""
+    given = wire.arguments(*MOMENTS, "min_position")
+    reach(site, project, given)
+    return wire.answer({"rows": site.memory.reader.history(project, id, **_moment(given)), "cursor": None})
 
 
 def sessions(site: Site, project: str) -> Response:

@@ -60,7 +60,11 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
         memory.catch_up(asked["project"])
         _limit_memory(_used() + MEMORY)
         data = memory.reader.serialized(
-            asked["project"], asked["text"], rows_as=asked["rows_as"], graph_as=asked["graph_as"]
+            asked["project"],
+            asked["text"],
+            rows_as=asked["rows_as"],
+            graph_as=asked["graph_as"],
+            as_of=asked["as_of"],
         )
         told = {"answered": True}
     except MemoryError:

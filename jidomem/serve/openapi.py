@@ -112,7 +112,7 @@ def _schemas() -> dict[str, Any]:
     return {
         "Text": _TEXT,
         "Object": {"type": "object"},
-        "Query": _object(dict.fromkeys(("query", "timeout"), _TEXT), ("query",)),
+        "Query": _object(dict.fromkeys(("query", "timeout", "as_of"), _TEXT), ("query",)),
         "Intent": {**_object(fields, ()), "additionalProperties": False},
         "Intents": {"oneOf": [_ref("Intent"), {"type": "array", "items": _ref("Intent")}]},
         "Receipt": _object(receipt, tuple(receipt)),

@@ -35,13 +35,22 @@ class Pool:
         self._busy: set[_Child] = set()
         self._closed = False
 
-    def answer(self, project: str, text: str, *, rows_as: str, graph_as: str, seconds: float | None = None) -> bytes:
-        """Return the answer to a query that was checked, as bytes.
+    def answer(
+        self,
+        project: str,
+        text: str,
+        *,
+        rows_as: str,
+        graph_as: str,
+        as_of: str | None = None,
+        seconds: float | None = None,
+    ) -> bytes:
+        """Return the answer to a query that was checked, as bytes; with *as_of* of a memory replayed to that moment.
 
         Raises Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`, and what the
         reader raises.
         """
-        asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as}
+        asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         message = json.dumps(asked).encode()
         limit = self.seconds if seconds is None else seconds
         while True:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from time import monotonic, sleep
 
 from jidomem.errors import Busy, InvalidRequest
 from jidomem.serve.site import Site
 from jidomem.terms import bare, integer
+from jidomem.version import read
 from jidomem.vocab import graph_iri, jido
 
 WAIT = 1.0
 _PAUSE = 0.02
-_VERSION = re.compile(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)")
 _COMMIT = "urn:jido:commit:"
 
 
@@ -25,13 +24,13 @@ def reach(site: Site, project: str, given: Mapping[str, str]) -> None:
     wanted = given.get("min_position")
     if wanted is None or wanted == "0":
         return
-    match = _VERSION.fullmatch(wanted)
-    if match is None:
+    version = read(wanted)
+    if version is None:
         raise InvalidRequest(
             f"min_position={wanted!r} is no version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
         )
     deadline = monotonic() + WAIT
-    while not _holds(site, project, int(match[1]), match[2].split("+")):
+    while not _holds(site, project, *version):
         if monotonic() > deadline:
             at = site.memory.catch_up(project)
             raise Busy(

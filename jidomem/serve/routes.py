@@ -19,7 +19,11 @@ _ASKING = {
     "cursor": "Go on after the page that gave this cursor.",
     **_AT,
 }
-_SPARQL = {"query": "The query.", "timeout": "Seconds it may take; lowers the server's limit."}
+_SPARQL = {
+    "query": "The query.",
+    "timeout": "Seconds it may take; lowers the server's limit.",
+    "as_of": "A moment: ask a memory replayed to then, of a stated size.",
+}
 _RESULTS = dict.fromkeys((*sparql.ROWS, *sparql.GRAPHS), "Text")
 _KEPT = {201: "All were kept; the receipt, or one outcome each.", 200: "Nothing new, or not all, was kept; the same."}
 
@@ -33,10 +37,10 @@ def _described(site: Site) -> Response:
 def _sparql(path: str, of_what: str) -> tuple[Route, Route]:
     """Return the two ways to ask one dataset in SPARQL."""
     asked = {sparql.QUERY: "Text", sparql.FORM: "Query", sparql.UPDATE: "Text"}
-    seconds = {"timeout": _SPARQL["timeout"]}
+    beside = {name: text for name, text in _SPARQL.items() if name != "query"}
     return (
         Route("GET", path, sparql.get, f"Ask {of_what} in SPARQL", _OK, _RESULTS, _SPARQL),
-        Route("POST", path, sparql.post, f"Ask {of_what} in SPARQL", _OK, _RESULTS, seconds, reads=asked),
+        Route("POST", path, sparql.post, f"Ask {of_what} in SPARQL", _OK, _RESULTS, beside, reads=asked),
     )
 
 
@@ -53,7 +57,15 @@ ROUTES: tuple[Route, ...] = (
         {_JSON: "Intents", intents.NDJSON: "Text"},
     ),
     Route("GET", "/projects", answers.projects, "List the projects", _OK, {_JSON: "Object"}),
-    Route("GET", "/projects/{project}", answers.project, "Say what a project holds", _OK, {_JSON: "Object"}, _AT),
+    Route(
+        "GET",
+        "/projects/{project}",
+        answers.project,
+        "Say what a project holds",
+        _OK,
+        {_JSON: "Object"},
+        {**_MOMENTS, **_AT},
+    ),
     Route("GET", "/projects/{project}/queries", answers.playbook, "List the named queries", _OK, {_JSON: "Object"}),
     Route(
         "GET",
@@ -72,7 +84,16 @@ ROUTES: tuple[Route, ...] = (
         "Show one memory, by its IRI or a unique part of its id",
         _OK,
         {_JSON: "Object", answers.TURTLE: "Text"},
-        {**_AS_OF, **_AT},
+        {**_MOMENTS, **_AT},
+    ),
+    Route(
+        "GET",
+        "/projects/{project}/memories/{id}/history",
+        answers.history,
+        "Tell what went before one memory, and what replaced, withdrew or revived it",
+        _OK,
+        {_JSON: "Page"},
+        {**_MOMENTS, **_AT},
     ),
     Route(
         "GET",

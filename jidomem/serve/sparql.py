@@ -29,7 +29,7 @@ GRAPHS = {
     "application/trig": "trig",
     "application/n-quads": "nquads",
 }
-_ARGUMENTS = ("query", "timeout")
+_ARGUMENTS = ("query", "timeout", "as_of")
 
 
 def get(site: Site, project: str | None = None) -> Response:
@@ -44,7 +44,7 @@ def post(site: Site, project: str | None = None) -> Response:
         raise _update()
     text = _text(wire.body())
     if kind == QUERY:
-        return _answer(site, project, {**wire.arguments("timeout"), "query": text})
+        return _answer(site, project, {**wire.arguments("timeout", "as_of"), "query": text})
     wire.arguments()
     return _answer(site, project, _form(text))
 
@@ -83,6 +83,7 @@ def _answer(site: Site, project: str | None, given: Mapping[str, str]) -> Respon
         text,
         rows_as="json" if asks_graph else form,
         graph_as=form if asks_graph else "turtle",
+        as_of=given.get("as_of"),
         seconds=_seconds(given, site.pool.seconds),
     )
     return Response(found, content_type=f"{media}; charset=utf-8" if media.startswith("text/") else media)

@@ -28,6 +28,7 @@ NEEDED = {
     "file": "jidomem/index/oxigraph.py",
     "module": "Jido.Files",
     "topic": "rust",
+    "since": "2026-01-03",
 }
 
 

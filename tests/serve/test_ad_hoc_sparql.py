@@ -178,3 +178,17 @@ def test_no_child_outlives_the_server(tmp_path, stop):
             time.sleep(0.02)
 
     assert [child for child in left if Path(f"/proc/{child}").exists()] == []
+
+
+def test_a_query_of_the_past_is_asked_of_the_memory_as_it_was_then(client):
+    count = "SELECT (COUNT(*) AS ?n) { ?s <https://jido.ai/ontology#summary> ?o }"
+
+    def counted(**more):
+        status, _, body = client.ask(
+            "GET", f"/sparql?{urlencode({'query': count, **more})}", headers={"Accept": "text/csv"}
+        )
+        return status, body.split()[-1]
+
+    assert counted(as_of="2020-01-01") == (200, b"0")
+    assert counted(as_of="2999-01-01") == counted()
+    assert counted(as_of="soon")[0] == 400

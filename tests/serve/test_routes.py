@@ -111,6 +111,24 @@ def test_a_memory_is_found_by_its_id_a_part_of_it_and_its_iri_as_json_and_turtle
     assert f"<{ITEM}> a jido:ArchitecturalDecision ;" in turtle.text
 
 
+def test_the_past_of_a_memory_and_of_a_project_is_asked_for_by_its_moment(client, memory):
+    then = memory.reader.log("p").rows[0]
+    before = client.get("/projects/p").json
+    memory.writer.invalidate("p", ITEM, reason="wrong")
+    turtle = {"Accept": "text/turtle"}
+
+    past = client.get("/projects/p", query_string={"as_of": stamp(then["recorded_at"])}).json
+    history = client.get("/projects/p/memories/00000001/history").json["rows"]
+    shown = client.get("/projects/p/memories/00000001?as_of=2026-11-21T08:30:00Z", headers=turtle)
+
+    assert (past["version"], past["counts"]) == (before["version"], before["counts"])
+    assert history == as_json(memory.reader.history("p", ITEM))
+    assert [row["status"] for row in history] == ["invalidated", "active"]
+    assert "jido:invalidatedBy" in shown.text
+    assert client.get("/projects/p/memories/00000001/history?as_of=2020-01-01").status_code == 404
+    assert client.get("/projects/p/memories/00000001?valid_at=2020-01-01", headers=turtle).status_code == 200
+
+
 def test_a_new_memory_is_201_and_one_that_is_known_or_only_judged_is_200(client):
     values = intent(summary="once")
     judged = client.post("/projects/p/intents?dry_run=1", json=values)

@@ -1,0 +1,54 @@
+"""A project's memory replayed to a moment: what an index holds that stops there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from jidomem.errors import TooLarge
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.steps import clears
+from jidomem.journal.commit import Commit
+from jidomem.journal.files import NAMES, FileJournal, Stream
+from jidomem.terms import Triple
+
+#: Bytes of journal that are replayed for one question.
+MOST = 32_000_000
+
+
+def past(journal: FileJournal, ontology: Iterable[Triple], project: str, moment: str) -> OxigraphIndex:
+    """Return an index of what *project* had recorded by *moment*, as commits write it, beside the present *ontology*.
+
+    Raises TooLarge `result_too_large` when that is more than MOST bytes of journal.
+    """
+    index, left = OxigraphIndex(), MOST
+    index.put_ontology(ontology)
+    for stream in (Stream(project, name) for name in NAMES):
+        by_then = (commit for commit in journal.read(stream) if commit.recorded_at <= moment)
+        commits = list(_within(left, by_then))
+        left -= sum(len(commit.data) for commit in commits)
+        index.take_many(stream.graph, _after_clearing(stream, commits))
+    return index
+
+
+def _within(limit: int, commits: Iterable[Commit]) -> Iterator[Commit]:
+    for commit in commits:
+        limit -= len(commit.data)
+        if limit < 0:
+            raise TooLarge(
+                f"by then the journal had more than {MOST:,} bytes, and no more is replayed for raw SPARQL",
+                hint="ask a named question with as_of, of any size: jidomem ask",
+                code="result_too_large",
+            )
+        yield commit
+
+
+def _after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
+    """Return *commits* without those that cleared the stream, and what these knew of."""
+    by_id = {commit.id: commit for commit in commits}
+    gone, further = set[str](), [commit.id for commit in commits if clears(stream, commit)]
+    while further:
+        name = further.pop()
+        if name not in gone and name in by_id:
+            gone.add(name)
+            further += by_id[name].parents
+    return [commit for commit in commits if commit.id not in gone]

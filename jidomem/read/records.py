@@ -1,0 +1,137 @@
+"""What the journal tells: the log of commits, what changed between two moments, and what became of one memory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from jidomem import version
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.moments import stamp
+from jidomem.query import FOREVER, to_term
+from jidomem.read.functions import Functions, Rows
+from jidomem.read.pages import Page
+from jidomem.terms import Term, bare, iri
+from jidomem.version import Head, Version
+from jidomem.vocab import GRAPHS, graph_iri, jido, local_name
+
+_COMMIT = "urn:jido:commit:"
+_START = "0001-01-01T00:00:00.000000Z"
+#: How many commits are asked about at once.
+_SOME = 200
+_BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commit {{ %s }}
+?node {jido("recordedIn")} ?commit ; a ?kind .
+OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")} ?agent }}
+OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
+_HEADS = f"""SELECT ?commit ?position ?recorded WHERE {{
+?commit {jido("inStream")} %(graph)s ; {jido("position")} ?position ; {jido("recordedAt")} ?recorded
+FILTER(?recorded <= %(moment)s)
+FILTER NOT EXISTS {{ ?child {jido("parent")} ?commit
+  FILTER EXISTS {{ ?child {jido("recordedAt")} ?then FILTER(?then <= %(moment)s) }} }} }}"""
+_AT_POSITION = f"""SELECT ?commit ?recorded WHERE {{
+?commit {jido("inStream")} %s ; {jido("position")} %d ; {jido("recordedAt")} ?recorded }} ORDER BY DESC(?recorded)"""
+
+
+class Records(Functions):
+    """What happened to a project's memory, and when; moments and options are those of `ask`."""
+
+    @abstractmethod
+    def ask_page(self, name: str, *, project: str, **options: Any) -> Page:
+        """Return a page of the rows of one named query."""
+
+    @abstractmethod
+    def select(self, project: str, sparql: str) -> Rows:
+        """Return the rows of a SELECT over the project's graphs."""
+
+    def log(self, project: str, **options: Any) -> Page:
+        """Return the commits of a project, newest first, and the cursor of the next ones.
+
+        Each has version, recorded_at, commit, graph, committer and ontology; the agents and sessions of what it
+        brought; and `brought`, how many of each class.
+        """
+        page = self.ask_page("commits", project=project, **options)
+        commits = [row["commit"] for row in page.rows]
+        brought: dict[str, Rows] = {commit: [] for commit in commits}
+        for at in range(0, len(commits), _SOME):
+            for row in self.select(project, _BROUGHT % " ".join(map(iri, commits[at : at + _SOME]))):
+                brought[row["commit"]].append(row)
+        return Page([_entry(row, brought[row["commit"]]) for row in page.rows], page.cursor)
+
+    @abstractmethod
+    def get_memory(self, project: str, iri: str, *, as_of: object = None) -> dict[str, Any]:
+        """Return one memory."""
+
+    @abstractmethod
+    def resolve(self, project: str, short: str) -> str:
+        """Return the IRI that *short* names."""
+
+    def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
+        """Return what went before one memory and what replaced, withdrew or revived it, oldest first.
+
+        Each has recorded, entry, kind, summary, status, agent and reason. The id is one that `resolve` takes. Raises
+        NotFound where there was no such memory by then.
+        """
+        item = self.resolve(project, memory_id)
+        self.get_memory(project, item, as_of=as_of)
+        return self.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
+
+    def diff(self, project: str, since: object, until: object = None, *, valid_at: object = None) -> Rows:
+        """Return each memory that was added, superseded or invalidated after *since* and by *until*, now if left out.
+
+        Both are moments or versions. Each row has change, item, kind, summary, the status before (None for one that
+        is new) and after, and `by`, what ended it meanwhile.
+        """
+        first, last = self.moment(project, since), self.moment(project, until or FOREVER)
+        if first > last:
+            raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
+        rows = self.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
+        return [{"change": row["after"] if row["before"] else "added", **row} for row in rows]
+
+    def moment(self, project: str, given: object) -> str:
+        """Return the moment *given* is, or of the newest commit of the version it is; raises InvalidRequest, NotFound.
+
+        A version stands for all that was recorded by then, on whichever branch.
+        """
+        if given == "0":
+            return _START
+        named = version.read(given) if isinstance(given, str) else None
+        if named is None:
+            return bare(to_term(given, "dateTime", "as_of"))
+        position, ids = named
+        for row in self.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):
+            if row["commit"].removeprefix(_COMMIT).startswith(tuple(ids)):
+                return stamp(row["recorded"])
+        raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem log")
+
+    def version(self, project: str, as_of: object) -> Version:
+        """Return the version a project's memory had at a moment."""
+        moment: Term = to_term(as_of, "dateTime", "as_of")
+        rows = self.select(project, _HEADS % {"graph": iri(graph_iri(project)), "moment": moment})
+        return Version.of(_head(row) for row in rows)
+
+
+def _head(row: dict[str, Any]) -> Head:
+    return Head(stamp(row["recorded"]), row["commit"].removeprefix(_COMMIT), row["position"])
+
+
+def _entry(row: dict[str, Any], brought: Rows) -> dict[str, Any]:
+    """Return a commit, told by what it brought."""
+    kinds = Counter(local_name(kind) for kind, _ in {(found["kind"], found["node"]) for found in brought})
+    graph = next(name for name, long in GRAPHS.items() if row["stream"].endswith(f"/{long}"))
+    return {
+        "version": str(Version((_head(row),))),
+        "recorded_at": row["recorded"],
+        "commit": row["commit"].removeprefix(_COMMIT),
+        "graph": graph,
+        "committer": row["committer"],
+        "ontology": row["ontology"],
+        "agents": _each(found["agent"] for found in brought),
+        "sessions": _each(found["session"] for found in brought),
+        "brought": dict(sorted(kinds.items())),
+    }
+
+
+def _each(names: Iterable[str | None]) -> list[str]:
+    return sorted({name for name in names if name})
