@@ -30,6 +30,8 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
     "check": ("check:check", "Check the memory as CI does."),
     "verify": ("verify:verify", "Read every byte of the journal and verify it."),
+    "replay": ("replay:replay", "Compare the journal, replayed, with what is served."),
+    "redact": ("redact:redact", "Take a secret out of the journal for good."),
     "pack": ("pack:pack", "Seal many commit files into a few packs."),
     "export": ("exchange:export", "Write the memory out."),
     "import": ("exchange:import_", "Take in records kept elsewhere."),

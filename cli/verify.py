@@ -2,38 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
+from jidomem import Jidomem
+from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.govern.integrity import Finding, anchor, anchored, findings
+from jidomem.journal.files import Stream
+from jidomem.version import SHORT
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import clean, show_json
 
 DAMAGED = 7
+EXPOSED = 1
+UNSEEN = (
+    "a journal whose last commits were taken away is shorter, and sound: only --anchor with heads that were written"
+    " down elsewhere shows it; who wrote a commit that follows the rules is not shown either"
+)
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, writes=("agent", "wait"))
+@click.option("--anchor", "heads", metavar="VERSION|FILE", help="Heads written down before, which must be there.")
+@click.option("--quarantine", metavar="COMMIT", help="Set this damage aside, by commit or file; writing goes on.")
+@click.option("--reason", metavar="TEXT", help="Why it is set aside.")
 @pass_door
-def verify(door: Door) -> int:
-    """Verify every commit of every project, or of the one --project names; exits with 7 where there is damage.
+def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | None) -> int:
+    """Verify every commit of every project, or of the one --project names.
+
+    It finds any commit that was edited, taken out, moved or put in between others, in files and packs, and every copy
+    that shows what was redacted. It cannot find that the last commits were taken away; keep what --json prints, or the
+    version `jidomem status` shows, elsewhere, and hold the journal to it with --anchor. Exits with 7 where there is
+    damage or an anchor is not there, with 1 where something redacted is shown.
 
     Examples:
       jidomem verify
-      jidomem verify --json
+      jidomem verify --json | tee anchor.json
+      jidomem verify --anchor anchor.json
     """
     memory = door.read()
-    found = [(stream, memory.journal.verify(stream)) for stream in door.streams(memory)]
-    damage = [error for _, errors in found for error in errors]
+    if quarantine is not None:
+        return _set_aside(door, memory, quarantine, reason)
+    if reason is not None:
+        raise InvalidRequest("--reason says why something is set aside", hint="add --quarantine COMMIT")
+    streams, journal = door.streams(memory), memory.journal
+    wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
+    damage = [(stream, journal.verify(stream)) for stream in streams]
+    found = [finding for stream in streams for finding in findings(journal, stream)]
+    found += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
+    _show(door, memory, damage, found, anchored_to=bool(wanted))
+    if any(errors for _, errors in damage) or any(each.kind in ("missing", "unrecorded") for each in found):
+        return DAMAGED
+    return EXPOSED if any(each.severity == "violation" for each in found) else 0
+
+
+def _show(
+    door: Door,
+    memory: Jidomem,
+    damage: Sequence[tuple[Stream, tuple[JournalDamaged, ...]]],
+    found: Sequence[Finding],
+    *,
+    anchored_to: bool,
+) -> None:
+    errors = [error for _, errors in damage for error in errors]
     if door.json:
-        rows = [
-            {"project": s.project, "stream": s.name, "version": str(memory.journal.head(s)), "damaged": len(errors)}
-            for s, errors in found
-        ]
-        show_json({"streams": rows, "damage": [error.to_dict() for error in damage]})
+        rows = [_row(memory, stream, len(errors)) for stream, errors in damage]
+        unseen = None if anchored_to else UNSEEN
+        told = [error.to_dict() for error in errors]
+        show_json({"streams": rows, "damage": told, "findings": [f.to_dict() for f in found], "not_detected": unseen})
     else:
-        for stream, errors in found:
-            word = f"{len(errors)} damaged" if errors else "sound"
+        for stream, of in damage:
+            word = f"{len(of)} damaged" if of else "sound"
             click.echo(f"{stream.project}/{stream.name}  {memory.journal.head(stream)}  {word}")
-        for error in damage:
+        for error in errors:
             click.echo(clean(error.detail))
-    if damage:
-        door.say(f"hint: {damage[0].hint}")
-    return DAMAGED if damage else 0
+        for each in found:
+            where = f"{each.path}{f':{each.line}' if each.line else ''}: " if each.path else ""
+            click.echo(clean(f"{each.severity}: {where}{each.detail}"))
+    for hint in dict.fromkeys([*(error.hint for error in errors), *(each.hint for each in found)]):
+        door.say(f"hint: {hint}")
+    if not anchored_to:
+        door.say(f"not detected: {UNSEEN}")
+
+
+def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
+    version = memory.journal.head(stream)
+    return {
+        "project": stream.project,
+        "stream": stream.name,
+        "version": str(version),
+        "heads": list(version.ids),
+        "damaged": damaged,
+    }
+
+
+def _set_aside(door: Door, memory: Jidomem, which: str, reason: str | None) -> int:
+    """Set what is damaged aside in the stream that has it; raises NotFound where none has."""
+    if not reason or not reason.strip():
+        raise InvalidRequest("what is set aside is recorded with the reason", hint='add --reason "what happened"')
+    damaged = [s for s in memory.journal.streams() if s.project == memory.project and memory.journal.verify(s)]
+    stream = next((s for s in damaged if _has(memory, s, which)), (damaged or [Stream(memory.project)])[0])
+    name = memory.keeper.set_aside(stream, which, agent=memory.writer.agent, reason=reason)
+    left = memory.journal.damage(stream)
+    if door.json:
+        show_json({"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)})
+    else:
+        click.echo(name)
+    door.say(f"set aside in {memory.journal.path(stream)}; {len(left)} damaged are left")
+    return DAMAGED if left else 0
+
+
+def _has(memory: Jidomem, stream: Stream, which: str) -> bool:
+    """Return whether the damage of a stream is about the commit or file *which*."""
+    found = memory.journal.damage(stream)
+    return any(which in f"{each.path} {each.detail}" or (each.commit or "-")[:SHORT] in which for each in found)

@@ -53,6 +53,7 @@ class Live:
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
+        self.of: Path | None = None  # the snapshot it is a clone of
         self.store: Any = None
         self.close = weakref.finalize(self, _discard, path, lock)
         self.close.atexit = False  # a store whose folder has gone takes a second to end: the next process sweeps it
@@ -91,7 +92,7 @@ class Clones:
                 return
             try:
                 _link(snapshot, live.path / "store")
-                live.store = ox.Store(live.path / "store")
+                live.store, live.of = ox.Store(live.path / "store"), snapshot.path
             except (FileNotFoundError, RuntimeError, ValueError):
                 live.close()
                 shutil.rmtree(snapshot.path, ignore_errors=True)
@@ -115,6 +116,26 @@ class Clones:
         flush(str(self._snapshots))
         for old in sorted(os.listdir(self._snapshots), reverse=True)[KEPT:]:
             shutil.rmtree(self._snapshots / old, ignore_errors=True)
+
+    def in_use(self) -> int:
+        """Return how many clones are in use, by this process or others."""
+        with suppress(OSError):
+            return sum(not self._is_free(name) for name in os.listdir(self._live) if name.endswith(".lock"))
+        return 0
+
+    def _is_free(self, name: str) -> bool:
+        """Return whether nobody holds a lock."""
+        try:
+            lock = os.open(self._live / name, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        finally:
+            os.close(lock)
+        return True
 
     def discard_snapshots(self) -> None:
         """Throw every snapshot away, also those this program cannot read."""

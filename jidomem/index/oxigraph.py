@@ -175,6 +175,11 @@ class OxigraphIndex:
             self._store.backup(folder)
             return dict(self._marks)
 
+    def dump(self, graph: str, sink: Any) -> None:
+        """Write *graph* as N-Triples to *sink*, a file, in no particular order."""
+        self.settle()
+        self._read(lambda store: store.dump(sink, ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph)))
+
     def put_ontology(self, triples: Iterable[Triple]) -> None:
         """Make *triples* the whole content of the ontology graph, in one step, unless they are already."""
         lines = sorted(map(line, triples))

@@ -68,6 +68,11 @@ class Tail:
         self._settle()
         return [] if self._clones is None else self._clones.snapshots()
 
+    @property
+    def others(self) -> int:
+        """Return how many other processes work on an index on disk of this root now."""
+        return 0 if self._clones is None else self._clones.in_use() - self.on_disk
+
     def size(self, limit: float = inf) -> int:
         """Return the bytes of the journal, which are not counted further once they are over *limit*."""
         size = 0
@@ -178,7 +183,7 @@ class Tail:
                 live, index = self._clone(self._clones, anew)
                 while live is not None:
                     is_new = not index.marks
-                    if self._fill(index, wanted, progress):
+                    if self.fill(index, wanted, progress):
                         if is_new:
                             index.compact()
                         self._swap(index, live)
@@ -187,7 +192,7 @@ class Tail:
                     self._clones.discard_snapshots()
                     live, index = self._clone(self._clones, True)
         index = OxigraphIndex()
-        while not self._fill(index, wanted, progress):
+        while not self.fill(index, wanted, progress):
             index = OxigraphIndex()
         self._swap(index, None)
 
@@ -196,13 +201,13 @@ class Tail:
         streams = {stream.graph: stream for stream in self.journal.streams()}
         for live in () if anew else clones.each():
             index = OxigraphIndex(live.store)
-            if self._fits(index, streams):
+            if self.fits(index, streams):
                 return live, index
             live.close()
         new = clones.new()
         return new, OxigraphIndex(new.store if new else None)
 
-    def _fill(self, index: OxigraphIndex, streams: Iterable[Stream], progress: Callable[[int], None] | None) -> bool:
+    def fill(self, index: OxigraphIndex, streams: Iterable[Stream], progress: Callable[[int], None] | None) -> bool:
         """Bring an index that nobody reads yet level with *streams*.
 
         Return whether it may be used: not where it may hold what was taken out of the journal, by a redaction that is
@@ -292,16 +297,16 @@ class Tail:
         with suppress(*STORE_ERRORS):  # then it goes on as it is
             for live in self._clones.each():
                 index = OxigraphIndex(live.store)
-                if index.marks.keys() != self.index.marks.keys() or not self._fits(index, streams):
+                if index.marks.keys() != self.index.marks.keys() or not self.fits(index, streams):
                     live.close()
                     return
-                if self._fill(index, [streams[graph] for graph in index.marks], None):
+                if self.fill(index, [streams[graph] for graph in index.marks], None):
                     self._swap(index, live)
                 else:
                     live.close()
                 return
 
-    def _fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
+    def fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
         """Return whether the journal has every commit that *index* holds."""
         marks = index.marks.items()
         return all(graph in streams and self.journal.holds(streams[graph], mark.version) for graph, mark in marks)

@@ -62,6 +62,15 @@ class Contents:
         """Return what is known of the commit *identity*, None where it is not here or does not verify."""
         return self._loose(identity) or self.shelf.find(identity)
 
+    def has(self, identity: str) -> bool:
+        """Return whether a commit of this id, or of these first 12 digits of it, is here and sound."""
+        short = identity[:SHORT]
+        found = [entry.head.id for name in self.files() if short_id(name) == short and (entry := self.entry(name))]
+        for pack in self.shelf.packs():
+            rows = self.shelf.rows(pack).values() if short.encode() in pack.table() else ()
+            found += [row.head.id for row in rows]
+        return any(each.startswith(identity) for each in found)
+
     def files(self) -> set[str]:
         """Return the names of the commit files that are there now."""
         return {name for name in each_file(self.path) if not is_pack(name)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError, parse
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import file_name, is_pack, stem, stem_of
-from jidomem.journal.packs import write_pack
+from jidomem.journal.packs import Pack, Row, write_pack
 from jidomem.journal.redaction import is_order, leaves, taken_out, without
 from jidomem.journal.sealing import SEALING, changing
 from jidomem.journal.writing import INCOMING, move, prepare
@@ -49,6 +49,19 @@ def orders(folder: Folder) -> Iterator[Commit]:
         with suppress(FileNotFoundError):
             met |= {stem_of(name)} if is_order(disk.read(f"{folder.path}/{name}")) else set()
     yield from folder.commits(sorted(met), set())
+
+
+def redacted_ids(folder: Folder) -> list[str]:
+    """Return the ids of the commits that are in some file in their redacted form."""
+    found = {row.head.id for pack in folder.contents.shelf.packs() for row in _rows(folder, pack) if row.redacted}
+    loose = (folder.contents.entry(name) for name in sorted(folder.contents.files()) if ".redacted." in name)
+    return sorted(found.union(entry.head.id for entry in loose if entry is not None))
+
+
+def _rows(folder: Folder, pack: Pack) -> Iterable[Row]:
+    with suppress(FileNotFoundError):
+        return folder.contents.shelf.rows(pack).values()
+    return ()
 
 
 def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> list[str]:

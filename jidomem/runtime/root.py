@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from jidomem import schema
 from jidomem.clock import Sources
@@ -23,6 +24,9 @@ from jidomem.runtime import settings
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
+
+if TYPE_CHECKING:
+    from jidomem.govern.keeper import Keeper
 
 #: The folder of what is derived from the journal.
 INDEX = "index"
@@ -98,6 +102,15 @@ class Jidomem:
         """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
+
+    @property
+    def keeper(self) -> Keeper:
+        """Return who takes secrets out of the journal, and sets damage aside."""
+        from jidomem.govern.keeper import Keeper  # most processes have no need of one
+
+        return Keeper(
+            self.tail, self.schema, self.settings.policy, self.sources, lambda: self.reader.keep_lists(self.projects())
+        )
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
         """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""

@@ -207,7 +207,7 @@ class CommitLine:
                 ticket.outcome = judged.receipt
             self._keep(block.known, version)
             return version
-        recorded_at = _recorded_at(now, version)
+        recorded_at = moment_after(now, version)
         marks = [node for _, judged in block.members for node in judged.nodes]
         moments = [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
         body = [*block.triples, *moments, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
@@ -250,7 +250,7 @@ def _raise_refusal(block: _Block) -> None:
             raise ticket.outcome
 
 
-def _recorded_at(now: datetime, version: Version) -> str:
+def moment_after(now: datetime, version: Version) -> str:
     """Return the moment of the commit: now, or a microsecond after its newest parent where the clock went back."""
     if version.recorded_at and stamp(now) <= version.recorded_at:
         newest = datetime.strptime(version.recorded_at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

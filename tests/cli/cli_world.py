@@ -59,6 +59,7 @@ def lay_out_files(folder):
     (folder / "intents.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
     (folder / "query.rq").write_text("SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s\n")
     assert run("export", "-o", folder / "memory.ttl", "--root", folder / ".jidomem").exit_code == 0
+    (folder / "secret.txt").write_text("Pin the toolchain\n")
     (folder / "people.ttl").write_text('@prefix x: <urn:x:> .\nx:ana a x:Person ; x:name "Ana" .\n')
     (folder / "people-shapes.ttl").write_text(
         "@prefix x: <urn:x:> .\n@prefix sh: <http://www.w3.org/ns/shacl#> .\n"

@@ -1,0 +1,141 @@
+"""`jidomem redact`: take a secret out of the journal, and out of all that was made of it, for good."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from jidomem import Jidomem
+from jidomem.errors import InvalidRequest
+from jidomem.govern.keeper import Plan, gives_away
+from jidomem.govern.leftovers import leftovers
+from jidomem.terms import bare
+from jidomem.version import SHORT
+from jidomem.vocab import JIDO
+from jidomem.write import names
+from jidomem.write.triples import TEXTS
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.fields import whole_id
+from jidomem_cli.tables import show_json, show_rows
+
+_COLUMNS = ("stream", "commit", "item", "property", "why")
+_PROPERTIES: Mapping[str, str] = {
+    **TEXTS,
+    "evidence": "derivedFrom",
+    "alternatives": "hasAlternative",
+    "tracked_by": "trackedBy",
+}
+
+
+@click.command(cls=Verb, writes=("agent", "wait"))
+@click.argument("item", metavar="[IRI]", required=False)
+@click.option("--property", "properties", multiple=True, metavar="NAME", help="What of it; else all it says in words.")
+@click.option("--text", "texts", multiple=True, metavar="TEXT", help="The secret, wherever it stands; - reads it.")
+@click.option("--reason", metavar="TEXT", help="Why, without the secret.")
+@click.option("--dry-run", is_flag=True, help="Show what would go, and touch nothing.")
+@click.option("--again", is_flag=True, help="Finish a redaction that was cut short, or whose secret came back.")
+@pass_door
+def redact(
+    door: Door,
+    item: str | None,
+    properties: tuple[str, ...],
+    texts: tuple[str, ...],
+    reason: str | None,
+    dry_run: bool,
+    again: bool,
+) -> int:
+    """Take what the memory IRI says, or a text, out of the journal for good; the chain of commits still verifies.
+
+    With it goes what was copied from it, and every digest by which a guess at it could be confirmed. The commit that
+    records it says who, why, and which memories. A secret given with --text stays in the history of your shell;
+    --text - reads it from standard input instead. Look first with --dry-run.
+
+    Examples:
+      jidomem redact 9c0d1e2f --dry-run
+      jidomem redact 9c0d1e2f --property summary --reason "it named a customer"
+      cat secret.txt | jidomem redact --text - --reason "a key was pasted"
+    """
+    memory = door.read()
+    if again:
+        if item or properties or texts or dry_run:
+            raise InvalidRequest("--again does what was asked before", hint="leave out all but --reason")
+        made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_given(reason))
+        _told(door, memory, [commit.id for commit in made], ())
+        return 0
+    if properties and texts:
+        raise InvalidRequest("--property and --text are two ways to say what goes", hint="leave one of them out")
+    plan = memory.keeper.plan(
+        memory.project,
+        whole_id(memory, item) if item else None,
+        properties=[_property(name) for name in properties],
+        texts=[_secret(text) for text in texts],
+    )
+    if dry_run:
+        _show(door, plan)
+        return 0
+    made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_given(reason))
+    _told(door, memory, [commit.id for commit in made], sorted(plan.wanted.texts))
+    return 0
+
+
+def _given(reason: str | None) -> str:
+    if not reason or not reason.strip():
+        raise InvalidRequest("a redaction is recorded with its reason", hint='add --reason "why it has to go"')
+    return reason
+
+
+def _secret(text: str) -> str:
+    """Return the text to look for; `-` stands for standard input, but for the line end."""
+    return sys.stdin.read().rstrip("\r\n") if text == "-" else text
+
+
+def _property(name: str) -> str:
+    """Return the IRI of a property from the name of a field, of a term of the ontology, or its IRI."""
+    if ":" in name:
+        return names.expand(name) or name
+    return JIDO + _PROPERTIES.get(name.replace("-", "_"), name)
+
+
+def _show(door: Door, plan: Plan) -> None:
+    rows = [
+        {
+            "stream": f"{stream.project}/{stream.name}",
+            "commit": trace.commit[:SHORT],
+            "item": None if gives_away(trace.triple[0]) else bare(trace.triple[0]),
+            "property": bare(trace.triple[1]),
+            "why": trace.why,
+        }
+        for stream, trace in plan.traces
+    ]
+    show_rows(door, rows, _COLUMNS)
+    commits = len({row["commit"] for row in rows})
+    door.say(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
+
+
+def _told(door: Door, memory: Jidomem, made: Sequence[str], texts: Sequence[str]) -> None:
+    """Say what was done, and what of it this command cannot reach."""
+    left = [str(path) for path in leftovers(memory.settings.root, texts, memory.project)]
+    tracked, others = memory.journal.is_tracked, memory.tail.others
+    if door.json:
+        show_json({"commits": list(made), "left": left, "in_git": tracked, "other_processes": others})
+    for commit in made if not door.json else ():
+        click.echo(commit)
+    if not made:
+        door.say("nothing was left to do")
+        return
+    for path in left:
+        door.warn(f"it still stands in {path}, which is no part of this journal: see to that file yourself")
+    if others:
+        door.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")
+    if tracked:
+        door.warn(
+            "git keeps the old files in its history, and so does every clone: rewrite it with git filter-repo,"
+            " and have every clone made anew"
+        )
+    door.say(
+        "what this cannot reach: other copies of this root, backups, exports, and answers that were given already;"
+        " a password or key that was written down should be changed. A copy that comes back by a merge is not"
+        " served, and is reported by: jidomem verify"
+    )

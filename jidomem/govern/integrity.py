@@ -1,0 +1,180 @@
+"""What a journal says of its past that its files do not bear out: secrets that came back, and what was set aside."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jidomem.errors import InvalidRequest
+from jidomem.govern.orders import said_of
+from jidomem.journal.commit import Commit
+from jidomem.journal.erasing import Form, forms, orders, redacted_ids
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.names import ASIDE, set_aside
+from jidomem.journal.redaction import leaves, taken_out
+from jidomem.terms import bare, parts
+
+_VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
+
+    kind: str  # exposed, unrecorded, set_aside, missing
+    severity: str
+    detail: str
+    hint: str
+    path: str | None = None
+    line: int | None = None
+    commit: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """A form of a commit, in a file, that shows what was redacted: the leaves of it, and the commit's id."""
+
+    path: str
+    line: int
+    commit: str
+    leaves: frozenset[str]
+
+
+def findings(journal: FileJournal, stream: Stream) -> list[Finding]:
+    """Return what else than damage is to be said of a stream: every file of it is read."""
+    told = list(orders(journal.seen(stream)))
+    return [*_exposed(journal, stream, told), *_unrecorded(journal, stream, told), *_set_aside(journal, stream, told)]
+
+
+def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
+    """Return the forms of commits that show what was redacted, and the redacted ones that no commit records."""
+    told = list(orders(journal.seen(stream)))
+    return [*_showing(journal, stream, told), *_silently(journal, stream, told)]
+
+
+def _showing(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
+    """Yield the forms that show a leaf that was redacted."""
+    folder = journal.seen(stream)
+    for identity, gone in _recorded(told).items():
+        for form in forms(folder, identity):
+            if shown := gone.intersection(leaves(form.commit).values()):
+                yield _exposure(folder.path, form, frozenset(shown))
+
+
+def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
+    """Yield the forms that lost a leaf no commit records as redacted."""
+    folder, recorded = journal.seen(stream), _recorded(told)
+    for identity in redacted_ids(folder):
+        for form in forms(folder, identity):
+            if lost := taken_out(form.commit) - recorded.get(identity, frozenset()):
+                yield _exposure(folder.path, form, lost)
+
+
+def _exposure(folder: str, form: Form, found: frozenset[str]) -> Exposure:
+    return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, found)
+
+
+def _recorded(told: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
+    """Return the leaves that were redacted by the id of their commit; an order's leaves count for each it names."""
+    found: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for order in told:
+        gone = frozenset(parts(leaf).text for leaf in said_of(order, "redactedLeaf"))
+        for commit in said_of(order, "redacts"):
+            found[bare(commit).rpartition(":")[2]] |= gone
+    return found
+
+
+def _exposed(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+    for found in _showing(journal, stream, told):
+        yield Finding(
+            "exposed",
+            "violation",
+            "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short",
+            f"jidomem redact --again --project {stream.project} --reason TEXT",
+            found.path,
+            found.line,
+            found.commit,
+        )
+
+
+def _unrecorded(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+    for found in _silently(journal, stream, told):
+        yield Finding(
+            "unrecorded",
+            "violation",
+            "something was taken out of this commit, and no commit records who did it and why",
+            f"restore the whole form from git or a backup, or: jidomem redact --again --project {stream.project}"
+            " --reason TEXT",
+            found.path,
+            found.line,
+            found.commit,
+        )
+
+
+def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+    folder = journal.seen(stream)
+    why = {parts(name).text: order for order in told for name in said_of(order, "setsAside")}
+    for name in sorted(set_aside(folder.path)):
+        file, path = name.removesuffix(ASIDE), f"{folder.path}/{name}"
+        order = why.get(file)
+        if order is None:
+            detail = "was set aside, and no commit records who did it and why"
+            hint = f"jidomem verify --project {stream.project} --quarantine {file} --reason TEXT"
+            yield Finding("unrecorded", "violation", detail, hint, path)
+        else:
+            who, reason = (bare(said_of(order, said)[0]) for said in ("orderedBy", "orderReason"))
+            detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
+            hint = f"found again, put it back as {file}, remove {name} and run: jidomem reindex"
+            yield Finding("set_aside", "warning", detail, hint, path)
+
+
+def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list[Finding]:
+    """Return a finding for each of *heads*, ids or their first 12 digits, that the journal of a stream lacks.
+
+    A commit that is there has all its ancestors, or they are damage: so nothing before these heads was taken away.
+    """
+    folder = journal.seen(stream)
+    missing = [head for head in heads if not folder.contents.has(head)]
+    return [
+        Finding(
+            "missing",
+            "violation",
+            f"{stream.project}/{stream.name} no longer has the commit {head}, which it once ended with",
+            "the end of the journal was taken away, or another branch is checked out: restore it from git or a backup",
+            commit=head,
+        )
+        for head in missing
+    ]
+
+
+def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
+    """Return the heads that an anchor names by stream: a version, which is that of *default*, or a file.
+
+    The file is what `jidomem verify --json` printed. Raises InvalidRequest for what is neither.
+    """
+    if _VERSION.fullmatch(text):
+        return {default: [] if text == "0" else text.partition("-")[2].split("+")}
+    try:
+        rows = json.loads(Path(text).read_text("utf-8"))["streams"]
+        return {Stream(row["project"], row["stream"]): _ids(row["heads"]) for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidRequest(
+            f"{text} is neither a version nor a file of heads: {error}",
+            hint="make one with: jidomem verify --json > anchor.json",
+        ) from error
+
+
+def _ids(heads: Any) -> list[str]:
+    """Return *heads*; raise ValueError unless they are ids of commits."""
+    if not isinstance(heads, list) or not all(re.fullmatch(r"[0-9a-f]{64}", str(head)) for head in heads):
+        raise ValueError(f"heads are ids of commits, not {heads!r:.80}")
+    return heads

@@ -1,0 +1,264 @@
+"""What the keeper of a journal does that nobody else may: take a secret out of it, and set damage aside."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from jidomem.clock import Sources
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.govern.integrity import exposures
+from jidomem.govern.orders import order
+from jidomem.govern.traces import SAYS, Trace, Traces, Wanted
+from jidomem.index.tail import Tail
+from jidomem.journal.commit import COMMIT, Commit
+from jidomem.journal.files import NAMES, Stream
+from jidomem.journal.redaction import leaves
+from jidomem.policy import Policy
+from jidomem.schema import Schema
+from jidomem.terms import Term, bare, iri, is_iri, literal, parts
+from jidomem.version import Version
+from jidomem.vocab import BASE, LABEL, XSD, jido
+from jidomem.write.triples import TEXTS
+from jidomem.write.view import View
+
+#: What a memory says in words of its own: what is redacted where no property is named.
+_FREE = tuple(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason"))
+#: What holds a memory together is no secret, and stays.
+_STAYS = frozenset(
+    map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
+               "invalidatedBy", "appliesToProject", "hasTimestamp", "hasConfidence"))
+)  # fmt: skip
+_LINKS = tuple(
+    map(jido, ("supersedes", "supersededBy", "invalidates", "invalidatedBy", "revives", "coexistsWith",
+               "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
+)  # fmt: skip
+#: The shortest text that is looked for: fewer signs stand everywhere.
+SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a redaction takes out: each trace with its stream, and the texts they are traces of."""
+
+    project: str
+    wanted: Wanted
+    traces: tuple[tuple[Stream, Trace], ...]
+
+
+class Keeper:
+    """The keeper of the journal that *tail* follows; *forget* throws away what is kept of it beside the index."""
+
+    def __init__(
+        self, tail: Tail, schema: Schema, policy: Policy, sources: Sources, forget: Callable[[], object]
+    ) -> None:
+        self._tail = tail
+        self._schema = schema
+        self._policy = policy
+        self._sources = sources
+        self._forget = forget
+
+    def plan(
+        self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> Plan:
+        """Return what is to go: all that shows a text, or would let a guess at it be confirmed.
+
+        The texts are *texts*; else the values of *properties* (IRIs) of *item*; else what *item* says in words of its
+        own. Raises NotFound where there is nothing of the kind, InvalidRequest for what cannot be redacted.
+        """
+        self._level(project)
+        wanted = self._given(project, item, texts) if texts else self._of_item(project, item, properties)
+        traces = self._traces(project, wanted)
+        if not any(trace.why == SAYS for _, trace in traces):
+            raise NotFound(
+                f"nothing in the journal of {project} says that",
+                hint="what an interrupted redaction left is taken out with: jidomem redact --again --reason TEXT",
+            )
+        return Plan(project, wanted, tuple(traces))
+
+    def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
+        """Return what the journal of a project holds of the texts now."""
+        found, journal, streams = Traces(wanted), self._tail.journal, self._streams(project)
+        for stream in streams:
+            found.look(journal.read(stream))
+        return [(stream, trace) for stream in streams for trace in found.find(journal.read(stream))]
+
+    def redact(self, plan: Plan, *, agent: str, reason: str) -> list[Commit]:
+        """Take out what *plan* names, and return the commits that record it; every snapshot and list is made anew.
+
+        The record names commits, memories, properties, leaves, *agent* and *reason*, not what was taken out. Raises
+        InvalidRequest where *reason* or *agent* says it, and what an append raises.
+        """
+        for given, name in ((reason, "the reason"), (agent, "the agent's name")):
+            if plan.wanted.shows(literal(given), iri(COMMIT)):
+                raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
+        made, traces = list[Commit](), [*plan.traces]
+        while traces:  # again where somebody said it meanwhile
+            for stream, entries in groupby(traces, key=lambda entry: entry[0]):
+                found = [trace for _, trace in entries]
+                about = _subjects(found, plan.wanted)
+                made.append(self._erase(stream, self._leaves(stream, found), about, agent=agent, reason=reason))
+            traces = self._traces(plan.project, plan.wanted)
+        self._start_anew()
+        return made
+
+    def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
+        """Take out what was redacted before and is there all the same: it came back, or a redaction was cut short.
+
+        Returns the commits that record it, none where nothing was left to do.
+        """
+        made = []
+        for stream in self._streams(project):
+            gone: dict[str, frozenset[str]] = defaultdict(frozenset)
+            for exposure in exposures(self._tail.journal, stream):
+                gone[exposure.commit] |= exposure.leaves
+            if gone:
+                made.append(self._erase(stream, gone, (), agent=agent, reason=reason))
+        if made:
+            self._start_anew()
+        return made
+
+    def set_aside(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
+        """Set the damage *which* (the id of a commit, or a file) of a stream aside, and return the file's name.
+
+        From then on nobody waits for it: writing goes on. The commit that records it names file, *agent* and *reason*.
+        """
+
+        def record(version: Version, name: str) -> Commit:
+            said = [(jido("setsAside"), literal(name))]
+            return self._order(stream, version, said, agent=agent, reason=reason)
+
+        name = self._tail.journal.set_aside(stream, which, record)
+        self._tail.catch_up(stream)
+        return name
+
+    def _erase(
+        self,
+        stream: Stream,
+        gone: Mapping[str, frozenset[str]],
+        about: Iterable[tuple[Term, Term]],
+        *,
+        agent: str,
+        reason: str,
+    ) -> Commit:
+        """Take leaves out of the files of a stream and append the record of it."""
+        about = list(about)
+        said = [(jido("redacts"), iri(COMMIT + identity)) for identity in gone]
+        said += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*gone.values()))]
+        said += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
+        said += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
+        with self._tail.journal.redacting(stream, gone) as version:
+            commit = self._order(stream, version, said, agent=agent, reason=reason)
+            self._tail.journal.append(stream, version, commit)
+        return commit
+
+    def _order(
+        self, stream: Stream, version: Version, said: Iterable[tuple[Term, Term]], *, agent: str, reason: str
+    ) -> Commit:
+        return order(
+            stream,
+            version,
+            said,
+            agent=agent,
+            reason=reason,
+            view=self._view(stream.project),
+            policy=self._policy,
+            sources=self._sources,
+            ontology_version=self._schema.version,
+        )
+
+    def _start_anew(self) -> None:
+        """Build the index anew, and throw away all else that was made of the journal."""
+        self._tail.rebuild()
+        self._forget()
+
+    def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
+        """Return the leaves of *traces* by the id of their commit."""
+        wanted = defaultdict(set)
+        for trace in traces:
+            wanted[trace.commit].add(trace.triple)
+        found = {}
+        for commit in self._tail.journal.read(stream):
+            if commit.id in wanted:
+                of = leaves(commit)
+                found[commit.id] = frozenset(of[triple] for triple in wanted[commit.id])
+        return found
+
+    def _given(self, project: str, item: str | None, texts: Sequence[str]) -> Wanted:
+        for text in texts:
+            if len(text.strip()) < SHORTEST:
+                raise InvalidRequest(
+                    f"a text of {len(text.strip())} signs stands everywhere",
+                    hint="name the memory and its property: jidomem redact IRI --property rationale --reason TEXT",
+                )
+        linked = self._linked(project, iri(item)) if item else frozenset()
+        return Wanted(frozenset(texts), linked=linked, anywhere=True)
+
+    def _of_item(self, project: str, item: str | None, properties: Sequence[str]) -> Wanted:
+        """Return the texts that properties of *item* say."""
+        if item is None:
+            raise InvalidRequest(
+                "say what is to go", hint="name a memory, or give --text TEXT (- reads standard input)"
+            )
+        view, node = self._view(project), iri(item)
+        if not view.about(node):
+            raise NotFound(f"{item} is no memory of {project}", hint="list them with: jidomem ask")
+        chosen = [*map(iri, properties)]
+        for name in chosen:
+            if name in _STAYS:
+                raise InvalidRequest(f"{bare(name)} holds the memory together and stays", hint="name what it says")
+            if not view.objects(node, name):
+                said = sorted({bare(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)})
+                raise NotFound(f"{item} says nothing by {bare(name)}", hint=f"it says: {', '.join(said)}")
+        values = [value for name in chosen or _FREE for value in view.objects(node, name)]
+        if not chosen:
+            values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
+        texts = frozenset(text for value in values for text in _texts(value, view))
+        return Wanted(texts, said=frozenset((node, name) for name in chosen), linked=self._linked(project, node))
+
+    def _linked(self, project: str, node: Term) -> frozenset[Term]:
+        """Return *node* and all that is tied to it: what replaces it, what it replaces, its evidence, and so on."""
+        graph, found, todo = Stream(project).graph, {node}, [node]
+        while todo:
+            here = todo.pop()
+            about = (value for _, p, value in self._tail.index.triples(graph, here) if p in _LINKS and is_iri(value))
+            by = (subject for subject, p, _ in self._tail.index.triples(graph, None, None, here) if p in _LINKS)
+            new = {*about, *by} - found
+            found |= new
+            todo += new
+        return frozenset(found)
+
+    def _view(self, project: str) -> View:
+        graph = Stream(project).graph
+        return View(lambda s, p, o: self._tail.index.triples(graph, s, p, o))
+
+    def _streams(self, project: str) -> list[Stream]:
+        streams = (Stream(project, name) for name in NAMES)
+        return [stream for stream in streams if self._tail.journal.exists(stream)]
+
+    def _level(self, project: str) -> None:
+        for stream in self._streams(project):
+            self._tail.catch_up(stream)
+
+
+def _texts(value: Term, view: View) -> Iterator[str]:
+    """Yield the text of a value: its own, or that of the evidence or alternative it names."""
+    if is_iri(value):
+        labels = [*view.objects(value, LABEL), *view.objects(value, jido("summary"))]
+        minted = "/alternatives/" in value or value.startswith(f"<{BASE}evidence/")
+        yield from (parts(label).text for label in labels if minted)
+    elif parts(value).datatype in (XSD + "string", XSD + "anyURI"):
+        yield parts(value).text
+
+
+def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]]:
+    """Return what lost a statement, and by which property, where neither name gives anything away."""
+    pairs = {(trace.triple[0], trace.triple[1]) for trace in traces if trace.why == SAYS}
+    return sorted(pair for pair in pairs if not (gives_away(pair[0]) or any(wanted.shows(n, n) for n in pair)))
+
+
+def gives_away(node: Term) -> bool:
+    """Return whether the name of a node is a digest of what is said of it."""
+    return node.startswith((f"<{BASE}evidence/", f"<{BASE}.well-known/"))

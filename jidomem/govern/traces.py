@@ -1,0 +1,159 @@
+"""What of a journal shows a text, or would let a guess at it be confirmed.  Pure: commits in, triples out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from jidomem import vocab
+from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
+from jidomem.terms import Term, Triple, iri, is_iri, parts
+from jidomem.vocab import LABEL, TYPE, XSD, jido
+from jidomem.write.conflict import normal_text
+
+#: A text so long is looked for inside others, wherever they are; a shorter one only in memories that are linked.
+LONG = 8
+SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
+_EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
+_KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
+_ANSWERED = jido("answeredWith")
+_DIGESTS = (_KEY, _REQUEST, jido("redactedLeaf"))  # no text shows in them
+_WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
+#: Names that are minted at random, or from a digest: no text shows in them.
+_MINTED = re.compile(rf"<(?:{COMMIT}|{re.escape(vocab.BASE)}(?:memory|evidence|submissions|\.well-known)/)")
+#: The keys of docs/conflicts.md that a property goes into, beside that of identical memories.
+_KEYS_OF: Mapping[Term, tuple[str, ...]] = {
+    jido("summary"): ("duplicate",),
+    jido("topic"): ("duplicate", "overlapping_decision", "contradiction", "convention_clash"),
+    jido("about"): ("duplicate", "similar_decision", "contradiction"),
+    jido("conventionName"): ("convention_clash",),
+}
+_OTHER_KEYS = ("value", "value-is")
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A triple of a commit that is to go, and why."""
+
+    commit: str
+    triple: Triple
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The texts that are to go: *anywhere*, or where they are short only in what is said of *linked* nodes.
+
+    *said* are the subjects and predicates whose values go whatever they are.
+    """
+
+    texts: frozenset[str]
+    said: frozenset[tuple[Term, Term]] = frozenset()
+    linked: frozenset[Term] = frozenset()
+    anywhere: bool = False
+    _forms: dict[str, list[Callable[[str], bool]]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        long = [text for text in self.texts if self.anywhere or len(text) >= LONG]
+        self._forms["everywhere"] = [found for text in long for found in _finders(text)]
+        self._forms["linked"] = [found for text in self.texts for found in _finders(text)]
+
+    def shows(self, term: Term, about: Term) -> bool:
+        """Return whether *term*, said of the node *about*, shows one of the texts."""
+        near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
+        finders = self._forms[near]
+        if is_iri(term):
+            return not _MINTED.match(term) and any(found(normal_text(term[1:-1])) for found in finders)
+        text, datatype, _ = parts(term)
+        if datatype not in _WORDS:
+            return text in self.texts and near == "linked"
+        normal = normal_text(text)
+        return any(found(normal) for found in finders)
+
+
+def _finders(text: str) -> Iterator[Callable[[str], bool]]:
+    """Yield what says of a text, as texts are compared, whether it holds *text*, also as JSON writes it."""
+    for form in dict.fromkeys((text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])):
+        normal = normal_text(form)
+        if normal.isdigit():
+            yield re.compile(rf"(?<!\d){re.escape(normal)}(?!\d)").search  # type: ignore[misc]
+        elif normal:
+            yield lambda other, normal=normal: normal in other  # type: ignore[misc]
+
+
+class Traces:
+    """The traces of some texts in the commits of a project, found in two readings of them."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._named: set[Term] = set()  # nodes that are named after a text
+        self._prints: set[str] = set()  # digests of files that held one
+        self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
+
+    def look(self, commits: Iterable[Commit]) -> None:
+        """Find out what says one of the texts, and what is named after it: the first reading."""
+        for commit in commits:
+            for triple in self._saying(commit):
+                self._note(triple, commit)
+
+    def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
+        """Yield all that is to go: the second reading."""
+        for commit in commits:
+            found = dict.fromkeys(self._saying(commit), SAYS)
+            for triple in sorted(commit.triples - found.keys()):
+                if _is_own(triple, commit):
+                    continue
+                if self._is_named(triple[0]) or self._is_named(triple[2]):
+                    found[triple] = NAME
+                    self._touched.setdefault(triple[0], set()).add(triple[1])
+            answered = {s for s, p, o in commit.triples if p == _ANSWERED and o in self._touched}
+            for triple in sorted(commit.triples - found.keys()):
+                if self._is_computed(triple, answered):
+                    found[triple] = DIGEST
+            yield from (Trace(commit.id, triple, why) for triple, why in found.items())
+
+    def _saying(self, commit: Commit) -> list[Triple]:
+        shows = self._wanted.shows
+        return [
+            (s, p, o)
+            for s, p, o in sorted(commit.triples)
+            if not _is_own((s, p, o), commit)
+            and p not in _DIGESTS
+            and ((s, p) in self._wanted.said or shows(o, s) or shows(s, s) or (is_iri(p) and shows(p, s)))
+        ]
+
+    def _note(self, triple: Triple, commit: Commit) -> None:
+        subject, predicate, value = triple
+        if subject.startswith(_EVIDENCE) and predicate == LABEL:
+            self._named.add(subject)
+        self._named |= {term for term in (subject, value) if is_iri(term) and self._wanted.shows(term, term)}
+        nodes = {term for said in commit.triples for term in said if term.startswith(_GENID)}
+        self._prints |= {node.removeprefix(_GENID).split("-")[0] for node in nodes}
+        item = iri(subject[1:-1].split("/alternatives/")[0])
+        judged = {s for s, p, _ in commit.triples if p in (_KEY, _REQUEST)}
+        for owner in [item] if item in judged or item.startswith(_EVIDENCE) else judged or [item]:
+            self._touched.setdefault(owner, set()).add(predicate if item == subject == owner else TYPE)
+
+    def _is_named(self, term: Term) -> bool:
+        if term.startswith(_GENID):
+            return term.removeprefix(_GENID).split("-")[0] in self._prints
+        return term in self._named
+
+    def _is_computed(self, triple: Triple, answered: set[Term]) -> bool:
+        """Return whether a triple keeps a digest, or an answer, that was made from what one of the memories says."""
+        subject, predicate, value = triple
+        if predicate in (_REQUEST, _RECEIPT):
+            return subject in self._touched or subject in answered
+        if predicate != _KEY or subject not in self._touched:
+            return False
+        gone: set[str] = set()
+        for said in self._touched[subject] - {_RECEIPT}:
+            gone |= {"identical", *_KEYS_OF.get(said, _OTHER_KEYS)}
+        return parts(value).text.partition(":")[0] in gone
+
+
+def _is_own(triple: Triple, commit: Commit) -> bool:
+    """Return whether the commit's own description says *triple*, which stays."""
+    return triple[0] == iri(commit.iri) and (triple[1] in DESCRIPTION or triple[1] == TYPE)

@@ -1,0 +1,217 @@
+"""The verbs of whoever answers for a memory: verify, replay, redact."""
+
+import json
+import shutil
+
+import pytest
+from cli_world import FACT, run, stand_in
+
+import jidomem
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.terms import literal
+
+STREAM = Stream("p")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    return stand_in(tmp_path / "repo", monkeypatch)
+
+
+@pytest.fixture
+def folder(repository):
+    return FileJournal(repository / ".jidomem").path(STREAM)
+
+
+def told(*args, code=0):
+    result = run(*args, "--json")
+    assert result.exit_code == code, result.stdout + result.stderr
+    return json.loads(result.stdout)
+
+
+def commits(folder):
+    return sorted(folder.glob("2*.ttl"))
+
+
+def edit(path):
+    path.write_bytes(path.read_bytes().replace(b"jido:High", b"jido:Low", 1))
+
+
+@pytest.mark.parametrize("by", ["file", "version"])
+def test_commits_taken_away_from_the_end_are_seen_by_an_anchor_and_only_by_it(repository, folder, tmp_path, by):
+    found = told("verify")
+    (stream,) = found["streams"]
+    anchor = stream["version"] if by == "version" else str(tmp_path / "anchor.json")
+    (tmp_path / "anchor.json").write_text(json.dumps(found))
+    assert "only --anchor" in found["not_detected"]
+    assert told("verify", "--anchor", anchor)["not_detected"] is None
+    assert run("remember", "later").exit_code == 0
+    assert run("verify", "--anchor", anchor).exit_code == 0
+    assert run("pack").exit_code == 0
+    assert run("verify", "--anchor", anchor).exit_code == 0
+
+    shutil.rmtree(folder)
+    shutil.copytree(_without_the_end(tmp_path), folder)
+    assert told("verify")["damage"] == []
+    result = told("verify", "--anchor", anchor, code=7)
+    assert [finding["kind"] for finding in result["findings"]] == ["missing"]
+    assert run("verify", "--anchor", anchor).exit_code == 7
+
+
+def _without_the_end(tmp_path):
+    """The journal of the same memory before its last commits."""
+    from cli_world import build
+
+    (tmp_path / "again").mkdir()
+    folder = FileJournal(build(tmp_path / "again")).path(STREAM)
+    for path in commits(folder)[-2:]:
+        path.unlink()
+    return folder
+
+
+@pytest.mark.parametrize("anchor", ["nowhere.json", "7", "7-xyz", ""])
+def test_an_anchor_that_cannot_be_read_is_refused(repository, anchor):
+    result = run("verify", "--anchor", anchor)
+    assert result.exit_code == 2
+    assert "jidomem verify --json > anchor.json" in result.stderr
+
+
+@pytest.mark.parametrize("harm", ["edit", "remove", "tear", "edit in a pack"])
+def test_damage_set_aside_is_recorded_and_reported_and_writing_goes_on(repository, folder, harm):
+    victim = commits(folder)[2]
+    identity = victim.name.split("-")[1].split(".")[0]
+    if harm == "edit in a pack":
+        assert run("pack").exit_code == 0
+        (pack,) = folder.glob("pack-*.ttl")
+        data = pack.read_bytes()
+        at = data.index(b"# nonce", data.index(b"\n<urn:jido:commit:" + identity.encode()) - 100)
+        pack.write_bytes(data[: at + 10] + (b"0" if data[at + 10] != 48 else b"1") + data[at + 11 :])
+    elif harm == "edit":
+        edit(victim)
+    elif harm == "tear":
+        victim.write_bytes(victim.read_bytes()[:300])
+    else:
+        victim.unlink()
+    assert run("verify").exit_code == 7
+    refused = run("remember", "more")
+    assert refused.exit_code == 7
+
+    assert run("verify", "--quarantine", identity).exit_code == 2
+    done = run("verify", "--quarantine", identity, "--reason", "the disk failed")
+
+    assert done.exit_code == 0, done.stderr
+    assert run("remember", "more").exit_code == 0
+    result = told("verify")
+    (finding,) = result["findings"]
+    assert (finding["kind"], finding["severity"]) == ("set_aside", "warning")
+    assert "set aside by https://jido.ai/agents/ana" in finding["detail"]
+    assert "the disk failed" in finding["detail"]
+    assert run("replay", "--check").exit_code == 0
+    assert identity in finding["path"]
+    with jidomem.open(repository / ".jidomem") as memory:
+        assert memory.journal.verify(STREAM) == ()
+        assert memory.reader.ask("recent-lessons", project="p")
+
+
+def test_the_torn_end_of_a_journal_is_set_aside_and_what_follows_goes_on_from_before_it(repository, folder):
+    last = commits(folder)[-1]
+    torn = last.read_bytes()[:200]
+    last.write_bytes(torn)
+    assert run("verify", "--quarantine", last.name, "--reason", "power cut").exit_code == 0
+    assert run("remember", "more").exit_code == 0
+    assert (folder / f"{last.name}.aside").read_bytes() == torn
+    assert told("verify")["streams"][0]["damaged"] == 0
+
+
+def test_what_was_set_aside_without_a_word_is_found(repository, folder):
+    path = commits(folder)[1]
+    path.rename(folder / f"{path.name}.aside")
+    result = told("verify", code=7)
+    assert [finding["kind"] for finding in result["findings"]] == ["unrecorded"]
+    assert result["damage"] == []
+    assert run("verify", "--quarantine", path.name, "--reason", "found so").exit_code == 0
+    assert [finding["kind"] for finding in told("verify")["findings"]] == ["set_aside"]
+
+
+def test_what_is_not_damaged_is_not_set_aside_and_a_reason_alone_is_refused(repository, folder):
+    sound = commits(folder)[0]
+    assert run("verify", "--quarantine", sound.name, "--reason", "I do not like it").exit_code == 4
+    assert run("verify", "--reason", "why").exit_code == 2
+    assert sound.exists()
+
+
+def test_a_pack_that_cannot_be_read_at_all_is_not_set_aside(repository, folder):
+    assert run("pack").exit_code == 0
+    (pack,) = folder.glob("pack-*.ttl")
+    pack.write_bytes(pack.read_bytes()[:400])
+    assert run("verify", "--quarantine", pack.name, "--reason", "torn").exit_code == 7
+    assert pack.exists()
+
+
+def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repository, monkeypatch):
+    from jidomem.index import tail as limits
+
+    for name, value in (("LARGE", 3_000), ("MANY", 0), ("MUCH", 0)):
+        monkeypatch.setattr(limits, name, value)
+    assert run("reindex").exit_code == 0
+    found = told("replay", "--check")
+    assert (found["differences"], found["snapshots"]) == ([], 1)
+    assert found["streams"][0]["triples"] > 100
+    assert run("replay").exit_code == 2
+    assert "--check" in run("replay").stderr
+
+    with jidomem.open(repository / ".jidomem") as memory:
+        memory.catch_up("p")
+        memory.index._store.update(
+            f"INSERT DATA {{ GRAPH <{STREAM.graph}> {{ <urn:x> <urn:p> {literal('never said')} }} }}"
+        )
+        memory.tail._behind = [1, 1]
+        memory.tail._keep(0, 0)
+        memory.tail._settle()
+    result = run("replay", "--check")
+    assert result.exit_code == 1
+    assert 'is there and should not be: <urn:x> <urn:p> "never said" .' in result.stdout
+    assert run("reindex").exit_code == 0
+    assert run("replay", "--check").exit_code == 0
+
+
+def test_a_replay_of_a_damaged_journal_says_so(repository, folder):
+    edit(commits(folder)[1])
+    assert told("replay", "--check", code=7)["damage"]
+
+
+def test_a_redaction_is_shown_then_done_and_what_it_cannot_reach_is_said(repository, folder):
+    (repository / ".git").mkdir()
+    (repository / ".jidomem" / "notes.txt").write_text("the cache holds 2 GiB, they say")
+    shown = told("redact", FACT, "--dry-run")["rows"]
+    assert {row["why"] for row in shown} == {"says it", "was computed from it"}
+    assert "GiB" not in json.dumps(shown)
+    assert run("redact", FACT).exit_code == 2
+
+    result = run("redact", FACT, "--property", "summary", "--reason", "it names a customer")
+
+    assert result.exit_code == 0, result.stderr
+    assert "notes.txt" in result.stderr
+    assert "git filter-repo" in result.stderr
+    assert "other copies of this root" in result.stderr
+    assert not any(b"2 GiB" in path.read_bytes() for path in folder.iterdir())
+    assert run("verify").exit_code == 0
+    assert run("redact", "--again", "--reason", "to be sure").stderr.startswith("nothing was left")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "hint"),
+    [
+        (["--reason", "x"], 2, "--text"),
+        ([FACT, "--text", "GiB", "--property", "summary"], 2, "leave one of them out"),
+        ([FACT, "--again", "--reason", "x"], 2, "leave out all but --reason"),
+        ([FACT, "--property", "topic", "--reason", "x"], 4, "it says"),
+        ([FACT, "--property", "summary", "--reason", "the cache holds 2 GiB"], 2, "say why without saying it"),
+        (["--text", "not said by anybody", "--reason", "x"], 4, "--again"),
+    ],
+)
+def test_a_redaction_that_cannot_be_done_is_refused_and_touches_nothing(repository, folder, args, code, hint):
+    before = {path.name for path in folder.iterdir()}
+    result = run("redact", *args)
+    assert (result.exit_code, hint in result.stderr) == (code, True), result.stderr
+    assert {path.name for path in folder.iterdir()} == before

@@ -1,0 +1,253 @@
+"""A secret is taken out of the journal and of all that was made of it, and no guess at it can be confirmed."""
+
+import re
+import shutil
+import time
+
+import pyoxigraph as ox
+import pytest
+from conftest import decision, fixed_sources, intent
+
+import jidomem
+from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound
+from jidomem.govern.integrity import findings
+from jidomem.govern.traces import DIGEST, NAME, SAYS
+from jidomem.index import tail as limits
+from jidomem.journal.commit import parse
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.redaction import leaves, without
+from jidomem.terms import bare, iri, literal
+from jidomem.vocab import RDFS, TYPE, jido
+from jidomem.write.triples import digest
+
+STREAM = Stream("p")
+PIN = "the vault opens with {}"
+
+
+def written(root, pin, *, sealed=False):
+    """A root in which a four-digit number was said in every way there is; the memory that said it first."""
+    (root).mkdir()
+    (root / "config.toml").write_text('project = "p"\n[conflicts]\nfact = "warn"\n')
+    memory = jidomem.open(root, sources=fixed_sources())
+    submit = lambda **fields: memory.writer.submit_intent("p", intent(**fields))  # noqa: E731
+    first = submit(
+        summary=PIN.format(pin),
+        detailed_explanation=f"Ana said: “{PIN.format(pin)}”, twice",
+        topic="vault",
+        evidence=[f"a note that says {PIN.format(pin)}", "https://example.org/note"],
+        about=["vault.py"],
+        idempotency_key="k1",
+        extra_triples=[["https://jido.ai/ontology#key", {"@value": pin}]],
+    )
+    submit(summary=PIN.format(pin).upper(), topic="vault", about=["vault.py"], idempotency_key="k2")
+    memory.writer.submit_intent("p", decision(summary="Use a vault", alternatives=[PIN.format(pin), "Use a safe"]))
+    submit(type="convention", summary=PIN.format(pin))
+    submit(summary="seen again", evidence=[f"a note that says {PIN.format(pin)}"])
+    submit(summary="Nothing about it", topic="weather")
+    again = {"summary": "Nothing about it", "topic": "weather", "rationale": PIN.format(pin)}
+    submit(**again)
+    submit(**again, idempotency_key="k3")
+    memory.writer.revise("p", first.iri, changes={"rationale": "carried over", "status": None}, reason=PIN.format(pin))
+    wrong = submit(summary=f"{PIN.format(pin)}, or so")
+    memory.writer.invalidate("p", wrong.iri, reason="not so")
+    memory.writer.append("p", "system", [("<urn:x:vault>", iri(RDFS + "comment"), literal(PIN.format(pin)))])
+    if sealed:
+        for stream in memory.journal.streams():
+            memory.journal.seal(stream)
+    return memory, first.iri
+
+
+def terms(memory):
+    """All terms there are in the journal, as its files write them or a program reads them."""
+    journal = FileJournal(memory.settings.root)
+    found = {term for s in journal.streams() for commit in journal.read(s) for t in commit.triples for term in t}
+    return {bare(term) for term in found if not term.startswith("<urn:jido:commit:")}
+
+
+def bytes_below(root):
+    """Every byte below *root*, and what the stores in it hold, whatever form they keep it in."""
+    whole = b"".join(path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file())
+    for store in sorted((root / "index").glob("snapshots/*/store")):
+        copy = root.parent / f"copy-{store.parent.name}"
+        shutil.copytree(store, copy)
+        whole += ox.Store.read_only(str(copy)).dump(format=ox.RdfFormat.N_QUADS)
+        shutil.rmtree(copy)
+    return whole
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_confirmed(tmp_path, sealed, monkeypatch):
+    for name, value in (("LARGE", 3_000), ("MANY", 0), ("MUCH", 0)):
+        monkeypatch.setattr(limits, name, value)
+    memory, _ = written(tmp_path / "root", "4711", sealed=sealed)
+    other, _ = written(tmp_path / "other", "0815")
+    told = terms(memory) - terms(other)  # what is another for another number, computed or not
+    assert len(told) > 20
+    assert {digest(f"a note that says {PIN.format('4711')}")} == {
+        term.rpartition("/")[2] for term in told if "/evidence/" in term
+    }
+    memory.tail.rebuild()
+    memory.reader.keep_lists(["p"])
+    assert memory.tail.on_disk
+    assert memory.tail.snapshots()
+    follower = jidomem.open(tmp_path / "root")
+    assert any("4711" in row["summary"] for row in follower.reader.ask("facts", project="p", include_inactive=True))
+    started = time.time_ns()
+
+    plan = memory.keeper.plan("p", None, texts=["4711"])
+    memory.keeper.redact(plan, agent="ana", reason="a number that opens something")
+
+    follower.catch_up("p")
+    assert not any("4711" in str(row) for row in follower.reader.ask("facts", project="p", include_inactive=True))
+    assert not terms(memory) & told
+    whole = bytes_below(tmp_path / "root").decode("utf-8", "replace")
+    assert [term for term in told if len(term) > 8 and term in whole] == []
+    assert '"4711' not in whole
+    digests = set(re.findall(r"[0-9a-f]{32}", whole))
+    assert not digests & {digest(f"a note that says {PIN.format(f'{number:04}')}") for number in range(10_000)}
+    assert not re.search(PIN.format(r"\d{4}"), whole, re.IGNORECASE)
+    assert all(path.stat().st_mtime_ns > started for path in (tmp_path / "root" / "index").rglob("*.sst"))
+    for stream in memory.journal.streams():
+        assert memory.journal.verify(stream) == ()
+        assert findings(memory.journal, stream) == []
+    follower.close()
+    memory.close()
+    other.close()
+
+
+def test_a_plan_says_what_goes_and_why_and_touches_nothing(tmp_path):
+    memory, first = written(tmp_path / "root", "4711")
+    before = terms(memory)
+
+    plan = memory.keeper.plan("p", first, properties=[jido("summary")[1:-1]])
+
+    assert terms(memory) == before
+    why = {(trace.triple[1], trace.why) for _, trace in plan.traces if trace.triple[0] == iri(first)}
+    assert (jido("summary"), SAYS) in why
+    assert (jido("detailedExplanation"), SAYS) in why  # it says the same
+    assert (jido("requestDigest"), DIGEST) in why
+    assert (jido("derivedFrom"), NAME) in why
+    assert {stream.name for stream, _ in plan.traces} == {"memory", "system"}
+    assert not any(trace.triple[1] in (TYPE, jido("recordedAt")) and trace.why == SAYS for _, trace in plan.traces)
+    memory.close()
+
+
+def test_a_short_value_is_looked_for_only_where_it_is_linked(memory):
+    first = memory.writer.submit_intent("p", intent(summary="A name", topic="Bob")).iri
+    memory.writer.revise("p", first, changes={"rationale": "later"}, reason="more")
+    other = memory.writer.submit_intent("p", intent(type="lesson", summary="Another Bob", topic="Bob")).iri
+
+    plan = memory.keeper.plan("p", first, properties=[jido("topic")[1:-1]])
+
+    assert other not in {bare(trace.triple[0]) for _, trace in plan.traces}
+    assert sum(trace.triple[1] == jido("topic") for _, trace in plan.traces) == 2
+    wide = memory.keeper.plan("p", None, texts=["Bob"])
+    assert other in {bare(trace.triple[0]) for _, trace in wide.traces}
+
+
+def test_what_else_a_memory_says_stays_and_it_can_be_said_anew(memory):
+    first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
+    plan = memory.keeper.plan("p", first, properties=[jido("rationale")[1:-1]])
+
+    (order,) = memory.keeper.redact(plan, agent="ana", reason="a password")
+
+    found = memory.reader.get_memory("p", first)
+    assert (found["properties"]["summary"], found["properties"]["topic"]) == (["Use Oxigraph"], ["store"])
+    assert "rationale" not in found["properties"]
+    said = {(p, o) for s, p, o in order.triples if s == f"<{order.iri}>"}
+    assert {(jido("redactedItem"), iri(first)), (jido("redactedProperty"), jido("rationale"))} <= said
+    assert {(jido("orderedBy"), "<https://jido.ai/agents/ana>"), (jido("orderReason"), '"a password"')} <= said
+    with pytest.raises(jidomem.JidomemError, match="in force on 'store'"):
+        memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store"))
+    receipt = memory.writer.revise("p", first, changes={"rationale": "it embeds"}, reason="without the password")
+    assert receipt.status == "asserted"
+
+
+def test_a_retry_of_a_request_that_was_redacted_is_refused_and_brings_nothing_back(memory):
+    asked = intent(summary="the password is hunter2", idempotency_key="once")
+    memory.writer.submit_intent("p", asked)
+    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+    with pytest.raises(IdempotencyMismatch):
+        memory.writer.submit_intent("p", asked)
+    assert b"hunter2" not in bytes_below(memory.settings.root)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"item": None}, InvalidRequest, "say what is to go"),
+        ({"item": "urn:nobody"}, NotFound, "urn:nobody is no memory of p"),
+        ({"item": "FIRST", "properties": [jido("topic")[1:-1]]}, NotFound, "says nothing by"),
+        ({"item": "FIRST", "properties": [jido("recordedAt")[1:-1]]}, InvalidRequest, "holds the memory together"),
+        ({"item": None, "texts": ["ab"]}, InvalidRequest, "2 signs stands everywhere"),
+        ({"item": None, "texts": ["nowhere at all"]}, NotFound, "nothing in the journal of p says that"),
+    ],
+)
+def test_what_cannot_be_redacted_is_refused_with_the_way_on(memory, given, error, message):
+    first = memory.writer.submit_intent("p", intent()).iri
+    item = first if given["item"] == "FIRST" else given["item"]
+    with pytest.raises(error, match=message) as refused:
+        memory.keeper.plan("p", item, **{name: value for name, value in given.items() if name != "item"})
+    assert refused.value.hint
+
+
+def test_the_reason_may_not_say_the_secret(memory):
+    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    plan = memory.keeper.plan("p", None, texts=["hunter2"])
+    for who in ({"agent": "ana", "reason": "it was HUNTER2"}, {"agent": "hunter2", "reason": "a password"}):
+        with pytest.raises(InvalidRequest, match="says what is to be redacted"):
+            memory.keeper.redact(plan, **who)
+    assert len(list(memory.journal.read(STREAM))) == 1
+
+
+def test_what_is_said_while_it_is_redacted_goes_as_well(memory, tmp_path):
+    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    plan = memory.keeper.plan("p", None, texts=["hunter2"])
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as other:
+        other.writer.submit_intent("p", intent(iri="urn:later", summary="as I said, hunter2"))
+    assert len(memory.keeper.redact(plan, agent="ana", reason="a password")) == 2
+    assert b"hunter2" not in bytes_below(memory.settings.root)
+
+
+def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(memory, tmp_path):
+    memory.writer.submit_intent("p", intent(summary="first"))
+    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    memory.writer.submit_intent("p", intent(summary="last"))
+    folder, journal = memory.journal.path(STREAM), memory.journal
+    shutil.copytree(memory.settings.root / "projects", tmp_path / "copy" / "projects")
+    copy = FileJournal(tmp_path / "copy")
+    copy.seal(STREAM)
+    (pack,) = copy.path(STREAM).glob("pack-*.ttl")
+    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+
+    shutil.copy(pack, folder)
+
+    memory.catch_up("p")
+    assert not any("hunter2" in str(row) for row in memory.reader.ask("facts", project="p"))
+    with jidomem.open(memory.settings.root) as anew:
+        assert not any("hunter2" in str(row) for row in anew.reader.ask("facts", project="p"))
+    assert journal.verify(STREAM) == ()
+    (found,) = findings(journal, STREAM)
+    assert (found.kind, found.severity, found.path) == ("exposed", "violation", str(folder / pack.name))
+    lines = (folder / pack.name).read_text("utf-8").splitlines()
+    assert lines[found.line - 1] == "# jidomem journal 1"
+    assert any("hunter2" in line for line in lines[found.line : found.line + 80])
+
+    assert len(memory.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+    assert findings(journal, STREAM) == []
+    assert b"hunter2" not in bytes_below(memory.settings.root)
+    assert memory.keeper.redact_again("p", agent="ana", reason="once more") == []
+
+
+def test_a_redaction_nobody_recorded_is_reported(memory):
+    memory.writer.submit_intent("p", intent(summary="an inconvenient truth"))
+    (path,) = memory.journal.path(STREAM).glob("*.ttl")
+    commit = parse(path.read_bytes())
+    gone = [leaf for triple, leaf in leaves(commit).items() if "inconvenient" in triple[2]]
+    path.with_suffix(".redacted.ttl").write_bytes(without(commit, gone).data)
+    path.unlink()
+    assert memory.journal.verify(STREAM) == ()
+    (found,) = findings(memory.journal, STREAM)
+    assert (found.kind, found.severity) == ("unrecorded", "violation")
+    assert found.path.endswith(".redacted.ttl")
+    assert "restore the whole form" in found.hint
