@@ -24,6 +24,7 @@ HELP: Mapping[str, str] = {
     "supersedes": "A memory it replaces, an IRI or short id; repeat it for more.",
     "invalidates": "A memory it shows to be wrong; repeat it for more.",
     "coexists_with": "A memory it may stand beside, each with its own scope.",
+    "revives": "A memory that ended, and that it says again.",
     "status": "Of a task, error or decision.",
     "severity": f"Of an error: {', '.join(vocab.SEVERITY)}.",
     "assigned_to": "The agent a task is given to.",
@@ -41,7 +42,7 @@ HELP: Mapping[str, str] = {
     "iri": "An IRI of your own for it.",
     "idempotency_key": "A retry with the same key gets the first receipt again.",
 }
-REFERENCES = ("supersedes", "invalidates", "coexists_with")
+REFERENCES = ("supersedes", "invalidates", "coexists_with", "revives")
 
 
 def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], Function]:

@@ -1,4 +1,4 @@
-"""`jidomem revise`: put another memory in the place of one, or withdraw it; nothing is ever rewritten."""
+"""`jidomem revise`: correct one memory by a further one; nothing is ever rewritten."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from jidomem import Jidomem, JidomemError, Receipt
+from jidomem import JidomemError
 from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
 from jidomem_cli.complain import as_changes, tell
@@ -24,6 +24,8 @@ from jidomem_cli.tables import short
 @click.argument("item", metavar="IRI")
 @click.option("--supersede", metavar="TEXT", help="What is true instead.")
 @click.option("--invalidate", is_flag=True, help="It was wrong, or holds no longer; put nothing in its place.")
+@click.option("--confirm", is_flag=True, help="It was looked at again and still holds; a proposal is accepted.")
+@click.option("--undo", is_flag=True, help="Say again what it superseded or withdrew; or itself, if it has ended.")
 @click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeat it for more.")
 @click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.")
 @click.option("--idempotency-key", metavar="TEXT", help="A retry with the same key gets the first receipt again.")
@@ -34,43 +36,44 @@ def revise(
     item: str,
     supersede: str | None,
     invalidate: bool,
+    confirm: bool,
+    undo: bool,
     changes: tuple[str, ...],
     reason: str | None,
     idempotency_key: str | None,
     dry_run: bool,
 ) -> int:
-    """Supersede the memory IRI with a changed one, every other field carried over; or withdraw it.
+    """Supersede the memory IRI with a changed one, every other field carried over; withdraw, confirm or undo it.
 
     Examples:
       jidomem revise 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"
+      jidomem revise 1a2b3c4d --undo --reason "it lost data"
       jidomem revise 5e6f7a8b --set status=Completed --set assigned_to=ana
+      jidomem revise 9c0d1e2f --confirm --set expires_on=2030-01-01 --dry-run
       jidomem revise 9c0d1e2f --invalidate --reason "measured wrongly"
     """
-    if invalidate == (supersede is not None or bool(changes)):
-        raise InvalidRequest(
-            "say what becomes of it, in one way", hint="give --supersede TEXT or --set FIELD=VALUE, or --invalidate"
-        )
     memory = door.open()
-    key = {"idempotency_key": idempotency_key} if idempotency_key else {}
-    fields: dict[str, Any] = {**_fields(changes), **({"summary": supersede} if supersede is not None else {}), **key}
-    fields = with_whole_ids(memory, fields)
     whole = whole_id(memory, item)
     try:
-        if invalidate:
-            receipt = _invalidate(memory, whole, reason, dry_run, fields)
-        else:
-            receipt = memory.writer.revise(memory.project, whole, changes=fields, reason=reason, dry_run=dry_run)
+        receipt = memory.writer.correct(
+            memory.project,
+            whole,
+            supersede=supersede,
+            invalidate=invalidate,
+            confirm=confirm,
+            undo=undo,
+            changes=with_whole_ids(memory, _fields(changes)),
+            reason=reason,
+            dry_run=dry_run,
+            who={"idempotency_key": idempotency_key} if idempotency_key else {},
+        )
+    except InvalidRequest:
+        raise
     except JidomemError as refusal:
         tell(refusal, door, options=partial(_withdrawals, reason=reason) if invalidate else as_changes)
         return refusal.exit_code
     show_receipt(door, memory, receipt)
     return 0
-
-
-def _invalidate(memory: Jidomem, item: str, reason: str | None, dry_run: bool, fields: dict[str, Any]) -> Receipt:
-    if not reason:
-        raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint='add --reason "why it is wrong"')
-    return memory.writer.invalidate(memory.project, item, reason=reason, dry_run=dry_run, **fields)
 
 
 def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:

@@ -45,7 +45,7 @@ class MemoryUpdateIntent:
 
     `type` is one of the types of `jidomem.vocab.CLASS_OF_TYPE` (or the alias `lesson`). `confidence` is low, medium,
     high or a float from 0 to 1. Agents, sessions and the project are IRIs, `jido:` names or plain names.
-    `evidence` takes texts and IRIs. `supersedes`, `invalidates` and `coexists_with` take IRIs of memories.
+    `evidence` takes texts and IRIs. `supersedes`, `invalidates`, `coexists_with` and `revives` take IRIs of memories.
     `extra_triples` takes `[predicate, object]` about the new memory, or `[subject, predicate, object]`; an object is
     text, a number, a boolean, an IRI, or `{"@id": ...}` / `{"@value": ..., "@type": ..., "@language": ...}`.
     `about` names the files, modules or IRIs the memory concerns; `topic` is what a decision or fact is about in one
@@ -75,6 +75,7 @@ class MemoryUpdateIntent:
     enforcement_level: str | None = None
     alternatives: list[str] = field(default_factory=list)
     coexists_with: list[str] = field(default_factory=list)
+    revives: list[str] = field(default_factory=list)
     tracked_by: str | None = None
     expires_on: str | None = None
     valid_from: str | None = None
@@ -125,7 +126,7 @@ _VALUES = attrgetter(*FIELDS)
 #: How like a field's name a key is that is a slip of the pen, and one that is worth a question.
 _SURE, _LIKELY = 0.75, 0.6
 LIST_FIELDS = frozenset(
-    ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with")
+    ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
 )
 
 

@@ -33,6 +33,10 @@ class Policy:
     create_projects: bool = True
     judge: str = "compiled"
 
+    def is_curator(self, agent: str) -> bool:
+        """Return whether *agent*, by its plain name, may judge for the project: one declared as its reviewer."""
+        return self.agents.get(agent, AgentPolicy()).role == "Reviewer"
+
 
 LITERAL_LIMIT = 256 * 1024  # bytes of UTF-8 in one text
 TRIPLES_LIMIT = 500  # extra triples in one intent

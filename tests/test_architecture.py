@@ -51,6 +51,7 @@ PURE = [
     "write/restate.py",
     "write/session.py",
     "write/stages.py",
+    "write/promotion.py",
     "exchange/adr.py",
     "exchange/adr_links.py",
     "exchange/adr_page.py",

@@ -18,6 +18,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
 from jidomem.write.names import slug
+from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.restate import restate
 
 _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission")}
@@ -158,8 +159,7 @@ def _ends(triple: Triple) -> bool:
 def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the memories by time, each after what it names; those of a cycle last, for the writer to refuse."""
     before = {
-        node: {other for field in ("supersedes", "invalidates", "coexists_with") for other in said.get(field, ())}
-        & intents.keys()
+        node: {other for field in ITEM_LISTS for other in said.get(field, ())} & intents.keys()
         for node, said in intents.items()
     }
     ready = [(str(intents[node].get("timestamp", "")), node) for node, others in before.items() if not others]

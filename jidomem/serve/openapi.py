@@ -9,11 +9,12 @@ from typing import Any
 from jidomem import vocab
 from jidomem.errors import CODES
 from jidomem.intent import FIELDS, LIST_FIELDS
-from jidomem.serve import sessions
+from jidomem.serve import corrections, sessions
 from jidomem.serve.site import Route
 
 _VERSION = "0.1.0"
 _TEXT = {"type": "string"}
+_JSON_TYPES = {str: _TEXT, bool: {"type": "boolean"}, dict: {"type": "object"}}
 _PARTS = {
     "project": "A project id: a-z, 0-9, - and _.",
     "name": "The name of a query, or role/name, and a suffix where one is wanted.",
@@ -121,6 +122,10 @@ def _schemas() -> dict[str, Any]:
         },
         "Page": _object(page, tuple(page)),
         "Problem": _object(problem, ("type", "title", "status", "code", "detail", "hint")),
+        "Correction": {
+            **_object({name: _JSON_TYPES[kind] for name, kind in corrections.TAKES.items()}, ()),
+            "additionalProperties": False,
+        },
         "SessionStart": {**_object(dict.fromkeys(sessions.OPENING, _TEXT), ("name",)), "additionalProperties": False},
         "SessionMove": {**_object(dict.fromkeys(sessions.MOVING, _TEXT), ()), "additionalProperties": False},
     }

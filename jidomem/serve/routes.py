@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from jidomem.serve import answers, health, intents, openapi, sessions, sparql, wire
+from jidomem.serve import answers, corrections, health, intents, openapi, sessions, sparql, wire
 from jidomem.serve.site import Route, Site
 
 _OK = {200: "The answer."}
@@ -94,6 +94,17 @@ ROUTES: tuple[Route, ...] = (
         _OK,
         {_JSON: "Page"},
         {**_MOMENTS, **_AT},
+    ),
+    Route(
+        "POST",
+        "/projects/{project}/memories/{id}/revise",
+        corrections.revise,
+        "Correct one memory by a further one: supersede, invalidate, confirm, undo or set fields",
+        {201: "It was kept; the receipt.", 200: "Nothing new was kept; the receipt."},
+        {_JSON: "Receipt"},
+        {"dry_run": "Judge it, and keep nothing."},
+        {"Idempotency-Key": "A retry gets the first receipt."},
+        {_JSON: "Correction"},
     ),
     Route(
         "GET",

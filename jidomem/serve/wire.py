@@ -144,7 +144,7 @@ def too_large(what: str, limit: int) -> TooLarge:
 
 
 def json_object(known: Mapping[str, type]) -> dict[str, Any]:
-    """Return the JSON object in the body; raises InvalidRequest unless each member is *known*, and text."""
+    """Return the JSON object in the body; raises InvalidRequest unless each member is *known*, and of its type."""
     content_type(JSON)
     values = parse_json(body())
     if not isinstance(values, dict):
@@ -153,8 +153,12 @@ def json_object(known: Mapping[str, type]) -> dict[str, Any]:
         if name not in known:
             raise unknown(f"{request.path} takes no member {name!r}", name, known)
         if not isinstance(value, known[name]):
-            raise InvalidRequest(f"{name} is no text", hint=f'write "{name}": "..."')
+            what, example = _WRITTEN[known[name]]
+            raise InvalidRequest(f"{name} is no {what}", hint=f'write "{name}": {example}')
     return values
+
+
+_WRITTEN = {str: ("text", '"..."'), bool: ("truth", "true"), dict: ("object", '{"status": "Completed"}')}
 
 
 def negotiate(offers: Mapping[str, T]) -> T:

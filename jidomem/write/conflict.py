@@ -22,7 +22,7 @@ from jidomem.write.view import View
 #: Fields that say who, when and how, not what.
 NOT_CONTENT = {
     "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
-    "reason",
+    "revives", "reason",
 }  # fmt: skip
 _LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # what is content, but compared in a way of its own
 WHY: Mapping[str, str] = {

@@ -17,7 +17,7 @@ from jidomem.write import extra, names
 from jidomem.write.kinds import choices_of, defaults_of
 from jidomem.write.tidy import MOMENTS, Tidy, shortly
 
-ITEM_LISTS = ("supersedes", "invalidates", "coexists_with")
+ITEM_LISTS = ("supersedes", "invalidates", "coexists_with", "revives")
 _FOLDERS = {
     "applies_to_project": "projects",
     "asserted_by": "agents",

@@ -14,7 +14,12 @@ from jidomem.write.triples import IRIS, MOMENTS, NAMES, TEXTS
 #: What a field says once and a memory may say again in an extra triple.
 _MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
 _STATUS = ("hasTaskStatus", "hasErrorStatus", "decisionStatus")
-_ITEMS: Mapping[str, str] = {"supersedes": "supersedes", "invalidates": "invalidates", "coexistsWith": "coexists_with"}
+_ITEMS: Mapping[str, str] = {
+    "supersedes": "supersedes",
+    "invalidates": "invalidates",
+    "coexistsWith": "coexists_with",
+    "revives": "revives",
+}
 #: Written by the writer, or by what came later; an intent does not say them.
 _NOT_SAID = {
     jido(name)

@@ -16,7 +16,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.version import Head, Version
 from jidomem.vocab import TYPE, jido
-from jidomem.write import conflict, names, placement, repair, triples, validate
+from jidomem.write import conflict, names, placement, promotion, repair, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
 from jidomem.write.view import View
@@ -86,6 +86,7 @@ class Stages:
         request = _request(proposal) if intent.idempotency_key else ""
         if (first := _first_receipt(intent, request, view)) is not None:
             return Judged(first)
+        intent = promotion.borne_out(intent, view, self.policy)
         described, declared, warnings = self._validate(intent, project, view, known)
         keys = conflict.keys(intent)
         if (same := conflict.identical(intent, keys, view)) is not None:
@@ -97,7 +98,7 @@ class Stages:
             commit=None,
             version=Version(),
             status=vocab.local_name(status).lower(),
-            filled=normal.filled,
+            filled={**normal.filled, **({} if intent is normal.intent else {"evidence": intent.evidence})},
             conflicts=tuple(conflicts),
             warnings=(*warnings, *close),
         )

@@ -83,6 +83,7 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
             links.append((item, jido(field), other))
             if status == ASSERTED:
                 links.append((other, jido(inverse), item))
+    links += [(item, jido("revives"), iri(other)) for other in intent.revives]
     links += [(item, jido("conflictsWith"), iri(other)) for other in conflicting]
     links += [(node, jido("hasAssertionStatus"), status) for node in alternative_nodes(intent)]
     return links

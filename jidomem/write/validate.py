@@ -44,12 +44,13 @@ OWN_FIELD: Mapping[str, str] = {
     "invalidates": "invalidates",
     "invalidatedBy": "invalidates",
     "coexistsWith": "coexists_with",
+    "revives": "revives",
     "idempotencyKey": "idempotency_key",
 }
 #: What only the writer says.
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
-) | {"revives"}
+)
 #: Fields that hold one value and that no shape counts: a second one, in an extra triple, would go unjudged.
 _SAID_ONCE = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
@@ -105,6 +106,10 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
                 )
             elif not is_absolute(other) or not view.is_item(iri(other)):
                 violations.append(_unknown_item(field, other, known()))
+    for other in intent.revives:
+        if is_absolute(other) and view.is_item(iri(other)) and not view.has_ended(iri(other)):
+            message = f"{other} has not ended: there is nothing to revive"
+            violations.append(Violation("shape_violation", message, field="revives", value=other))
     for other in set(intent.supersedes) & set(intent.invalidates):
         violations.append(
             Violation(

@@ -106,7 +106,11 @@ class View:
 
     def in_force(self, item: Term) -> bool:
         """Return whether *item* is asserted, and neither superseded nor invalidated."""
-        return _ASSERTED in self._of(item, ITEM_MARK) and not any(self._of(item, end) for end in _ENDS)
+        return _ASSERTED in self._of(item, ITEM_MARK) and not self.has_ended(item)
+
+    def has_ended(self, item: Term) -> bool:
+        """Return whether *item* is superseded or invalidated."""
+        return any(self._of(item, end) for end in _ENDS)
 
     def _of(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property, in a list that is not to be changed by others."""

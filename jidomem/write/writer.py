@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -22,18 +22,16 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
-from jidomem.write import conflict, restate, session, triples
+from jidomem.write import session, triples
+from jidomem.write.correction import Corrections
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
-from jidomem.write.names import is_absolute
 from jidomem.write.outcomes import Given, Outcomes
 from jidomem.write.stages import Judged, Proposal, Stages
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
 
-_SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
 
-
-class MemoryWriter:
+class MemoryWriter(Corrections):
     """Takes each intent through its stages: normalise, validate, detect conflicts, build triples, append."""
 
     def __init__(
@@ -121,53 +119,6 @@ class MemoryWriter:
     def refresh(self, project_id: str) -> Version:
         """Bring the view of *project_id* up to what others have committed; return the version reached."""
         return self._tail.catch_up(Stream(project_id))
-
-    def restated(self, project_id: str, item: str) -> dict[str, Any]:
-        """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
-        self.refresh(project_id)
-        view = self._line(project_id).view()
-        if not is_absolute(item) or not view.is_item(iri(item)):
-            raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask")
-        rows = view.about(iri(item))
-        pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
-        labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}
-        return restate.restate(iri(item), rows, labels)
-
-    def revise(
-        self, project_id: str, item: str, *, changes: Mapping[str, Any], reason: str | None, dry_run: bool = False
-    ) -> Receipt:
-        """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
-
-        *changes* are fields of an intent; one that is None is left out. Raises what `submit_intent` raises.
-        """
-        values = self.restated(project_id, item)
-        for name in ("iri", "timestamp", "supersedes", "invalidates", "coexists_with"):
-            values.pop(name, None)
-        values["coexists_with"] = self._beside(project_id, iri(item))
-        who = {"asserted_by": self.agent, "asserted_in": self.session}
-        revised = values | who | {"supersedes": [item], "reason": reason} | dict(changes)
-        return self.submit_intent(project_id, revised, dry_run=dry_run)
-
-    def _beside(self, project_id: str, item: Term) -> list[str]:
-        """Return the memories in force that *item* coexists with, whichever of the two said so."""
-        view = self._line(project_id).view()
-        named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.in_force(other)]
-        return sorted({bare(other) for other in (*conflict.coexisting(item, view), *named_by)})
-
-    def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
-        """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
-        old = self.restated(project_id, item)
-        values = {
-            "type": "deleted_marker",
-            "summary": f"Withdrawn: {old.get('summary', item)[:_SHOWN]}",
-            "rationale": reason,
-            "applies_to_project": project_id,
-            "asserted_by": self.agent,
-            "asserted_in": self.session,
-            "confidence": "high",
-            "invalidates": [item],
-        }
-        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
 
     def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:
         """Keep descriptions of agents, sessions, modules, files and other things that are no memories.
@@ -275,6 +226,16 @@ class MemoryWriter:
 
         return _answer(self._line(project_id).submit([judge])[0])
 
+    def _fresh_view(self, project_id: str) -> View:
+        self.refresh(project_id)
+        return self._line(project_id).view()
+
+    def _now(self) -> datetime:
+        return self._sources.now()
+
+    def _is_curator(self, agent: str) -> bool:
+        return self._policy.is_curator(vocab.local_name(agent))
+
     def _judge(self, project_id: str, intent: Given) -> JudgeFn:
         if isinstance(intent, JidomemError):
             return partial(_refused, intent)
@@ -317,13 +278,6 @@ class MemoryWriter:
             if stream not in self._lines:
                 self._lines[stream] = CommitLine(stream, self._tail, self._sources, self._ontology_version)
             return self._lines[stream]
-
-
-def _text_of(node: Term, view: View) -> str | None:
-    """Return the text a piece of evidence or an alternative was given as; None for what has an IRI of its own."""
-    if "/alternatives/" in node:
-        return view.first(node, jido("summary"))
-    return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
 
 
 def _placed(outcomes: list[Outcome], first: int) -> list[Outcome]:

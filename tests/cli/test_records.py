@@ -88,6 +88,21 @@ def test_what_is_shown_of_the_past_is_what_was_known_then():
     assert [run("sparql", ended, *more).stdout for more in ((), ("--as-of", then))] == ["true\n", "false\n"]
 
 
+def test_what_was_replaced_is_brought_back_and_what_still_holds_is_confirmed():
+    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5").stdout.strip()
+    back = run("revise", OLD, "--undo", "--reason", "slower").stdout.strip()
+    kept = run("revise", FACT, "--confirm", "--set", "expires_on=2030-01-01").stdout.strip()
+
+    assert [(row["entry"], row["status"]) for row in rows("history", OLD)] == [
+        (MEMORY + OLD, "superseded"),
+        (new, "superseded"),
+        (back, "active"),
+    ]
+    assert [row["item"] for row in rows("ask", "stale", "--valid-at", "2030-01-02")] == [kept]
+    assert run("revise", FACT, "--undo", "--confirm").exit_code == 2
+    assert "in one way" in run("revise", FACT).stderr
+
+
 def test_the_log_is_what_python_tells():
     with jidomem.open() as memory:
         assert [row["version"] for row in memory.reader.log("p").rows] == [row["version"] for row in rows("log")]

@@ -129,6 +129,42 @@ def test_the_past_of_a_memory_and_of_a_project_is_asked_for_by_its_moment(client
     assert client.get("/projects/p/memories/00000001?valid_at=2020-01-01", headers=turtle).status_code == 200
 
 
+def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
+    def revise(item, query="", headers=None, **values):
+        answer = client.post(f"/projects/p/memories/{quote(item, safe='')}/revise{query}", json=values, headers=headers)
+        return answer.status_code, answer.json
+
+    def shown(item):
+        return memory.reader.get_memory("p", item)
+
+    task = memory.reader.ask("open-tasks", project="p")[0]["task"]
+    judged = revise(task, "?dry_run=1", set={"status": "Completed"})
+    _, done = revise(task, set={"status": "Completed"}, reason="merged", asserted_by="ben")
+    code, newer = revise(ITEM, supersede="Use Oxigraph 0.5", headers={"Idempotency-Key": "k"})
+    again = revise(ITEM, supersede="Use Oxigraph 0.5", headers={"Idempotency-Key": "k"})
+    _, back = revise("00000001", undo=True)
+    _, confirmed = revise(back["iri"], confirm=True, set={"expires_on": "2030-01-01"})
+    _, marker = revise(confirmed["iri"], invalidate=True, reason="wrong")
+
+    assert (judged[0], judged[1]["commit"]) == (200, None)
+    assert shown(done["iri"])["properties"]["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
+    assert shown(done["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/ben"]
+    assert (code, again[1]["iri"]) == (201, newer["iri"])
+    assert shown(back["iri"])["properties"]["revives"] == [ITEM]
+    assert shown(confirmed["iri"])["invalidated_by"] == [marker["iri"]]
+    for values, status, said in (
+        ({"confirm": True, "undo": True}, 400, "in one way"),
+        ({"confirm": "yes"}, 400, "confirm is no truth"),
+        ({"forget": True}, 400, "takes no member 'forget'"),
+        ({"set": {"asserted_by": "x"}}, 400, "set cannot set asserted_by"),
+        ({"set": {"colour": "red"}}, 422, "colour"),
+        ({"supersede": "x"}, 409, "already superseded"),
+    ):
+        code, refusal = revise(ITEM, **values)
+        assert (code, said in json.dumps(refusal)) == (status, True), refusal
+    assert revise("ffffffff", undo=True)[0] == 404
+
+
 def test_a_new_memory_is_201_and_one_that_is_known_or_only_judged_is_200(client):
     values = intent(summary="once")
     judged = client.post("/projects/p/intents?dry_run=1", json=values)

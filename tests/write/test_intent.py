@@ -34,7 +34,7 @@ def test_the_thirteen_fields_of_the_format_come_first_and_in_order():  # C002
 def test_no_field_is_required_and_lists_are_empty_where_all_else_is_none():  # C002 C005
     blank = MemoryUpdateIntent()
     for field in dataclasses.fields(MemoryUpdateIntent):
-        expected = [] if field.name in (*LISTS, "about", "alternatives", "coexists_with") else None
+        expected = [] if field.name in (*LISTS, "about", "alternatives", "coexists_with", "revives") else None
         assert getattr(blank, field.name) == expected, field.name
 
 

@@ -135,6 +135,19 @@ class Memory(RuleBasedStateMachine):
             outcome = refused
             assert outcome.code == "conflict"
 
+    @precondition(lambda self: self.items)
+    @rule(pick=picks, way=st.sampled_from(["undo", "confirm"]))
+    def bring_back_or_confirm(self, pick, way):
+        old = self.items[pick % len(self.items)]
+        try:
+            receipt = getattr(self.memory.writer, way)("p", old)
+        except JidomemError as refused:
+            outcome = refused
+            assert outcome.code in ("conflict", "invalid_argument", "shape_violation")
+        else:
+            if receipt.status != "deduplicated":
+                self.keep(receipt)
+
     @rule(fields=st.sampled_from(BROKEN))
     def slip(self, fields):
         assert not isinstance(self.submit(**fields), Receipt)

@@ -1,0 +1,240 @@
+"""Correction without deletion: a memory is replaced, withdrawn, confirmed or brought back by a further one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from jidomem import vocab
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.intent import Receipt
+from jidomem.moments import parse_moment, stamp
+from jidomem.terms import Term, bare, iri
+from jidomem.vocab import jido
+from jidomem.write import conflict, restate
+from jidomem.write.names import is_absolute
+from jidomem.write.stages import Proposal
+from jidomem.write.view import View
+
+_SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
+#: What a memory says of its own place among others, which another one in its place says anew.
+_OWN = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason")
+_TEXTS = ("summary", "detailed_explanation")
+_VERIFIED = vocab.JIDO + "verified"
+_ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
+
+
+class Corrections:
+    """What a writer does to a memory that is there: each time a new memory, and the old one stays as it was."""
+
+    agent: str
+
+    @property
+    @abstractmethod
+    def session(self) -> str:
+        """Return the session of what is asserted without naming one."""
+
+    @abstractmethod
+    def submit_intent(self, project_id: str, intent: Proposal, *, dry_run: bool = False) -> Receipt:
+        """Return the receipt of *intent*."""
+
+    @abstractmethod
+    def _fresh_view(self, project_id: str) -> View:
+        """Return a view of all that others have committed."""
+
+    @abstractmethod
+    def _now(self) -> datetime: ...
+
+    @abstractmethod
+    def _is_curator(self, agent: str) -> bool: ...
+
+    def restated(self, project_id: str, item: str) -> dict[str, Any]:
+        """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
+        return _restated(self._fresh_view(project_id), item)
+
+    def revise(
+        self, project_id: str, item: str, *, changes: Mapping[str, Any], reason: str | None, dry_run: bool = False
+    ) -> Receipt:
+        """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
+
+        *changes* are fields of an intent; one that is None is left out. That the old one was verified says nothing of
+        another text. Raises what `submit_intent` raises.
+        """
+        values = self._carried(project_id, item)
+        if any(name in changes for name in _TEXTS):
+            values["extra_triples"] = _without_verified(values)
+        return self.submit_intent(
+            project_id, values | {"supersedes": [item], "reason": reason} | dict(changes), dry_run=dry_run
+        )
+
+    def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
+        """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
+        old = self.restated(project_id, item)
+        values = {
+            "type": "deleted_marker",
+            "summary": f"Withdrawn: {old.get('summary', item)[:_SHOWN]}",
+            "rationale": reason,
+            "applies_to_project": project_id,
+            "asserted_by": self.agent,
+            "asserted_in": self.session,
+            "confidence": "high",
+            "invalidates": [item],
+        }
+        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+
+    def confirm(
+        self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
+    ) -> Receipt:
+        """Return the receipt of a memory that says the same as *item*, which was looked at again and takes its place.
+
+        What was only proposed is asserted by it, with all that it was to replace. The next review, unless `expires_on`
+        is among *fields*, comes after as long a time as the last; what a curator confirms is verified.
+        """
+        old = self.restated(project_id, item)
+        values = self._carried(project_id, item) | fields | {"reason": reason}
+        if "expires_on" not in fields and "expires_on" in old:
+            values["expires_on"] = _next_review(old, self._now())
+        if self._fresh_view(project_id).first(iri(item), jido("hasAssertionStatus")) == jido("Proposed"):
+            values |= {name: old[name] for name in ("invalidates", "revives") if name in old}
+            values["supersedes"] = [item, *old.get("supersedes", [])]
+        else:
+            values["supersedes"] = [item]
+        if self._is_curator(values["asserted_by"]):
+            values["extra_triples"] = [*_without_verified(values), [_VERIFIED, True]]
+        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+
+    def undo(
+        self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
+    ) -> Receipt:
+        """Return the receipt of a memory that says again what was superseded or invalidated, and revives it.
+
+        *item* is what ended, or what ended it. What took its place is superseded by the new memory; the old one stays
+        ended. Raises InvalidRequest where nothing ended, or it is back already, and what `submit_intent` raises.
+        """
+        view = self._fresh_view(project_id)
+        _restated(view, item)  # raises for what is no memory
+        old, ends = _undone(iri(item), view)
+        values = self._carried(project_id, bare(old)) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
+        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+
+    def correct(
+        self,
+        project_id: str,
+        item: str,
+        *,
+        supersede: str | None = None,
+        invalidate: bool = False,
+        confirm: bool = False,
+        undo: bool = False,
+        changes: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+        who: Mapping[str, Any] | None = None,
+    ) -> Receipt:
+        """Return the receipt of one correction: what every door does; raises InvalidRequest unless it is one.
+
+        *changes* are fields to set, alone or beside `supersede` (another summary), `confirm` or `undo`. *who* are
+        fields that say who corrects, such as asserted_by.
+        """
+        changed, more = dict(changes or {}), dict(who or {})
+        ways = [supersede is not None, invalidate, confirm, undo]
+        if sum(ways) > 1 or not (any(ways) or changed) or (invalidate and changed):
+            hint = "give one of: a text that supersedes it, invalidate, confirm or undo; or fields to set"
+            raise InvalidRequest("say what becomes of it, in one way", hint=hint)
+        if invalidate and not reason:
+            raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint="say why it is wrong: give reason")
+        if invalidate:
+            return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **more)
+        if confirm:
+            return self.confirm(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
+        if undo:
+            return self.undo(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
+        if supersede is not None:
+            changed["summary"] = supersede
+        return self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+
+    def _carried(self, project_id: str, item: str) -> dict[str, Any]:
+        """Return the fields of *item* for a memory in its place, asserted here and now."""
+        view = self._fresh_view(project_id)
+        said = {name: value for name, value in _restated(view, item).items() if name not in _OWN}
+        who = {"asserted_by": self.agent, "asserted_in": self.session}
+        return {**said, "coexists_with": _beside(iri(item), view), **who}
+
+
+def _restated(view: View, item: str) -> dict[str, Any]:
+    if not is_absolute(item) or not view.is_item(iri(item)):
+        raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask")
+    rows = view.about(iri(item))
+    pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
+    labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}
+    return restate.restate(iri(item), rows, labels)
+
+
+def _text_of(node: Term, view: View) -> str | None:
+    """Return the text a piece of evidence or an alternative was given as; None for what has an IRI of its own."""
+    if "/alternatives/" in node:
+        return view.first(node, jido("summary"))
+    return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
+
+
+def _beside(item: Term, view: View) -> list[str]:
+    """Return the memories in force that *item* coexists with, whichever of the two said so."""
+    named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.in_force(other)]
+    return sorted({bare(other) for other in (*conflict.coexisting(item, view), *named_by)})
+
+
+def _without_verified(values: Mapping[str, Any]) -> list[Any]:
+    return [triple for triple in values.get("extra_triples", []) if triple[0] != _VERIFIED]
+
+
+def _next_review(old: Mapping[str, Any], now: datetime) -> str:
+    """Return when to look again: as long from now as it was from the memory's own time to its review."""
+    said, due = parse_moment(old.get("timestamp")), parse_moment(old["expires_on"])
+    span = due - said if said and due else timedelta()
+    if span <= timedelta():
+        raise InvalidRequest(
+            f"it was to be looked at again by {old['expires_on']}, before it was said",
+            hint="say when to look at it next: give expires_on",
+        )
+    return stamp(now + span)
+
+
+def _undone(item: Term, view: View) -> tuple[Term, list[str]]:
+    """Return what to say again where *item* is undone, and what the new memory supersedes."""
+    if any(view.objects(item, jido(link)) for link in _ENDS):
+        return item, _in_its_place(item, view)
+    said_over = sorted(old for link in _ENDS.values() for old in view.objects(item, jido(link)))
+    if view.in_force(item) and len(said_over) == 1:
+        return said_over[0], [bare(item)]
+    if view.in_force(item) and said_over:
+        hint = f"undo them one by one: {', '.join(map(bare, said_over))}"
+        raise InvalidRequest(f"{bare(item)} took the place of several", hint=hint)
+    raise InvalidRequest(
+        f"{bare(item)} has not ended, and ended nothing: there is nothing to undo",
+        hint="to withdraw it: invalidate it, and say why in reason",
+    )
+
+
+def _in_its_place(old: Term, view: View) -> list[str]:
+    """Return what is in force in the place of *old*: the end of its chain, unless it was brought back to it."""
+    chain = _successors(old, view)
+    for at, link in enumerate(chain):
+        revived = view.objects(link, jido("revives"))
+        if old in revived and view.in_force(link):
+            hint = "to replace it: supersede that one"
+            raise InvalidRequest(f"{bare(old)} is in force again, as {bare(link)}", hint=hint)
+        undone = {ended for earlier in chain[:at] for ended in view.objects(earlier, jido("supersedes"))}
+        if undone.intersection(revived) - {old}:
+            return []  # what replaced it together with others was undone for one of them
+    markers = [end for end in view.objects(old, jido("invalidatedBy")) if jido("DeletedMarker") in view.types(end)]
+    return [bare(end) for end in (*chain[-1:], *markers) if view.in_force(end)]
+
+
+def _successors(item: Term, view: View) -> list[Term]:
+    chain: list[Term] = []
+    while (after := view.first(item, jido("supersededBy"))) is not None and after not in chain:
+        chain.append(after)
+        item = after
+    return chain
