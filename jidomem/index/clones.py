@@ -24,6 +24,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from jidomem.index.document import Mark
+from jidomem.index.heap import keep_little
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.disk import flush
 
@@ -78,7 +79,7 @@ class Clones:
         """Return an empty store on disk; None where nothing can be written, locked or linked."""
         try:
             live = self._folder()
-            live.store = ox.Store(live.path / "store")
+            live.store = _opened(live.path / "store")
         except STORE_ERRORS:
             return None
         return live
@@ -92,7 +93,7 @@ class Clones:
                 return
             try:
                 _link(snapshot, live.path / "store")
-                live.store, live.of = ox.Store(live.path / "store"), snapshot.path
+                live.store, live.of = _opened(live.path / "store"), snapshot.path
             except (FileNotFoundError, RuntimeError, ValueError):
                 live.close()
                 shutil.rmtree(snapshot.path, ignore_errors=True)
@@ -183,6 +184,11 @@ def _discard(path: Path, lock: int) -> None:
     with suppress(OSError):
         os.unlink(f"{path}.lock")
     os.close(lock)
+
+
+def _opened(store: Path) -> Any:
+    keep_little()
+    return ox.Store(store)
 
 
 def _described(path: Path) -> Snapshot | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, TypeVar
@@ -13,10 +12,10 @@ import pyoxigraph as ox
 from jidomem.index import bounded
 from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Answer, Serialized, malformed, plain
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
-from jidomem.index.heap import give_back
+from jidomem.index.nodes import marks, node
 from jidomem.index.observer import Observer
 from jidomem.journal.commit import Commit
-from jidomem.terms import Term, Triple, bare, is_iri, line, parts
+from jidomem.terms import Term, Triple, line
 from jidomem.version import Version
 from jidomem.vocab import JIDO, ONTOLOGY_GRAPH
 
@@ -49,7 +48,7 @@ class OxigraphIndex:
         self.ontology = ""
         self.life = 0
         self._store = ox.Store() if store is None else store
-        self._marks = _marks(self._store)
+        self._marks = marks(self._store)
         self._ahead: dict[str, Mark] = {}  # the marks once what waits is in
         self._waiting: dict[str, list[Commit]] = {}
         self._waiting_bytes = 0
@@ -126,7 +125,6 @@ class OxigraphIndex:
             said = f"<{graph}> <{HOLDS}> {mark.term} <{MARKS}> .\n"
             self._store.load(said.encode(), ox.RdfFormat.N_QUADS)
             self._set_mark(graph, mark)
-        give_back()
 
     def empty(self, graph: str, cleared: Version) -> None:
         """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
@@ -165,7 +163,6 @@ class OxigraphIndex:
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
             store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
             self._store = store
-        give_back()
 
     def backup(self, folder: str) -> Mapping[str, Mark]:
         """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches."""
@@ -207,7 +204,7 @@ class OxigraphIndex:
 
     def taken(self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
         """Return the triples of *graph* that match, but not of what waits to be taken in."""
-        s, p, o = (None if term is None else _node(term) for term in (subject, predicate, value))
+        s, p, o = (None if term is None else node(term) for term in (subject, predicate, value))
 
         def look(store: Any) -> list[Triple]:
             quads = store.quads_for_pattern(s, p, o, ox.NamedNode(graph))
@@ -284,7 +281,7 @@ class OxigraphIndex:
                 sparql,
                 default_graph=[ox.NamedNode(graph) for graph in self._held(graphs)],
                 named_graphs=[ox.NamedNode(graph) for graph in (graphs if named is None else named)],
-                substitutions={ox.Variable(name): _node(term) for name, term in (bindings or {}).items()},
+                substitutions={ox.Variable(name): node(term) for name, term in (bindings or {}).items()},
             )
         except SyntaxError as error:
             raise malformed(str(error)) from error
@@ -332,7 +329,7 @@ class OxigraphIndex:
         self._marks[graph] = mark
         if old is not None and old != mark:
             about, holds, marks = ox.NamedNode(graph), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
-            self._store.remove(ox.Quad(about, holds, _node(old.term), marks))
+            self._store.remove(ox.Quad(about, holds, node(old.term), marks))
 
     def _forgotten(self, graphs: Collection[str]) -> None:
         """Tell whoever follows that these graphs have other content now."""
@@ -346,31 +343,3 @@ class OxigraphIndex:
             self.triples_taken += len(commit.triples)
             for observer in self.observers:
                 observer.applied(graph, commit.triples)
-
-
-def _marks(store: Any) -> dict[str, Mark]:
-    """Return how far each graph of a store reaches; of two marks, left by a crash between, the later one counts."""
-    found: dict[str, Mark] = {}
-    for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
-        if quad.subject.value != ONTOLOGY_GRAPH:
-            mark = Mark.of(str(quad.object))
-            if mark.commits >= found.get(quad.subject.value, mark).commits:
-                found[quad.subject.value] = mark
-    return found
-
-
-@lru_cache(maxsize=512)  # properties, agents, sessions and graphs are asked about again and again
-def _named(term: Term) -> Any:
-    return ox.NamedNode(bare(term))
-
-
-def _node(term: Term) -> Any:
-    """Return the pyoxigraph object of a term."""
-    if is_iri(term):
-        return _named(term)
-    if term.startswith("_:"):
-        return ox.BlankNode(term[2:])
-    text, datatype, language = parts(term)
-    if language:
-        return ox.Literal(text, language=language)
-    return ox.Literal(text, datatype=ox.NamedNode(datatype))

@@ -12,7 +12,6 @@ from typing import Any
 from jidomem.errors import NotFound
 from jidomem.index.clones import STORE_ERRORS, Clones, Live, Snapshot
 from jidomem.index.document import Mark
-from jidomem.index.heap import give_back
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.steps import clears, until_cleared
 from jidomem.journal.commit import Commit
@@ -259,7 +258,6 @@ class Tail:
         if old is not None:
             old.store = None
             old.close()
-            give_back()
 
     def _mend(self, store: Any, streams: Iterable[Stream] = ()) -> None:
         """Build the index anew where *store*, still in use, turned out to be damaged, and level with *streams*."""
