@@ -97,6 +97,15 @@ class Schema:
         """Return every class, property and individual."""
         return self.classes | self.properties.keys() | self.individuals.keys()
 
+    @property
+    def rules(self) -> tuple[Triple, ...]:
+        """Return the triples of the shapes, shipped and the overlay's."""
+        return self._rules
+
+    def by_reference(self) -> Schema:
+        """Return the same schema, with pyshacl as its judge."""
+        return replace(self, _by_reference=True)
+
     def judge(
         self, triples: Iterable[Triple], focus: Iterable[Term] | None = None, *, in_check: bool = False
     ) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from jidomem.errors import JournalDamaged
 from jidomem.journal import disk
@@ -19,9 +19,10 @@ AT_HAND = 4_000_000
 class Contents:
     """What was read of a folder: `shelf` its packs, `places` its commit files, `broken` what does not verify."""
 
-    def __init__(self, path: str, graph: str) -> None:
+    def __init__(self, path: str, graph: str, seen: Callable[[Commit], object] | None = None) -> None:
         self.path = path
         self.graph = graph
+        self._seen = seen  # told of every commit that is read and sound
         self.shelf = Shelf(path)
         self.places: dict[str, set[str]] = {}  # id prefix -> names of commit files
         self.entries: dict[str, Entry] = {}  # by the name of a commit file
@@ -149,6 +150,8 @@ class Contents:
             self.broken[name] = self.damaged(name, problem, identity=commit.id)
             return None
         self.entries[name] = Entry(commit.head, commit.parents)
+        if self._seen is not None:
+            self._seen(commit)
         return commit
 
     def packed(self, pack: Pack, row: Row) -> Commit | None:
@@ -161,6 +164,8 @@ class Contents:
                 row.redacted,
                 self.graph,
             ):
+                if self._seen is not None:
+                    self._seen(commit)
                 return commit
             problem = f"holds the commit {commit.id} of the graph {commit.graph}, not what its table says"
         except FileNotFoundError:

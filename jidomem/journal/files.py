@@ -104,10 +104,15 @@ class FileJournal:
         """Return the damage known of a stream now; an edit of a file read before shows only in `verify`."""
         return self._known(stream)[0].damage()
 
-    def verify(self, stream: Stream) -> tuple[JournalDamaged, ...]:
-        """Return the damage of a stream, every byte of it read again from disk."""
+    def verify(
+        self, stream: Stream, seen: Callable[[Commit], object] | None = None
+    ) -> tuple[JournalDamaged, ...]:
+        """Return the damage of a stream, every byte of it read again from disk.
+
+        *seen* is told of every sound commit, in no order, of some perhaps twice.
+        """
         known = self._known(stream)[0]
-        found = Folder(self.path(stream), stream.graph).verify()  # nobody waits for it
+        found = Folder(self.path(stream), stream.graph, seen).verify()  # nobody waits for it
         return known.verify() if found else found
 
     def holds(self, stream: Stream, version: Version) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from time import time_ns
@@ -24,7 +24,9 @@ LOCK = ".lock"
 class Folder:
     """One stream's folder as this process knows it; safe to use from several threads."""
 
-    def __init__(self, path: Path, graph: str) -> None:
+    def __init__(self, path: Path, graph: str, seen: Callable[[Commit], object] | None = None) -> None:
+        """Know the folder *path* of the graph; *seen* is told of every commit that is read and sound."""
+        self._seen = seen
         self.path = str(path)
         self.lock_path = f"{path}/{LOCK}"
         self.graph = graph
@@ -34,7 +36,7 @@ class Folder:
     def _forget(self) -> None:
         self.sight = Sight(-1, 0, 0, 0, 0, Version())
         self.unshared = False  # whether the sight is news to the lock file
-        self.contents = Contents(self.path, self.graph)
+        self.contents = Contents(self.path, self.graph, self._seen)
         self._names: set[str] | None = None  # the names self._base is the version of
         self._base = Version()
         self._heard: set[str] = set()  # names in _places known from a version, not from a listing

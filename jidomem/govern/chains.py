@@ -1,0 +1,120 @@
+"""What replaced what: circles of supersession that nobody settled, and chains with two ends in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from jidomem.govern.report import CIRCLE, SUCCESSORS, Found
+from jidomem.govern.sources import Source
+from jidomem.terms import Term, bare
+from jidomem.vocab import jido
+
+_BY, _OF, _ENDED = jido("supersededBy"), jido("supersedes"), jido("invalidatedBy")
+_REVIVES, _STATUS, _PROPOSED = jido("revives"), jido("hasAssertionStatus"), jido("Proposed")
+_RECORDED, _INVALIDATES = jido("recordedAt"), jido("invalidates")
+
+
+def chains(source: Source) -> list[Found]:
+    """Return the circles of supersession, and the items with two successors that are both, in the end, in force."""
+    after, ended, revived, proposed = _links(source)
+    rounds = list(_circles(after))
+    found = []
+    for circle in rounds:
+        others = [(item, by) for item, by in revived if item in circle and by not in circle and by not in proposed]
+        if not any(_later(source, by, circle) for _, by in others):
+            found.append(_circle(sorted(circle), after))
+    for item, successors in after.items():
+        ends = _ends(item, after) - ended - proposed if len(successors) > 1 else set()
+        if len(ends) > 1:
+            names = " and ".join(sorted(map(bare, ends)))
+            text = f"superseded by more than one memory, and {names} are in force: supersede all but one of them"
+            found.append(Found(item, SUCCESSORS, "violation", text, _BY, _newest(source, successors), tuple(ends)))
+    return found
+
+
+def _links(
+    source: Source,
+) -> tuple[dict[Term, set[Term]], set[Term], list[tuple[Term, Term]], set[Term]]:
+    """Return what superseded each item, what was invalidated, what was revived by what, and what is only proposed."""
+    proposed = {subject for subject, predicate, value in source.triples if predicate == _STATUS and value == _PROPOSED}
+    after: dict[Term, set[Term]] = {}
+    ended: set[Term] = set()
+    revived: list[tuple[Term, Term]] = []
+    for subject, predicate, value in source.triples:
+        if predicate == _BY and value not in proposed:
+            after.setdefault(subject, set()).add(value)
+        elif predicate == _OF and subject not in proposed:
+            after.setdefault(value, set()).add(subject)
+        elif predicate == _ENDED and value not in proposed:
+            ended.add(subject)
+        elif predicate == _INVALIDATES and subject not in proposed:
+            ended.add(value)
+        elif predicate == _REVIVES:
+            revived.append((value, subject))
+    return after, ended, revived, proposed
+
+
+def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
+    """Return the items at which what came after *item* ends."""
+    seen: set[Term] = set()
+    todo = set(after[item])
+    while todo:
+        node = todo.pop()
+        seen.add(node)
+        todo |= after.get(node, set()) - seen
+    return {node for node in seen if node not in after}
+
+
+def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> Found:
+    first = circle[0]
+    following = min(after[first] & {*circle})
+    text = f"supersession runs in a circle through {', '.join(map(bare, circle))}: record anew what holds, reviving one"
+    return Found(first, CIRCLE, "violation", text, _BY, following, tuple(circle[1:]))
+
+
+def _circles(after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
+    """Yield the strongly connected sets of more than one item, and the items that come after themselves."""
+    order: dict[Term, int] = {}
+    low: dict[Term, int] = {}
+    open_: dict[Term, None] = {}
+    for start in sorted(after):
+        if start in order:
+            continue
+        walk = [(start, iter(sorted(after[start])))]
+        order[start] = low[start] = len(order)
+        open_[start] = None
+        while walk:
+            node, rest = walk[-1]
+            following = next(rest, None)
+            if following is None:
+                walk.pop()
+                if walk:
+                    low[walk[-1][0]] = min(low[walk[-1][0]], low[node])
+                if low[node] == order[node]:
+                    yield from _closed(node, open_, after)
+            elif following not in order:
+                order[following] = low[following] = len(order)
+                open_[following] = None
+                walk.append((following, iter(sorted(after.get(following, ())))))
+            elif following in open_:
+                low[node] = min(low[node], order[following])
+
+
+def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
+    """Yield the set that *node* closes, taken out of what is open, where it is a circle."""
+    members: set[Term] = set()
+    while node not in members:
+        members.add(open_.popitem()[0])
+    if len(members) > 1 or node in after.get(node, ()):
+        yield members
+
+
+def _later(source: Source, item: Term, circle: set[Term]) -> bool:
+    """Return whether *item* was recorded after all of *circle*; where nobody recorded them nothing speaks against it."""
+    own = source.values(item, _RECORDED)
+    moments = [moment for member in circle for moment in source.values(member, _RECORDED)]
+    return not own or not moments or max(own) > max(moments)
+
+
+def _newest(source: Source, items: set[Term]) -> Term:
+    return max(items, key=lambda item: (max(source.values(item, _RECORDED), default=""), item))

@@ -1,0 +1,156 @@
+"""What a check answers: findings with their places, what went unchecked, and what nobody spoke about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jidomem import vocab
+from jidomem.judge import Severity
+from jidomem.terms import Term
+
+SEVERITIES: tuple[Severity, ...] = ("violation", "warning", "info")
+#: The IRI of a gate is this and its name.
+GATE = vocab.BASE + "gates#"
+
+DANGLING = vocab.SHAPE + "EveryReferenceExists"
+ORPHAN = vocab.SHAPE + "NothingIsOrphaned"
+SYNTAX = vocab.SHAPE + "TurtleParses"
+JOURNAL = vocab.SHAPE + "JournalIsIntact"
+CIRCLE = vocab.SHAPE + "SupersessionHasNoCycle"
+SUCCESSORS = vocab.SHAPE + "SupersessionHasOneEnd"
+CONFLICT = vocab.SHAPE + "NothingInForceDisagrees"
+CONSISTENT = vocab.SHAPE + "OntologyIsConsistent"
+DECLARED = vocab.SHAPE + "TermIsDeclared"
+CURRENT = vocab.SHAPE + "TermIsNotDeprecated"
+WRITTEN = vocab.SHAPE + "LiteralIsWellFormed"
+AGREED = vocab.SHAPE + "JudgesAgree"
+TARGETED = vocab.SHAPE + "ShapeHasATarget"
+CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
+EXPIRED = vocab.SHAPE + "WaiverIsInForce"
+UNUSED = vocab.SHAPE + "WaiverIsOfUse"
+#: What each rule that is no shape asks for.
+RULES: Mapping[str, str] = {
+    DANGLING: "Every IRI below https://jido.ai/ that something points at is described.",
+    ORPHAN: "Evidence, an alternative or a session event that nothing points at has no meaning.",
+    SYNTAX: "A Turtle file parses.",
+    JOURNAL: "Every commit is there and holds what its id stands for.",
+    CIRCLE: "No memory supersedes, over however many steps, itself.",
+    SUCCESSORS: "Of all that came in the place of a memory, at most one is in force.",
+    CONFLICT: "No two memories in force disagree.",
+    CONSISTENT: "Ontology and memory do not contradict each other in OWL 2 RL.",
+    DECLARED: "Every class, property and value of the ontology's namespaces is declared in it.",
+    CURRENT: "No deprecated term is used.",
+    WRITTEN: "A literal is written as its datatype has it.",
+    AGREED: "The compiled shapes and pyshacl find the same.",
+    TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
+    CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
+    EXPIRED: "A waiver holds until the day it names.",
+    UNUSED: "A waiver waives something.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A broken rule, not placed yet: the node it is about, and the triple that breaks it as far as there is one."""
+
+    item: Term
+    rule: str
+    severity: Severity
+    message: str
+    property: Term | None = None
+    value: Term | None = None
+    #: Other nodes it is as much about.
+    beside: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One broken rule: the item it is about (an IRI), the rule's IRI, what to do, and where it stands."""
+
+    item: str
+    rule: str
+    severity: Severity
+    message: str
+    path: str | None = None
+    line: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the short name of the rule."""
+        return vocab.local_name(self.rule)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as plain JSON values."""
+        return {
+            "item": self.item,
+            "rule": self.rule,
+            "severity": self.severity,
+            "message": self.message,
+            "path": self.path,
+            "line": self.line,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """A finding that does not count, the reason somebody gave, and the day until which it holds."""
+
+    problem: Problem
+    reason: str
+    until: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What was looked at, what was found, what could not be checked and why, and what no rule spoke about.
+
+    `idle` are the shapes that found nothing to judge; `untargeted` counts, by class, what no shape speaks about;
+    `not_compared` counts the open tasks that name no issue; `notes` are words about the check itself.
+    """
+
+    judged: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    waived: list[Waived] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    untargeted: dict[str, int] = field(default_factory=dict)
+    not_compared: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 3 when something went unchecked, else 1 when a rule is violated, else 0."""
+        if self.unchecked:
+            return 3
+        return 1 if any(problem.severity == "violation" for problem in self.problems) else 0
+
+    def counts(self) -> dict[str, int]:
+        """Return how many problems of each severity there are."""
+        return {name: sum(problem.severity == name for problem in self.problems) for name in SEVERITIES}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON values."""
+        return {
+            "conforms": self.exit_code == 0,
+            "judged": self.judged,
+            "counts": self.counts(),
+            "problems": [problem.to_dict() for problem in self.problems],
+            "unchecked": self.unchecked,
+            "waived": [{**one.problem.to_dict(), "reason": one.reason, "until": one.until} for one in self.waived],
+            "idle_shapes": self.idle,
+            "untargeted": self.untargeted,
+            "tasks_not_compared": self.not_compared,
+            "notes": self.notes,
+        }
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems, each once, by file and line, the grave before the others."""
+
+    def place(problem: Problem) -> tuple[str, int, int, str, str, str]:
+        grade = SEVERITIES.index(problem.severity)
+        return problem.path or "", problem.line or 0, grade, problem.rule, problem.item, problem.message
+
+    return sorted(dict.fromkeys(problems), key=place)

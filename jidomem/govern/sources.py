@@ -1,0 +1,221 @@
+"""What is checked: the triples of a file or of a journal, and where in it each stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+
+import pyoxigraph as ox
+
+from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.govern.lines import Stated, Unread, statements
+from jidomem.govern.report import Found, Problem
+from jidomem.journal.commit import Commit
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.schema import Schema
+from jidomem.terms import Term, Triple, bare
+from jidomem.version import Head
+from jidomem.vocab import TYPE, jido
+
+_NOTHING: Mapping[Term, list[Triple]] = {}
+
+
+class Source:
+    """Triples to be checked; `added` are those of the range that is asked about, None where all are."""
+
+    def __init__(self, triples: list[Triple], added: Collection[Triple] | None = None) -> None:
+        self.triples = triples
+        self._added = added
+
+    @cached_property
+    def about(self) -> dict[Term, list[Triple]]:
+        """Return the triples by subject."""
+        about: dict[Term, list[Triple]] = {}
+        for triple in self.triples:
+            rows = about.get(triple[0])
+            if rows is None:
+                about[triple[0]] = [triple]
+            else:
+                rows.append(triple)
+        return about
+
+    @cached_property
+    def types(self) -> dict[Term, frozenset[Term]]:
+        """Return the stated classes of every node that has one; equal sets are one object."""
+        one: dict[frozenset[Term], frozenset[Term]] = {}
+        found: dict[Term, set[Term]] = {}
+        for subject, predicate, value in self.triples:
+            if predicate == TYPE:
+                found.setdefault(subject, set()).add(value)
+        return {node: one.setdefault(kinds := frozenset(of), kinds) for node, of in found.items()}
+
+    def items(self, schema: Schema) -> int:
+        """Return how many memories there are."""
+        kinds = {of for of in self.types.values() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
+        return sum(of in kinds for of in self.types.values())
+
+    def values(self, node: Term, predicate: Term) -> list[Term]:
+        """Return the values of a property of *node*."""
+        return [value for _, said, value in self.about.get(node, ()) if said == predicate]
+
+    def placed(self, found: Sequence[Found]) -> list[Problem]:
+        """Return *found* with their places, those of the range that is asked about."""
+        raise NotImplementedError
+
+    def _wanted(self, found: Iterable[Found]) -> list[Found]:
+        """Return what the range that is asked about brought."""
+        if self._added is None:
+            return list(found)
+        return [each for each in found if any(self._is_new(node, each) for node in (each.item, *each.beside))]
+
+    @cached_property
+    def _new(self) -> dict[Term, list[Triple]]:
+        about: dict[Term, list[Triple]] = {}
+        for triple in self._added or ():
+            about.setdefault(triple[0], []).append(triple)
+        return about
+
+    def _is_new(self, node: Term, found: Found) -> bool:
+        rows = self._new.get(node, ())
+        if node not in self.types:
+            return bool(rows)
+        return any(
+            predicate == TYPE or (predicate == found.property and found.value in (None, value, node))
+            for _, predicate, value in rows
+        )
+
+
+class FileSource(Source):
+    """A Turtle file; `older` are the triples that the range that is asked about did not add."""
+
+    def __init__(self, path: str, data: bytes, older: Collection[Triple] | None = None) -> None:
+        """Read the file; raise InvalidRequest, with file and line, for what is no Turtle."""
+        self.path = path
+        self._text = data.decode("utf-8", "replace")
+        triples = read(path, data)
+        if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):
+            stated = [said.triple for said in self._stated]
+            triples = stated if len(stated) == len(triples) else triples
+        super().__init__(list(dict.fromkeys(triples)), None if older is None else {*triples} - {*older})
+
+    @cached_property
+    def _stated(self) -> list[Stated]:
+        try:
+            return statements(self._text)
+        except Unread:
+            return []
+
+    def placed(self, found: Sequence[Found]) -> list[Problem]:
+        """Return *found* with their lines in the file."""
+        wanted = self._wanted(found)
+        if not wanted:
+            return []
+        by = by_subject(self._stated)
+        return [problem(each, self.path, line_in(by, each)) for each in wanted]
+
+
+class JournalSource(Source):
+    """The memory of a project as its journal has it, every byte verified; `damage` is what did not verify."""
+
+    def __init__(self, journal: FileJournal, stream: Stream, is_new: Callable[[Head], bool] | None = None) -> None:
+        """Read the journal; *is_new* tells whether a commit belongs to the range that is asked about."""
+        self._journal, self._stream = journal, stream
+        self._commits: dict[Head, list[Triple]] = {}
+        self._terms: dict[Term, Term] = {}
+        self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._take)
+        self._commits = {head: self._commits[head] for head in sorted(self._commits)}
+        triples = dict.fromkeys(triple for rows in self._commits.values() for triple in rows)
+        added = None
+        if is_new is not None:
+            added = {triple for head, rows in self._commits.items() if is_new(head) for triple in rows}
+        super().__init__(list(triples), added)
+
+    def _take(self, commit: Commit) -> None:
+        if commit.head not in self._commits:
+            one = self._terms.setdefault
+            self._commits[commit.head] = [(one(s, s), one(p, p), one(o, o)) for s, p, o in commit.triples]
+
+    def placed(self, found: Sequence[Found]) -> list[Problem]:
+        """Return *found* with the files of the commits they stand in, and the lines there."""
+        wanted = self._wanted(found)
+        stated = self._lines({each.item for each in wanted})
+        problems = []
+        for each in wanted:
+            path, by = self._chosen(stated.get(each.item, []), each)
+            problems.append(problem(each, path, None if by is None else line_in(by, each)))
+        return problems
+
+    def _chosen(
+        self, said: list[tuple[str, dict[Term, list[Stated]]]], found: Found
+    ) -> tuple[str | None, dict[Term, list[Stated]] | None]:
+        """Return the file in which a finding stands, of those that speak about its item."""
+        for rank in range(_RANKS):
+            for path, by in reversed(said):
+                if _at(by.get(found.item, []), found, rank) is not None:
+                    return path, by
+        return None, None
+
+    def _lines(self, items: set[Term]) -> dict[Term, list[tuple[str, dict[Term, list[Stated]]]]]:
+        """Return, of each file that speaks about one of *items*, what it says and in which lines."""
+        found: dict[Term, list[tuple[str, dict[Term, list[Stated]]]]] = {}
+        for head, rows in self._commits.items() if items else ():
+            about = items & {subject for subject, _, _ in rows}
+            place = self._journal.document(self._stream, head) if about else None
+            if place is not None:
+                path, before, document = place
+                stated = statements(document.decode("utf-8", "replace"))
+                own = [Stated(s.triple, s.line + before, s.block + before) for s in stated if s.triple[0] in about]
+                by = by_subject(own)
+                for item in about:
+                    found.setdefault(item, []).append((path, by))
+        return found
+
+
+def read(path: str, data: bytes) -> list[Triple]:
+    """Return the triples of a Turtle document; raise InvalidRequest, with file and line, for what is none."""
+    try:
+        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False)
+        return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
+    except SyntaxError as error:
+        raise InvalidRequest(f"{path}:{error.lineno}: {error.msg}", hint="correct that line and try again") from error
+
+
+def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
+    """Return statements by what they are about."""
+    by: dict[Term, list[Stated]] = {}
+    for said in stated:
+        by.setdefault(said.triple[0], []).append(said)
+    return by
+
+
+def line_in(by: Mapping[Term, list[Stated]], found: Found) -> int | None:
+    """Return the line of what breaks the rule, else of the block of the item, else of what points at it."""
+    for rank in range(_RANKS):
+        line = _at(by.get(found.item, []), found, rank)
+        if line is not None:
+            return line
+    pointing = (said.line for rows in by.values() for said in rows if said.triple[2] == found.item)
+    return next(pointing, None)
+
+
+#: How well a statement can fit a finding, from the triple itself to anything said of the item.
+_RANKS = 4
+
+
+def _at(said: Sequence[Stated], found: Found, rank: int) -> int | None:
+    """Return the line among what is *said* of an item that fits a finding as well as *rank* asks."""
+    if rank < 2:
+        fitting = [
+            one.line
+            for one in said
+            if one.triple[1] == found.property and (rank == 1 or one.triple[2] == found.value)
+        ]
+        return fitting[-1] if fitting else None
+    blocks = [one.block for one in said if rank == 3 or one.triple[1] == TYPE]
+    return blocks[0] if blocks else None
+
+
+def problem(found: Found, path: str | None, line: int | None) -> Problem:
+    """Return a finding with its place."""
+    return Problem(bare(found.item) if found.item[0] == "<" else found.item, found.rule, found.severity,
+                   found.message, path, line)  # fmt: skip

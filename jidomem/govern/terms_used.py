@@ -1,0 +1,89 @@
+"""Terms that are used and not declared, deprecated or foreign, and literals not written as their datatype has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jidomem import vocab
+from jidomem.govern.report import CURRENT, DECLARED, WRITTEN, Found
+from jidomem.govern.sources import Source
+from jidomem.judge import Severity
+from jidomem.schema import Schema
+from jidomem.terms import Term, Triple, bare, iri, parts
+from jidomem.vocab import TYPE
+from jidomem.write.extra import is_written
+
+#: What any memory may use without an ontology of its own: RDF itself, and what the journal's format says.
+_ANYWHERE = tuple(f"<{space}" for space in (vocab.RDF, vocab.RDFS, vocab.PROV, "http://www.w3.org/2002/07/owl#"))
+_REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(vocab.RDFS + "seeAlso"))
+
+
+def terms_used(source: Source, schema: Schema, *, strict: bool = False) -> list[Found]:
+    """Return the use of each term that is undeclared or deprecated; of a foreign one its first, unless *strict*."""
+    spaces = tuple(f"<{space}" for space in schema.namespaces)
+    doubtful: dict[tuple[Term, str], str] = {}
+    for term, role in _used(source, spaces):
+        if term in schema.deprecated:
+            doubtful[term, role] = "deprecated"
+        elif term not in (schema.declared if role == "value" else _known(schema, role)):
+            doubtful[term, role] = "undeclared" if term.startswith(spaces) or strict else "foreign"
+    if not doubtful:
+        return []
+    found: list[Found] = []
+    for triple in sorted(source.triples):
+        for term, role in _roles(triple, spaces):
+            how = doubtful.get((term, role))
+            if how == "foreign":
+                del doubtful[term, role]
+            if how is not None:
+                found.append(_found(triple, term, role, how, schema))
+    return found
+
+
+def _used(source: Source, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
+    """Return every term that is used, and as what."""
+    used = {(predicate, "property") for _, predicate, _ in source.triples if not predicate.startswith(_ANYWHERE)}
+    used |= {(cls, "class") for of in source.types.values() for cls in of if not cls.startswith(_ANYWHERE)}
+    values = {value for _, predicate, value in source.triples if value.startswith(spaces) and predicate != TYPE}
+    return used | {(value, "value") for value in values - source.types.keys()}
+
+
+def _roles(triple: Triple, spaces: tuple[str, ...]) -> Iterator[tuple[Term, str]]:
+    _, predicate, value = triple
+    if predicate == TYPE:
+        yield value, "class"
+        return
+    yield predicate, "property"
+    if value.startswith(spaces):
+        yield value, "value"
+
+
+def _known(schema: Schema, role: str) -> object:
+    return schema.classes if role == "class" else schema.properties
+
+
+def _found(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> Found:
+    subject, predicate, value = triple
+    if how == "deprecated":
+        instead = next((o for s, p, o in schema.triples if s == term and p in _REPLACED), None)
+        text = f"{bare(term)} is deprecated" + (f": use {bare(instead)}" if instead else "")
+        return Found(subject, CURRENT, "warning", text, predicate, value)
+    if how == "foreign":
+        text = f"{bare(term)} is a {role} of a foreign vocabulary: kept, not judged (said once, for its first use)"
+        return Found(subject, DECLARED, "info", text, predicate, value)
+    near = schema.nearest(term)
+    text = f"{bare(term)} is not a declared {role}" + (f"; did you mean {bare(near)}?" if near else "")
+    severity: Severity = "violation"
+    return Found(subject, DECLARED, severity, text, predicate, value)
+
+
+def literals(source: Source) -> list[Found]:
+    """Return the literals that are not written as their datatype has it."""
+    found = []
+    for subject, predicate, value in source.triples:
+        if value[0] == '"' and value[-1] == ">":
+            said = parts(value)
+            if not is_written(said.text, said.datatype):
+                text = f"{said.text[:80]!r} is not written as a {vocab.local_name(said.datatype)} is"
+                found.append(Found(subject, WRITTEN, "violation", text, predicate, value))
+    return found
