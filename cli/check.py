@@ -1,71 +1,210 @@
-"""`jidomem check`: the job that holds a memory to its ontology and shapes."""
+"""`jidomem check`: the job that holds a memory to its ontology, shapes and gates."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from jidomem.errors import InvalidRequest
-from jidomem.govern.check import Problem, Report, check_data, check_files, check_project
 from jidomem_cli.complain import complain
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import clean, show_json
 
+if TYPE_CHECKING:
+    from datetime import date
+
+    from jidomem import Jidomem
+    from jidomem.govern.check import Options
+    from jidomem.govern.report import Problem, Report
+
 MISUSE, UNCHECKED = 2, 3
+FORMATS = ("text", "json", "sarif", "junit", "github")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(cls=Verb, formats=("text", "json"))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    paths: Sequence[Path]
+    data: Path | None
+    shapes: Path | None
+    since: str | None
+    baseline: Path | None
+    issues: Sequence[Path]
+    reference: bool
+
+
+@click.command(cls=Verb, formats=FORMATS)
 @click.argument("paths", type=FILE, nargs=-1)
+@click.option("--since", metavar="GITREF", help="Report only what came after that revision.")
+@click.option("--baseline", type=FILE, help="Waivers: findings accepted until a day, as TOML.")
+@click.option("--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as `gh issue list` gives them.")
+@click.option("--reference", is_flag=True, help="Let pyshacl and owlrl judge all of it; slow.")
 @click.option("--data", type=FILE, help="Any Turtle, to be held to --shapes alone.")
 @click.option("--shapes", type=FILE, help="The SHACL shapes for --data.")
 @pass_door
-def check(door: Door, paths: Sequence[Path], data: Path | None, shapes: Path | None) -> int:
-    """Check the project's memory, or Turtle files at PATHS: syntax, shapes with the ontology in view, references.
+def check(
+    door: Door,
+    paths: Sequence[Path],
+    since: str | None,
+    baseline: Path | None,
+    issues: Sequence[Path],
+    reference: bool,
+    data: Path | None,
+    shapes: Path | None,
+) -> int:
+    """Check the project's memory, or Turtle files at PATHS: ontology, shapes, gates, references, the journal.
 
-    Of a memory the journal is checked too, and that nothing in force disagrees.
+    Of a memory every byte of the journal is verified too, and that nothing in force disagrees.
     Exits with 0 when all is well, 1 when a rule is violated, 2 on misuse, 3 when something could not be checked.
 
     Examples:
       jidomem check
+      jidomem check --since origin/main --format github
       jidomem check memory.ttl --format json
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
     try:
-        report = _report(door, paths, data, shapes)
+        report = _report(door, Asked(paths, data, shapes, since, baseline, issues, reference))
+        _show(door, report)
     except Exception as error:
         return MISUSE if complain(error, door) == MISUSE else UNCHECKED
-    if door.json or door.format == "json":
-        show_json(report.to_dict())
-        return report.exit_code
-    for problem in report.problems:
-        click.echo(_line(problem))
-    for reason in report.unchecked:
-        click.echo(f"unchecked: {clean(reason)}")
-    counts = report.to_dict()["counts"]
-    found = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items() if count)
-    door.say(f"{report.judged} judged: {found or 'nothing found'}")
     return report.exit_code
 
 
-def _report(door: Door, paths: Sequence[Path], data: Path | None, shapes: Path | None) -> Report:
+def _report(door: Door, asked: Asked) -> Report:
     """Return the report on what was named; raises InvalidRequest when that is not clear."""
-    if (data is None) != (shapes is None) or (data and paths):
+    from jidomem.govern.report import in_order
+    from jidomem.govern.waivers import apply, read_baseline
+
+    waivers = read_baseline(str(asked.baseline), asked.baseline.read_bytes()) if asked.baseline else []
+    report, today = _found(door, asked)
+    report.problems = [_shown(problem) for problem in report.problems]
+    if asked.baseline:
+        counted, report.waived = apply(str(asked.baseline), waivers, report.problems, today)
+        report.problems = in_order(counted)
+    return report
+
+
+def _found(door: Door, asked: Asked) -> tuple[Report, date]:
+    """Return what is found, waivers aside, and the day it is."""
+    from jidomem.govern.check import check_files
+    from jidomem.govern.plain import check_data
+
+    if (asked.data is None) != (asked.shapes is None) or (asked.data and asked.paths):
         raise InvalidRequest("--data and --shapes go together, and without PATHS", hint="see: jidomem check --help")
-    if data and shapes:
-        return check_data((str(data), data.read_bytes()), (str(shapes), shapes.read_bytes()))
-    if paths:
-        return check_files([(str(path), path.read_bytes()) for path in paths], door.open().schema)
+    if asked.issues and (asked.data or asked.paths):
+        raise InvalidRequest("--open-tasks-from is about the project's memory", hint="leave out PATHS and --data")
+    if asked.data and asked.shapes:
+        if asked.since or asked.reference:
+            raise InvalidRequest("--data is checked as a whole, by pyshacl", hint="leave out --since and --reference")
+        data, shapes = ((str(path), path.read_bytes()) for path in (asked.data, asked.shapes))
+        return check_data(data, shapes), _today()
+    if asked.paths:
+        memory = door.open()
+        files = [(str(path), path.read_bytes()) for path in asked.paths]
+        return check_files(files, memory.schema, _options(memory, asked, Path.cwd())), _today()
+    return _of_project(door, asked)
+
+
+def _of_project(door: Door, asked: Asked) -> tuple[Report, date]:
+    """Return what is wrong with the project's memory; a root's own gates are asked in a process that can be killed."""
+    from jidomem.govern import gates
+    from jidomem.govern.check import check_project
+    from jidomem.serve.pool import Pool
+
     memory = door.read()
-    memory.catch_up(memory.project)
-    disagreements = memory.reader.ask("conflicts", project=memory.project)
-    return check_project(memory.tail, memory.schema, memory.project, disagreements)
+    project = memory.project
+    memory.catch_up(project)
+    options = replace(
+        _options(memory, asked, memory.settings.root),
+        disagreements=lambda: memory.reader.ask("conflicts", project=project),
+    )
+    with ExitStack() as stack:
+        if options.own_gates:
+            pool = Pool(memory.settings.root, at_once=1)
+            stack.callback(pool.close)
+            ask = gates.of_json(lambda text: pool.answer(project, text, rows_as="json", graph_as="ntriples"))
+            options = replace(options, ask_own=ask)
+        return check_project(memory.tail, memory.schema, project, options), _today()
+
+
+def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
+    from jidomem.govern import gates
+    from jidomem.govern.check import Options
+    from jidomem.govern.since import Revision
+    from jidomem.govern.tasks import read_issues
+
+    own, refused = gates.of_root(memory.settings.root)
+    return Options(
+        reference=asked.reference,
+        strict=memory.settings.policy.strict,
+        own_gates=own,
+        refused=refused,
+        revision=Revision(folder, asked.since) if asked.since else None,
+        issues=[read_issues(str(path), path.read_bytes()) for path in asked.issues] if asked.issues else None,
+        overlay=memory.settings.root,
+    )
+
+
+def _today() -> date:
+    from jidomem.clock import now
+
+    return now().date()
+
+
+def _shown(problem: Problem) -> Problem:
+    """Return a problem with its path as seen from the working directory, where it lies below."""
+    path = None if problem.path is None else Path(problem.path)
+    if path is None or not path.is_absolute() or not path.is_relative_to(Path.cwd()):
+        return problem
+    return replace(problem, path=str(path.relative_to(Path.cwd())))
+
+
+def _show(door: Door, report: Report) -> None:
+    form = "json" if door.json else door.format or "text"
+    if form == "json":
+        show_json(report.to_dict())
+    elif form == "sarif":
+        from jidomem import __version__
+        from jidomem.govern.sarif import sarif
+
+        click.echo(json.dumps(sarif(report, __version__), indent=2, ensure_ascii=False))
+    elif form == "junit":
+        from jidomem.govern.junit import junit
+
+        click.echo(junit(report), nl=False)
+    else:
+        _print(door, report, form)
+
+
+def _print(door: Door, report: Report, form: str) -> None:
+    """Print findings as lines; words about the check go to standard error."""
+    from jidomem.govern.sarif import words
+    from jidomem.govern.workflow import commands
+
+    for text in commands(report) if form == "github" else [*map(_line, report.problems), *_unchecked(report)]:
+        click.echo(text)
+    for text in words(report):
+        door.say(text)
+    for one in report.waived:
+        door.say(clean(f"waived until {one.until}: {one.problem.name}: {one.problem.item}: {one.reason}"))
+    found = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
+    door.say(f"{report.judged} judged: {found or 'nothing found'}")
+
+
+def _unchecked(report: Report) -> list[str]:
+    return [f"unchecked: {clean(reason)}" for reason in report.unchecked]
 
 
 def _line(problem: Problem) -> str:
     """Return one finding as `place: severity: rule: item: message`."""
     place = f"{problem.path}:{problem.line}" if problem.line else problem.path or "-"
-    rule = problem.rule.rsplit("#", 1)[-1]
-    return clean(f"{place}: {problem.severity}: {rule}: {problem.item}: {problem.message}")
+    return clean(f"{place}: {problem.severity}: {problem.name}: {problem.item}: {problem.message}")

@@ -60,7 +60,7 @@ class Judge:
         self._malformed = ReportableRuntimeError
         self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
         try:
-            self._rules = ShapesGraph(_graph(self._triples, {}))
+            self._rules = ShapesGraph(as_graph(self._triples, {}))
             self._shapes = [
                 (shape, self._asked(shape))
                 for shape in self._rules.shapes
@@ -84,7 +84,7 @@ class Judge:
         if not self._ready:
             self._prepare()
         terms: dict[Any, Term] = {}
-        graph = _graph(data, terms)
+        graph = as_graph(data, terms)
         found: dict[Finding, None] = {}
         try:
             # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
@@ -172,7 +172,7 @@ def severity_of(node: Any) -> Severity:
     return severities.get(local_name(str(node)), "violation")
 
 
-def _graph(triples: Iterable[Triple], terms: dict[Any, Term]) -> Any:
+def as_graph(triples: Iterable[Triple], terms: dict[Any, Term]) -> Any:
     """Return an rdflib graph of *triples*; *terms* learns which node stands for which term."""
     from rdflib import Graph
 

@@ -110,7 +110,7 @@ def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]
 
 
 def _later(source: Source, item: Term, circle: set[Term]) -> bool:
-    """Return whether *item* was recorded after all of *circle*; where nobody recorded them nothing speaks against it."""
+    """Return whether *item* was recorded after all of *circle*, as far as that is known."""
     own = source.values(item, _RECORDED)
     moments = [moment for member in circle for moment in source.values(member, _RECORDED)]
     return not own or not moments or max(own) > max(moments)

@@ -1,189 +1,149 @@
-"""Hold a memory, or any Turtle, to ontology and shapes: what is wrong, where, and by which rule."""
+"""Hold a memory, or any Turtle, to ontology, shapes and gates: what is wrong, where, and by which rule."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from jidomem import vocab
-from jidomem.errors import InvalidRequest, JournalDamaged, PolicyDenied
-from jidomem.exchange.turtle import line_of, parse
+from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.govern import gates
+from jidomem.govern.chains import chains
+from jidomem.govern.gates import Ask, Gate
+from jidomem.govern.judged import aimless, idle, shacl, untargeted
+from jidomem.govern.reasoning import inconsistencies
+from jidomem.govern.references import dangling, orphans
+from jidomem.govern.report import CONFLICT, DECLARED, JOURNAL, SYNTAX, Found, Problem, Report, in_order
+from jidomem.govern.since import Revision
+from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error, read
+from jidomem.govern.tasks import tasks_closed
+from jidomem.govern.terms_used import literals, terms_used
 from jidomem.index.tail import Tail
-from jidomem.journal.files import Stream
-from jidomem.judge import SH, judge_graph
+from jidomem.journal.files import NAMES, Stream
+from jidomem.judge import EVERY_ITEM_IS_JUDGED
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, is_iri, parts
-from jidomem.version import Head
-from jidomem.vocab import TYPE, jido
-from jidomem.write.names import moment
+from jidomem.terms import bare, iri
+from jidomem.vocab import SHAPE, TYPE, jido
 
-SEVERITIES = ("violation", "warning", "info")
-DANGLING = vocab.SHAPE + "EveryReferenceExists"
-SYNTAX = vocab.SHAPE + "TurtleParses"
-JOURNAL = vocab.SHAPE + "JournalIsIntact"
-CIRCLE = vocab.SHAPE + "SupersessionHasNoCycle"
-CONFLICT = vocab.SHAPE + "NothingInForceDisagrees"
-#: What only jidomem mints: an IRI below these that nothing describes points at nothing.
-_MINTED = tuple(f"<{vocab.BASE}{name}/" for name in ("memory", "agents", "sessions", "projects", "evidence"))
+UNJUDGED = bare(EVERY_ITEM_IS_JUDGED)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One broken rule: the item it is about (an IRI), the rule's IRI, what to do, and where it stands."""
+class Options:
+    """What a check was asked for.
 
-    item: str
-    rule: str
-    severity: str
-    message: str
-    path: str | None = None
-    line: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the problem as plain JSON values."""
-        return {
-            "item": self.item,
-            "rule": self.rule,
-            "severity": self.severity,
-            "message": self.message,
-            "path": self.path,
-            "line": self.line,
-        }
-
-
-@dataclass(slots=True)
-class Report:
-    """What was looked at, what was found, and what could not be checked, each with the reason."""
-
-    judged: int = 0
-    problems: list[Problem] = field(default_factory=list)
-    unchecked: list[str] = field(default_factory=list)
-
-    @property
-    def exit_code(self) -> int:
-        """Return 3 when something went unchecked, else 1 when a rule is violated, else 0."""
-        if self.unchecked:
-            return 3
-        return 1 if any(problem.severity == "violation" for problem in self.problems) else 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain JSON values."""
-        counts = {name: sum(p.severity == name for p in self.problems) for name in SEVERITIES}
-        return {
-            "conforms": self.exit_code == 0,
-            "judged": self.judged,
-            "counts": counts,
-            "problems": [problem.to_dict() for problem in self.problems],
-            "unchecked": self.unchecked,
-        }
-
-
-def check_project(tail: Tail, schema: Schema, project: str, disagreements: Iterable[Mapping[str, Any]] = ()) -> Report:
-    """Return what is wrong with the memory of *project*: journal, shapes with the ontology in view, references.
-
-    *disagreements* are the rows of the question `conflicts`, each of which is a finding.
+    As the *reference* pyshacl and owlrl are given everything; *strict* lets foreign terms count. *disagreements* gives
+    the rows of the question `conflicts`; *own_gates* are asked by *ask_own*, and *refused* says which could not be
+    read. *issues* are the lists that open tasks are held against, *overlay* is the root with terms of its own.
     """
-    stream = Stream(project)
+
+    reference: bool = False
+    strict: bool = False
+    disagreements: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    own_gates: Sequence[Gate] = ()
+    ask_own: Ask | None = None
+    refused: Sequence[str] = ()
+    revision: Revision | None = None
+    issues: Sequence[Mapping[str, str]] | None = None
+    overlay: Path | None = None
+
+
+def check_project(tail: Tail, schema: Schema, project: str, options: Options | None = None) -> Report:
+    """Return what is wrong with the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
+    asked, stream = options or Options(), Stream(project)
     tail.catch_up(stream)
-    damage = tail.journal.damage(stream)
-    rows = list(tail.index.triples(stream.graph))
-    report = Report(judged=_items(rows, schema), problems=[_damaged(found) for found in damage])
-    places = _Places(tail, stream, rows)
-    unsettled = {(row["a"], row["b"]): row for row in disagreements}
-    for problem in [*_judged(rows, schema), *map(_unsettled, unsettled.values())]:
-        path, line = places.of(problem.item)
-        report.problems.append(_placed(problem, path, line))
+    with ThreadPoolExecutor(1) as beside:  # the engine answers while the journal is read and judged here
+        answers = beside.submit(_of_index, tail, project, asked)
+        is_new = asked.revision.is_new(tail.journal.path(stream)) if asked.revision else None
+        source = JournalSource(tail.journal, stream, is_new)
+        found = _judged(source, schema, asked)
+        gated, rows, unchecked = answers.result()
+    found += gated + [_unsettled(row, source) for row in rows]
+    found += _reasoned(source, schema, gated, asked)
+    report = _report(source, schema, unchecked)
+    if asked.issues is not None:
+        closed, report.not_compared, missing = tasks_closed(source, schema, asked.issues)
+        found += closed
+        report.unchecked += missing
+    others = [other for name in NAMES if (other := Stream(project, name)) != stream]
+    damage = [*source.damage, *(one for other in others for one in tail.journal.verify(other))]
+    report.problems += [*map(_damaged, damage), *_of_overlay(source.placed(found), asked.overlay)]
+    report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
 
 
-def check_files(files: Sequence[tuple[str, bytes]], schema: Schema) -> Report:
+def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> Report:
     """Return what is wrong with Turtle *files* (path, content), each judged by itself with the ontology in view."""
-    report = Report()
+    asked, report = options or Options(), Report()
     for path, data in files:
         try:
-            rows = parse(path, data)
+            source = FileSource(path, data, _older(path, asked.revision))
         except InvalidRequest as error:
-            report.problems.append(Problem(path, SYNTAX, "violation", error.detail, path))
+            report.problems.append(Problem(path, SYNTAX, "violation", error.detail, path, line_of_error(error)))
             continue
-        judged = _items(rows, schema)
-        problems = _judged(rows, schema)
-        if not judged and not problems:
+        found = _judged(source, schema, asked)
+        gated, unchecked = gates.run(gates.shipped(), gates.of_source(source, schema.triples))
+        found += gated + _reasoned(source, schema, gated, asked)
+        one = _report(source, schema, unchecked)
+        if not one.judged and all(each.severity == "info" for each in found):
             report.unchecked.append(f"{path}: no memory in it, so no rule spoke about it")
-        text = data.decode("utf-8", "replace").splitlines()
-        report.judged += judged
-        report.problems += [_placed(problem, path, line_of(problem.item, text)) for problem in problems]
+        report.judged += one.judged
+        report.unchecked += one.unchecked
+        report.problems += _of_overlay(source.placed(found), asked.overlay)
+        report.idle = one.idle if len(files) == 1 else []
+        report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)
+                             for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
+    if asked.own_gates or asked.refused:
+        report.notes.append("the gates of the root are asked of its own memory, not of files")
+    report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
 
 
-def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
-    """Return what SHACL *shapes* find in *data* (path, content), by the standard alone: no ontology is added."""
-    rules = parse(*shapes)
-    try:
-        rows = parse(*data)
-    except InvalidRequest as error:
-        return Report(problems=[Problem(data[0], SYNTAX, "violation", error.detail, data[0])])
-    for _, predicate, value in rules:
-        if predicate.startswith(f"<{SH}") and re.search(r"\bSERVICE\b", value, re.IGNORECASE) and not is_iri(value):
-            raise PolicyDenied(
-                f"{shapes[0]}: a rule calls out with SERVICE",
-                hint="judge local data only: take the SERVICE out",
-                code="federation_refused",
-            )
-    findings = judge_graph(rows, rules)
-    text = data[1].decode("utf-8", "replace").splitlines()
-    problems = [
-        Problem(bare(f.focus), bare(f.shape), f.severity, f.message, data[0], line_of(bare(f.focus), text))
-        for f in findings
-    ]
-    return Report(judged=len({subject for subject, _, _ in rows}), problems=problems)
+def _judged(source: Source, schema: Schema, asked: Options) -> list[Found]:
+    """Return what all rules but the gates find."""
+    terms = terms_used(source, schema, strict=asked.strict)
+    unknown = {each.item for each in terms if each.rule == DECLARED and each.property == TYPE}  # and so judged by none
+    found = shacl(source, schema, reference=asked.reference)
+    found = [each for each in found if each.rule != UNJUDGED or each.item not in unknown] + terms + literals(source)
+    return found + dangling(source) + orphans(source) + chains(source)
 
 
-def _items(rows: Iterable[Triple], schema: Schema) -> int:
-    return len({s for s, p, o in rows if p == TYPE and schema.is_a(o, jido("MemoryItem"))})
+def _reasoned(source: Source, schema: Schema, gated: Sequence[Found], asked: Options) -> list[Found]:
+    """Return the contradictions that no gate has explained."""
+    explained = [term for found in gated for term in (found.item, found.value) if term]
+    return inconsistencies(source, schema, explained=explained, reference=asked.reference)
 
 
-def _judged(rows: Sequence[Triple], schema: Schema) -> list[Problem]:
-    """Return what shapes and references find in *rows*, without places."""
-    problems = [Problem(bare(f.focus), bare(f.shape), f.severity, f.message) for f in schema.judge(rows, in_check=True)]
-    described = {subject for subject, _, _ in rows}
-    dangling = {(o, s, p) for s, p, o in rows if o.startswith(_MINTED) and o not in described and p != jido("inStream")}
-    for target, subject, predicate in sorted(dangling):
-        message = f"jido:{vocab.local_name(predicate)} points at {bare(target)}, which nothing describes"
-        problems.append(Problem(bare(subject), DANGLING, "violation", message))
-    for circle in _circles(rows):
-        message = f"supersession runs in a circle through {', '.join(map(bare, circle))}: say again what holds"
-        problems.append(Problem(bare(circle[0]), CIRCLE, "violation", message))
-    return problems
+def _of_index(tail: Tail, project: str, asked: Options) -> tuple[list[Found], list[Mapping[str, Any]], list[str]]:
+    """Return what gates find, which memories disagree, and which gates could not be asked."""
+    found, unchecked = gates.run(gates.shipped(), gates.of_project(tail.index, project))
+    if asked.ask_own is not None:
+        own, missed = gates.run(asked.own_gates, asked.ask_own)
+        found, unchecked = found + own, unchecked + missed
+    pairs = {(row["a"], row["b"]): row for row in asked.disagreements()}
+    return found, list(pairs.values()), [*asked.refused, *unchecked]
 
 
-def _circles(rows: Iterable[Triple]) -> Iterator[list[Term]]:
-    """Yield each circle of supersessions, one to a knot; it is settled where a later item revives a member."""
-    rows = list(rows)
-    revived = {value for _, predicate, value in rows if predicate == jido("revives")}
-    ends: dict[Term, set[Term]] = {}
-    for subject, predicate, value in sorted(rows):
-        if predicate == jido("supersededBy") and subject not in revived:
-            ends.setdefault(subject, set()).add(value)
-    while True:
-        try:
-            TopologicalSorter(ends).prepare()
-        except CycleError as error:
-            circle = sorted(set(error.args[1]))
-            yield circle
-            ends = {item: later for item, later in ends.items() if item not in circle}
-        else:
-            return
+def _report(source: Source, schema: Schema, unchecked: list[str]) -> Report:
+    return Report(
+        judged=source.items(schema),
+        unchecked=unchecked,
+        idle=idle(source, schema.rules, schema),
+        untargeted=untargeted(source, schema.rules, schema),
+    )
 
 
-def _unsettled(row: Mapping[str, Any]) -> Problem:
-    message = f"{row['kind']} with {row['b']}: settle it with one of the commands of: jidomem conflicts"
-    return Problem(row["a"], CONFLICT, "violation", message)
+def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
+    """Return two memories that disagree as a finding about the one recorded later."""
 
+    def recorded(item: str) -> tuple[str, str]:
+        return max(source.values(iri(item), jido("recordedAt")), default=""), item
 
-def _placed(problem: Problem, path: str | None, line: int | None) -> Problem:
-    return Problem(problem.item, problem.rule, problem.severity, problem.message, path, line)
+    earlier, later = sorted((row["a"], row["b"]), key=recorded)
+    text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem conflicts"
+    return Found(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
 
 
 def _damaged(found: JournalDamaged) -> Problem:
@@ -191,31 +151,34 @@ def _damaged(found: JournalDamaged) -> Problem:
     return Problem(commit, JOURNAL, "violation", found.detail, found.path, found.line)
 
 
-class _Places:
-    """Where in the journal each item stands: the commit that recorded it, its file, the line of its block."""
+def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
+    """Return the shapes that can never judge anything, shipped ones left out: a test holds those."""
+    found = [each for each in aimless(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
+    return _of_overlay([Problem(bare(each.item), each.rule, each.severity, each.message) for each in found], overlay)
 
-    def __init__(self, tail: Tail, stream: Stream, rows: Iterable[Triple]) -> None:
-        self._journal, self._stream = tail.journal, stream
-        self._commit: dict[Term, Term] = {}
-        self._head: dict[Term, dict[Term, Term]] = {}
-        for subject, predicate, value in rows:
-            if predicate == jido("recordedIn"):
-                self._commit[subject] = value
-            elif predicate in (jido("position"), jido("recordedAt")):
-                self._head.setdefault(subject, {})[predicate] = value
 
-    def of(self, item: str) -> tuple[str | None, int | None]:
-        """Return the file and line of *item*; None where no commit recorded it by itself."""
-        commit = self._commit.get(f"<{item}>")
-        if commit is None:
-            return None, None
-        said = self._head[commit]
-        identity = bare(commit).rsplit(":", 1)[-1]
-        position = int(parts(said[jido("position")]).text)
-        recorded_at = moment(parts(said[jido("recordedAt")]).text) or ""  # a store may have shortened it
-        found = self._journal.document(self._stream, Head(recorded_at, identity, position))
-        if found is None:
-            return None, None
-        path, before, document = found
-        line = line_of(item, document.decode("utf-8", "replace").splitlines())
-        return path, None if line is None else before + line
+def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
+    """Return *problems*, those about terms and shapes of a root's own with their places in its files."""
+    if overlay is None or all(problem.path for problem in problems):
+        return problems
+    files = [*sorted(overlay.glob("ontology/*.ttl")), *sorted(overlay.glob("shapes/*.ttl"))]
+    sources = [FileSource(str(path), path.read_bytes()) for path in files]
+
+    def placed(problem: Problem) -> Problem:
+        for source in sources if problem.path is None else ():
+            if iri(problem.item) in source.about:
+                (found,) = source.placed([Found(iri(problem.item), problem.rule, problem.severity, problem.message)])
+                return replace(problem, path=found.path, line=found.line)
+        return problem
+
+    return list(map(placed, problems))
+
+
+def _older(path: str, revision: Revision | None) -> set[tuple[str, str, str]] | None:
+    """Return the triples a file held before; None where all of it is asked about."""
+    if revision is None:
+        return None
+    try:
+        return {*read(path, revision.content(Path(path)))}
+    except InvalidRequest:
+        return set()

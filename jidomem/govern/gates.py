@@ -13,7 +13,7 @@ from jidomem import resources, sparql
 from jidomem.errors import Failed, JidomemError
 from jidomem.govern.report import GATE, SEVERITIES, Found
 from jidomem.govern.sources import Source
-from jidomem.index.oxigraph import OxigraphIndex, Solutions
+from jidomem.index import OxigraphIndex, Solutions
 from jidomem.judge import Severity
 from jidomem.query import NamedQuery, parse
 from jidomem.terms import Term, Triple, bare, is_iri, parts
@@ -47,18 +47,20 @@ def shipped() -> list[Gate]:
     return [_gate(path) for path in resources.queries() if path.parent.name == FOLDER]
 
 
-def of_root(root: Path) -> list[Gate]:
-    """Return the gates of a root.
-
-    Raise Failed `invalid_config` for one that is no gate or takes a shipped one's name, PolicyDenied for one that
-    reaches outside.
-    """
-    own = [_gate(path) for path in sorted((root / "queries" / FOLDER).glob("*.rq"))]
+def of_root(root: Path) -> tuple[list[Gate], list[str]]:
+    """Return the gates of a root, and why the others of its files are none: they reach outside, or are misshapen."""
+    own: list[Gate] = []
+    refused = []
     taken = {gate.query.name for gate in shipped()}
-    for gate in own:
-        if gate.query.name in taken:
-            raise _bad(gate.path, f"the name {gate.query.name!r} is taken by a shipped gate", "give the file another")
-    return own
+    for path in sorted((root / "queries" / FOLDER).glob("*.rq")):
+        try:
+            gate = _gate(path)
+            if gate.query.name in taken:
+                raise _bad(path, f"the name {gate.query.name!r} is taken by a shipped gate", "give the file another")
+            own.append(gate)
+        except JidomemError as error:
+            refused.append(f"gate {path.stem}: {error.detail}")
+    return own, refused
 
 
 def run(gates: Iterable[Gate], ask: Ask) -> tuple[list[Found], list[str]]:

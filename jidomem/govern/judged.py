@@ -117,10 +117,7 @@ def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
 def idle(source: Source, rules: Iterable[Triple], schema: Schema | None = None) -> list[str]:
     """Return the shapes with a target that found nothing to judge, sorted; with *schema* its class tree counts."""
     kinds = {cls for of in source.types.values() for cls in of}
-    if schema is not None:
-        kinds = {above for cls in kinds for above in schema.ancestors(cls)}
-    else:
-        kinds = _above(kinds, source)
+    kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
     verbs = {predicate for _, predicate, _ in source.triples}
     found: dict[Term, bool] = {}
     for shape, kind, target in targets(rules):
@@ -134,7 +131,7 @@ def idle(source: Source, rules: Iterable[Triple], schema: Schema | None = None) 
     return sorted(bare(shape) if is_iri(shape) else shape for shape, met in found.items() if not met)
 
 
-def _above(classes: Collection[Term], source: Source) -> set[Term]:
+def above(classes: Collection[Term], source: Source) -> set[Term]:
     """Return *classes* and those above them in the data itself."""
     seen: set[Term] = set()
     todo = set(classes)
@@ -150,8 +147,13 @@ def untargeted(source: Source, rules: Iterable[Triple], schema: Schema) -> dict[
     aimed = targets(rules)
     classes = {target for _, kind, target in aimed if kind == _CLASS}
     of = {kinds: any(schema.is_a(cls, aim) for cls in kinds for aim in classes) for kinds in {*source.types.values()}}
-    counted = Counter(min(kinds) for kinds in source.types.values() if not of[kinds])
+    counted = Counter(_first(kinds) for kinds in source.types.values() if not of[kinds])
     return {local_name(cls): count for cls, count in sorted(counted.items())}
+
+
+def _first(kinds: Collection[Term]) -> Term:
+    """Return the class by which a node is counted, one of the ontology's where there is one."""
+    return min(kinds, key=lambda cls: (not cls.startswith(f"<{vocab.JIDO}"), cls))
 
 
 def aimless(rules: Iterable[Triple], schema: Schema) -> list[Found]:

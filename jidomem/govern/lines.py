@@ -1,4 +1,4 @@
-"""In which line of a Turtle document each triple stands.  Pure; the engine's parser says whether it is Turtle at all."""
+"""In which line of a Turtle document each triple stands.  Pure; another parser says whether it is Turtle at all."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class _Token(NamedTuple):
 
 
 def statements(text: str) -> list[Stated]:
-    """Return the triples of a document that is known to parse, with their lines; raise Unread for what it cannot read.
+    r"""Return the triples of a document that is known to parse, with lines; raise Unread for what it cannot read.
 
-    >>> [(said.line, said.triple[2]) for said in statements('<urn:a> <urn:b> 1 ,\\n "x" .')]
+    >>> [(said.line, said.triple[2]) for said in statements('<urn:a> <urn:b> 1 ,\n "x" .')]
     [(1, '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'), (2, '"x"')]
     """
     reader = _Reader(text)

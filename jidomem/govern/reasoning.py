@@ -7,7 +7,9 @@ something follows that their classes do not say already. What holds of one node 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
 
 from jidomem.govern.report import CONSISTENT, Found
 from jidomem.govern.sources import Source
@@ -23,6 +25,10 @@ _SKOS = "<http://www.w3.org/2004/02/skos/core#"
 _DOMAIN, _RANGE = iri(RDFS + "domain"), iri(RDFS + "range")
 _KINDS = {iri(OWL + "ObjectProperty"), iri(OWL + "DatatypeProperty"), iri(OWL + "FunctionalProperty"),
           iri(RDF + "Property"), iri(OWL + "AnnotationProperty")}  # fmt: skip
+_SUBPROPERTY, _INVERSE = iri(RDFS + "subPropertyOf"), iri(OWL + "inverseOf")
+_EQUIVALENT = iri(OWL + "equivalentProperty")
+#: What an axiom that names a property as part of something else, a restriction or a chain, counts as.
+_PART_OF = iri(OWL + "onProperty")
 _STAND_IN = "urn:jido:stand-in:"
 #: What a gate says better, with the literal's place: owlrl names the text alone.
 _ILL_TYPED = "Lexical value of the literal"
@@ -54,7 +60,7 @@ def _errors(rows: Iterable[Triple]) -> list[str]:
     from owlrl import OWLRL_Semantics
 
     with ONE_AT_A_TIME:
-        graph = as_graph(rows)
+        graph = as_graph(rows, {})
         closure = OWLRL_Semantics(graph, False, False, rdfs=False)
         closure.closure()
     return sorted(set(closure.error_messages))
@@ -84,98 +90,115 @@ def _told(text: str, alike: Mapping[str, list[Term]], source: Source, schema: Sc
 def representatives(source: Source, schema: Schema) -> tuple[list[Triple], dict[str, list[Term]]]:
     """Return the triples that stand for all others, and the nodes that each representative stands for."""
     telling = _Telling(source, schema)
-    rows: dict[Triple, None] = {}
-    own: dict[Term, set[tuple[object, ...]]] = {}
+    first: dict[Signature, Triple] = {}
+    told: dict[Term, set[object]] = {}
     for triple in source.triples:
-        subject, predicate, value = triple
-        if predicate == TYPE:
-            continue
-        signature = telling.signature(triple)
-        if signature is None:
-            continue
-        if signature not in telling.met:
-            telling.met.add(signature)
-            rows[triple] = None
-        if telling.tells(signature):
-            own.setdefault(subject, set()).add((True, *signature))
-            if value[0] != '"':
-                own.setdefault(value, set()).add((False, *signature))
-    alike: dict[tuple[object, ...], list[Term]] = {}
+        if triple[1] != TYPE and (signature := telling.signature(triple)) is not None:
+            first.setdefault(signature, triple)
+            for node, news in telling.news(triple, signature):
+                told.setdefault(node, set()).add(news)
+    alike: dict[object, list[Term]] = {}
     for node in source.about:
-        key = (telling.classes(node), frozenset(own.get(node, ())))
-        alike.setdefault(key, []).append(node)
+        alike.setdefault((telling.classes(node), frozenset(told.get(node, ()))), []).append(node)
     chosen = {nodes[0]: nodes for nodes in alike.values()}
-    for triple in source.triples if own else ():
-        if triple[0] in chosen or triple[2] in chosen:
+    rows = dict.fromkeys(first.values())
+    for triple in source.triples:
+        if (triple[0] in chosen and triple[0] in told) or (triple[2] in chosen and triple[2] in told):
             signature = None if triple[1] == TYPE else telling.signature(triple)
-            if signature is not None and telling.tells(signature):
+            if signature is not None and any(node in chosen for node, _ in telling.news(triple, signature)):
                 rows[triple] = None
-    mentioned = {term for triple in rows for term in (triple[0], triple[2]) if term[0] != '"'} | chosen.keys()
-    types = [(node, TYPE, cls) for node in mentioned for cls in telling.classes(node)]
+    named = {term for triple in rows for term in (triple[0], triple[2]) if term[0] != '"'} | chosen.keys()
+    types = [(node, TYPE, cls) for node in named for cls in telling.classes(node)]
     return [*rows, *types], {bare(node) if node[0] == "<" else node: nodes for node, nodes in chosen.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What reasoning sees of a triple: the classes of its subject, its property, and those of its object.
+
+    `group` stands for all properties about which the axioms say the same; `individual` is the object where the
+    ontology knows it, and `datatype` that of a literal.
+    """
+
+    subject: frozenset[Term]
+    group: Term
+    object: frozenset[Term]
+    individual: Term | None = None
+    datatype: str | None = None
+
+
 class _Telling:
-    """What a triple tells beyond the stated classes of its ends, by the axioms about its property."""
+    """What a triple tells of its ends beyond their stated classes, by the axioms about its property."""
 
     def __init__(self, source: Source, schema: Schema) -> None:
         self._types, self._schema = source.types, schema
-        self.met: set[tuple[object, ...]] = set()
-        self._tells: dict[tuple[object, ...], bool] = {}
-        axioms: dict[Term, set[object]] = {term: set() for term in schema.properties}
-        for subject, predicate, value in schema.triples:
-            if _is_for_readers((subject, predicate, value)):
-                continue
-            if subject in axioms:
+        axioms: dict[Term, set[tuple[Term, Term]]] = {term: set() for term in schema.properties}
+        for triple in schema.triples:
+            subject, predicate, value = triple
+            if subject in axioms and not _is_for_readers(triple):
                 axioms[subject].add((predicate, value))
-            if value in axioms:
-                axioms[value].add((predicate, subject, True))
-        #: Properties about which the axioms say the same are one to reasoning.
-        one: dict[frozenset[object], Term] = {}
+            if value in axioms and predicate in (_INVERSE, _EQUIVALENT):
+                axioms[value].add((predicate, subject))
+            elif value in axioms and predicate != _SUBPROPERTY:
+                axioms[value].add((_PART_OF, subject))
+        one: dict[frozenset[tuple[Term, Term]], Term] = {}
         self._group = {term: one.setdefault(frozenset(said), term) for term, said in sorted(axioms.items())}
         self._axioms = axioms
+        self._news: dict[Signature, tuple[bool, bool, bool]] = {}
 
     def classes(self, node: Term) -> frozenset[Term]:
         """Return the stated classes of a node of the memory."""
         return self._types.get(node, _NONE)
 
-    def signature(self, triple: Triple) -> tuple[object, ...] | None:
+    def signature(self, triple: Triple) -> Signature | None:
         """Return what reasoning sees of a triple; None where no axiom is about its property."""
         subject, predicate, value = triple
         group = self._group.get(predicate)
         if group is None:
             return None
-        kind: object
         if value[0] == '"':
-            kind = value[value.rindex('"') + 1 :]
-        else:
-            kind = value if value in self._schema.individuals else self.classes(value)
-        return self.classes(subject), group, kind
+            return Signature(self.classes(subject), group, _NONE, datatype=value[value.rindex('"') + 1 :])
+        known = self._schema.individuals.get(value)
+        if known is not None:
+            return Signature(self.classes(subject), group, known, individual=value)
+        return Signature(self.classes(subject), group, self.classes(value))
 
-    def tells(self, signature: tuple[object, ...]) -> bool:
-        """Return whether something follows from a triple that the classes of its ends do not say already."""
-        if signature not in self._tells:
-            self._tells[signature] = self._follows(*signature)
-        return self._tells[signature]
+    def news(self, triple: Triple, signature: Signature) -> Iterator[tuple[Term, object]]:
+        """Yield each end of a triple of which more follows than its classes say, and from what."""
+        found = self._news.get(signature)
+        if found is None:
+            seen: set[tuple[Term, bool]] = set()
+            found = self._news[signature] = self._follows(signature.group, signature, False, seen)
+        of_subject, of_object, in_full = found
+        if of_subject or in_full:
+            yield triple[0], (True, signature if in_full else signature.group)
+        if (of_object or in_full) and triple[2][0] != '"':
+            yield triple[2], (False, signature if in_full else signature.group)
 
-    def _follows(self, subject: object, group: object, kind: object) -> bool:
-        said = self._axioms[str(group)]
-        for axiom in said:
-            predicate, value, *back = axiom if isinstance(axiom, tuple) else (None, None)
-            if back or predicate not in (TYPE, _DOMAIN, _RANGE) or (predicate == TYPE and value not in _KINDS):
-                return True
-            if predicate == _DOMAIN and not self._is_below(subject, value):
-                return True
-            if predicate == _RANGE and not isinstance(kind, str) and not self._is_below(kind, value):
-                return True
-            if predicate == _RANGE and isinstance(kind, str) and kind in self._schema.individuals:
-                if not self._is_below(self._schema.individuals[kind], value):
-                    return True
-        return False
+    def _follows(
+        self, term: Term, signature: Signature, turned: bool, seen: set[tuple[Term, bool]]
+    ) -> tuple[bool, bool, bool]:
+        """Return whether *term* tells of the subject, of the object, or something that takes both to be seen.
 
-    def _is_below(self, classes: object, cls: object) -> bool:
-        assert isinstance(classes, frozenset)
-        return any(self._schema.is_a(each, str(cls)) for each in classes)
+        With *turned* it leads from the object to the subject, as the inverse of what is stated does.
+        """
+        seen.add((term, turned))
+        of = [False, False, False]
+        for predicate, value in self._axioms.get(term, ()):
+            if predicate in (_DOMAIN, _RANGE):
+                end = (predicate == _RANGE) != turned
+                if not (end and signature.datatype is not None):
+                    of[end] |= not self._is_below(signature.object if end else signature.subject, value)
+            elif predicate in (_INVERSE, _EQUIVALENT, _SUBPROPERTY):
+                there = (value, turned != (predicate == _INVERSE))
+                implied = (False, False, False) if there in seen else self._follows(value, signature, there[1], seen)
+                of = [one or other for one, other in zip(of, implied, strict=True)]
+            elif predicate != TYPE or value not in _KINDS:
+                of[2] = True
+        return of[0], of[1], of[2]
+
+    def _is_below(self, classes: frozenset[Term], cls: Term) -> bool:
+        return any(self._schema.is_a(each, cls) for each in classes)
 
 
 def stand_ins(schema: Schema) -> list[Triple]:
@@ -191,19 +214,9 @@ def stand_ins(schema: Schema) -> list[Triple]:
 
 
 def _stand_in(term: Term) -> str:
-    return f"{_STAND_IN}{local_name(term)}-{hash_of(term)}"
-
-
-def hash_of(term: Term) -> str:
-    """Return a few digits that tell apart two terms of one local name."""
-    from hashlib import blake2b
-
-    return blake2b(term.encode(), digest_size=4).hexdigest()
+    """Return the name of what stands in for a term, told apart from others of the same local name."""
+    return f"{_STAND_IN}{local_name(term)}-{blake2b(term.encode(), digest_size=4).hexdigest()}"
 
 
 def _is_for_readers(triple: Triple) -> bool:
     return triple[1] in _SAID_FOR_READERS or triple[1].startswith(_SKOS)
-
-
-#: Who answers whether ontology and memory contradict each other.
-Reason = Callable[..., list[Found]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import pyoxigraph as ox
@@ -15,9 +15,9 @@ from jidomem.journal.files import FileJournal, Stream
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare
 from jidomem.version import Head
-from jidomem.vocab import TYPE, jido
+from jidomem.vocab import PREFIXES, TYPE, jido
 
-_NOTHING: Mapping[Term, list[Triple]] = {}
+_PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.items())
 
 
 class Source:
@@ -163,12 +163,23 @@ class JournalSource(Source):
             place = self._journal.document(self._stream, head) if about else None
             if place is not None:
                 path, before, document = place
-                stated = statements(document.decode("utf-8", "replace"))
-                own = [Stated(s.triple, s.line + before, s.block + before) for s in stated if s.triple[0] in about]
-                by = by_subject(own)
+                by = by_subject(_blocks(document.decode("utf-8", "replace"), about, before))
                 for item in about:
                     found.setdefault(item, []).append((path, by))
         return found
+
+
+def _blocks(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
+    """Yield the statements about these nodes in a document of the journal, which writes a block for each."""
+    top, *blocks = document.split("\n\n")
+    line = before + top.count("\n") + 3
+    for block in blocks:
+        first = block.partition("\n")[0]
+        if first in about or first[0] != "<":
+            for said in statements(f"{_PREFIXES}{block}"):
+                if said.triple[0] in about:
+                    yield Stated(said.triple, said.line + line - 1, said.block + line - 1)
+        line += block.count("\n") + 2
 
 
 def read(path: str, data: bytes) -> list[Triple]:
@@ -178,6 +189,11 @@ def read(path: str, data: bytes) -> list[Triple]:
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
     except SyntaxError as error:
         raise InvalidRequest(f"{path}:{error.lineno}: {error.msg}", hint="correct that line and try again") from error
+
+
+def line_of_error(error: InvalidRequest) -> int | None:
+    """Return the line of what `read` refused."""
+    return getattr(error.__cause__, "lineno", None)
 
 
 def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
@@ -206,9 +222,7 @@ def _at(said: Sequence[Stated], found: Found, rank: int) -> int | None:
     """Return the line among what is *said* of an item that fits a finding as well as *rank* asks."""
     if rank < 2:
         fitting = [
-            one.line
-            for one in said
-            if one.triple[1] == found.property and (rank == 1 or one.triple[2] == found.value)
+            one.line for one in said if one.triple[1] == found.property and (rank == 1 or one.triple[2] == found.value)
         ]
         return fitting[-1] if fitting else None
     blocks = [one.block for one in said if rank == 3 or one.triple[1] == TYPE]

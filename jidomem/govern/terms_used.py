@@ -22,10 +22,11 @@ def terms_used(source: Source, schema: Schema, *, strict: bool = False) -> list[
     """Return the use of each term that is undeclared or deprecated; of a foreign one its first, unless *strict*."""
     spaces = tuple(f"<{space}" for space in schema.namespaces)
     doubtful: dict[tuple[Term, str], str] = {}
+    known = {"class": schema.classes, "property": schema.properties.keys(), "value": {s for s, _, _ in schema.triples}}
     for term, role in _used(source, spaces):
         if term in schema.deprecated:
             doubtful[term, role] = "deprecated"
-        elif term not in (schema.declared if role == "value" else _known(schema, role)):
+        elif term not in known[role]:
             doubtful[term, role] = "undeclared" if term.startswith(spaces) or strict else "foreign"
     if not doubtful:
         return []
@@ -56,10 +57,6 @@ def _roles(triple: Triple, spaces: tuple[str, ...]) -> Iterator[tuple[Term, str]
     yield predicate, "property"
     if value.startswith(spaces):
         yield value, "value"
-
-
-def _known(schema: Schema, role: str) -> object:
-    return schema.classes if role == "class" else schema.properties
 
 
 def _found(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> Found:

@@ -251,7 +251,7 @@ def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(re
     checked = run("check")
 
     assert checked.exit_code == 1
-    assert f"NothingInForceDisagrees: {row['item']}: overlapping_decision with {row['other']}" in checked.stdout
+    assert f"NothingInForceDisagrees: {row['other']}: overlapping_decision with {row['item']}" in checked.stdout
     assert {row["item"], row["other"]} == {MEMORY + OLD, other.stdout.strip()}
     assert row["settle"][0] in printed
     assert run(*row["settle"][0].replace("'", "").split()[1:]).exit_code == 0

@@ -4,7 +4,8 @@ import pytest
 from conftest import decision, intent
 
 from jidomem.errors import InvalidRequest
-from jidomem.govern.check import check_data, check_files, check_project
+from jidomem.govern.check import check_files, check_project
+from jidomem.govern.plain import check_data
 from jidomem.journal.files import Stream
 
 PREFIXES = """\
@@ -84,7 +85,7 @@ def test_a_reference_to_a_memory_nobody_describes_is_a_finding_with_its_line(mem
                                   " jido:hasConfidence"), memory.schema)  # fmt: skip
 
     dangling = [problem for problem in report.problems if problem.rule.endswith("EveryReferenceExists")]
-    assert [(problem.item, problem.line) for problem in dangling] == [("https://example.org/fact", 9)]
+    assert [(problem.item, problem.line) for problem in dangling] == [("https://example.org/fact", 10)]
     assert "https://jido.ai/memory/gone" in dangling[0].message
     assert report.exit_code == 1
 
@@ -94,7 +95,8 @@ def test_supersessions_that_run_in_a_circle_are_a_finding_until_one_of_them_is_r
     circle = GOOD + other + "ex:fact jido:supersededBy ex:later . ex:later jido:supersededBy ex:fact ."
 
     (problem,) = checked(circle, memory.schema).problems
-    revived = checked(circle + "ex:later jido:revives ex:fact .", memory.schema)
+    anew = GOOD[GOOD.index("ex:fact") :].replace("ex:fact", "ex:anew").replace('"a"', '"c"')
+    revived = checked(circle + anew + "ex:anew jido:revives ex:fact .", memory.schema)
 
     assert (problem.item, problem.rule) == ("https://example.org/fact", "https://jido.ai/shapes#SupersessionHasNoCycle")
     assert "https://example.org/later" in problem.message
