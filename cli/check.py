@@ -67,7 +67,7 @@ def check(
 
     Examples:
       jidomem check
-      jidomem check --since origin/main --format github
+      jidomem check --format sarif
       jidomem check memory.ttl --format json
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """

@@ -15,7 +15,7 @@ from jidomem.govern.gates import Ask, Gate
 from jidomem.govern.judged import aimless, idle, shacl, untargeted
 from jidomem.govern.reasoning import inconsistencies
 from jidomem.govern.references import dangling, orphans
-from jidomem.govern.report import CONFLICT, DECLARED, JOURNAL, SYNTAX, Found, Problem, Report, in_order
+from jidomem.govern.report import CONFLICT, DECLARED, GATE, JOURNAL, SYNTAX, Found, Problem, Report, in_order
 from jidomem.govern.since import Revision
 from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error, read
 from jidomem.govern.tasks import tasks_closed
@@ -27,7 +27,7 @@ from jidomem.schema import Schema
 from jidomem.terms import bare, iri
 from jidomem.vocab import SHAPE, TYPE, jido
 
-UNJUDGED = bare(EVERY_ITEM_IS_JUDGED)
+UNJUDGED, MISPLACED = bare(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
         report.unchecked += missing
     others = [other for name in NAMES if (other := Stream(project, name)) != stream]
     damage = [*source.damage, *(one for other in others for one in tail.journal.verify(other))]
-    report.problems += [*map(_damaged, damage), *_of_overlay(source.placed(found), asked.overlay)]
+    report.problems += [*map(_damaged, damage), *_of_overlay(source.placed(_once(found)), asked.overlay)]
     report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
 
@@ -91,7 +91,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
             report.unchecked.append(f"{path}: no memory in it, so no rule spoke about it")
         report.judged += one.judged
         report.unchecked += one.unchecked
-        report.problems += _of_overlay(source.placed(found), asked.overlay)
+        report.problems += _of_overlay(source.placed(_once(found)), asked.overlay)
         report.idle = one.idle if len(files) == 1 else []
         report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)
                              for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
@@ -103,16 +103,23 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
 
 def _judged(source: Source, schema: Schema, asked: Options) -> list[Found]:
     """Return what all rules but the gates find."""
-    terms = terms_used(source, schema, strict=asked.strict)
-    unknown = {each.item for each in terms if each.rule == DECLARED and each.property == TYPE}  # and so judged by none
     found = shacl(source, schema, reference=asked.reference)
-    found = [each for each in found if each.rule != UNJUDGED or each.item not in unknown] + terms + literals(source)
+    found += terms_used(source, schema, strict=asked.strict) + literals(source)
     return found + dangling(source) + orphans(source) + chains(source)
+
+
+def _once(found: Iterable[Found]) -> list[Found]:
+    """Return *found* without what only follows: nobody judges what is of no declared class, or of another kind."""
+    found = list(found)
+    said = {each.item for each in found if each.severity == "violation" and each.rule in (DECLARED, MISPLACED)
+            and (each.rule == MISPLACED or each.property == TYPE)}  # fmt: skip
+    return [each for each in found if each.rule != UNJUDGED or each.item not in said]
 
 
 def _reasoned(source: Source, schema: Schema, gated: Sequence[Found], asked: Options) -> list[Found]:
     """Return the contradictions that no gate has explained."""
-    explained = [term for found in gated for term in (found.item, found.value) if term]
+    explained = {term for found in gated for term in (found.item, found.value) if term}
+    explained |= {term for found in gated if found.property for term in source.values(found.item, found.property)}
     return inconsistencies(source, schema, explained=explained, reference=asked.reference)
 
 

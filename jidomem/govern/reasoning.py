@@ -32,7 +32,8 @@ _PART_OF = iri(OWL + "onProperty")
 _STAND_IN = "urn:jido:stand-in:"
 #: What a gate says better, with the literal's place: owlrl names the text alone.
 _ILL_TYPED = "Lexical value of the literal"
-_DISJOINT = "Disjoint classes"
+#: What follows where a node is misplaced, or has two values of what can have one.
+_DISJOINT, _SAME = "Disjoint classes", "'sameAs' and 'differentFrom'"
 _IRI = re.compile(r"(?:https?://|urn:)[^\s,()']+")
 _NONE: frozenset[Term] = frozenset()
 
@@ -42,7 +43,8 @@ def inconsistencies(
 ) -> list[Found]:
     """Return what owlrl finds contradictory in ontology and memory; as the *reference* it is given all of it.
 
-    What it says of disjoint classes is left out at *explained* nodes, where a gate has said why.
+    What it says of disjoint classes and of one thing being another is left out at *explained* nodes, where a gate
+    has said why.
     """
     rows, alike = (source.triples, dict[str, list[Term]]()) if reference else representatives(source, schema)
     axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
@@ -50,7 +52,7 @@ def inconsistencies(
     found: dict[Found, None] = {}
     for text in _errors([*axioms, *stand_ins(schema), *rows]):
         for each in _told(text, alike, source, schema):
-            if not (text.startswith(_DISJOINT) and each.item in known):
+            if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
                 found[each] = None
     return list(found)
 

@@ -104,9 +104,7 @@ class FileJournal:
         """Return the damage known of a stream now; an edit of a file read before shows only in `verify`."""
         return self._known(stream)[0].damage()
 
-    def verify(
-        self, stream: Stream, seen: Callable[[Commit], object] | None = None
-    ) -> tuple[JournalDamaged, ...]:
+    def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream, every byte of it read again from disk.
 
         *seen* is told of every sound commit, in no order, of some perhaps twice.
