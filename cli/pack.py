@@ -28,3 +28,5 @@ def pack(door: Door) -> None:
         return
     for stream, count in sealed:
         click.echo(f"{stream.project}/{stream.name}  {count} sealed")
+    if memory.journal.is_tracked and any(count for _, count in sealed):
+        door.say("where two branches were both packed, merge them with: git merge -X find-renames=100% BRANCH")

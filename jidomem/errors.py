@@ -278,13 +278,16 @@ class JournalDamaged(JidomemError):
 
     code = "journal_damaged"
 
-    def __init__(self, detail: str, *, path: str, line: int | None = None, commit: str | None = None) -> None:
+    def __init__(
+        self, detail: str, *, path: str, line: int | None = None, commit: str | None = None, hint: str = ""
+    ) -> None:
         self.path = path
         self.line = line
         self.commit = commit
         super().__init__(
             f"{path}{f':{line}' if line else ''}: {detail}",
-            hint=(
+            hint=hint
+            or (
                 "restore the file from git or a backup, then run: jidomem verify"
                 " (a hand edit comes in with: jidomem import turtle FILE)"
             ),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from jidomem.errors import JournalDamaged
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError, parse
+from jidomem.journal.harm import harm
 from jidomem.journal.names import ASIDE, each_file, file_name, is_pack, set_aside, short_id, stem
 from jidomem.journal.packs import Entry, Pack, Row
 from jidomem.journal.shelf import Shelf
@@ -180,7 +181,8 @@ class Contents:
     def damaged(self, name: str, problem: str, *, line: int | None = None, identity: str = "") -> JournalDamaged:
         """Return the damage of a file, or of a commit in a pack."""
         path = f"{self.path}/{name.partition('#')[0]}"
-        return JournalDamaged(problem, path=path, line=line, commit=identity or short_id(name))
+        what, hint = harm(path) or (problem, "")
+        return JournalDamaged(what, path=path, line=line, commit=identity or short_id(name), hint=hint)
 
     def _keep_at_hand(self, name: str, commit: Commit) -> None:
         self._from_hand(name)

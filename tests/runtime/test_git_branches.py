@@ -1,0 +1,267 @@
+"""Memory in git: branches that both wrote merge by union, with real git, and what git can do wrong is told."""
+
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from itertools import count
+
+import pytest
+from click.testing import CliRunner
+from conftest import decision, intent
+
+import jidomem
+from jidomem.clock import Sources
+from jidomem.index import tail as limits
+from jidomem.journal.commit import parse
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.names import file_name
+from jidomem.journal.redaction import leaves
+from jidomem.runtime.root import init
+from jidomem_cli.main import cli
+
+STREAM = Stream("p")
+#: No file that git would take for a renamed one: older versions do not heed no-renames.
+EXACT = ["-X", "find-renames=100%"]
+START = datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+def git(folder, *args, check=True):
+    quiet = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    named = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(["git", *named, *args], cwd=folder, env=quiet, capture_output=True, text=True)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def paste(hint):
+    """Do what a hint says, up to what it adds in brackets."""
+    named = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["bash", "-c", hint.split("   (")[0]], check=True, capture_output=True, env={**os.environ, **named})
+
+
+class Branch:
+    """A clone of the repository, in which memories are written at moments that are given, with ids of its own."""
+
+    def __init__(self, folder, number):
+        self.folder, self.root = folder, folder / ".jidomem"
+        self._second = 0
+        self._ids = (f"01900000-0000-7000-8000-00000000{number}{n:03x}" for n in count(1))
+        self._nonces = (blake2b(f"{number} {n}".encode(), digest_size=32).digest() for n in count())
+
+    def open(self, second=0):
+        self._second = second
+        return jidomem.open(self.root, sources=Sources(self._now, lambda: next(self._ids), lambda: next(self._nonces)))
+
+    def _now(self):
+        self._second += 0.01
+        return START + timedelta(seconds=self._second)
+
+    def write(self, second, **fields):
+        with self.open(second) as memory:
+            return memory.writer.submit_intent("p", intent(**fields)).iri
+
+    def decide(self, second, summary):
+        with self.open(second) as memory:
+            return memory.writer.submit_intent("p", decision(summary=summary, topic="store")).iri
+
+    def pack(self):
+        with self.open() as memory:
+            return memory.journal.seal(STREAM)
+
+    def keep(self, message):
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-q", "-m", message)
+
+    def commits(self):
+        return list(FileJournal(self.root).read(STREAM))
+
+
+@pytest.fixture
+def branches(tmp_path):
+    """Two clones with eight memories in common, and then three more each, written in turns."""
+    (tmp_path / "left").mkdir()
+    git(tmp_path / "left", "init", "-q")
+    init(tmp_path / "left", "p")
+    left, right = Branch(tmp_path / "left", 1), Branch(tmp_path / "right", 2)
+    for number in range(8):
+        left.write(number, summary=f"fact {number} that both know")
+    left.keep("base")
+    git(tmp_path, "clone", "-q", "left", "right")
+    for number in range(3):
+        left.write(100 + 2 * number, summary=f"fact {number} of the left")
+        right.write(101 + 2 * number, summary=f"fact {number} of the right")
+    left.decide(110, "Use Oxigraph")
+    right.decide(111, "Use SQLite")
+    return left, right
+
+
+def fetch(left, right):
+    """Commit what both wrote to git, and fetch the right one's."""
+    left.keep("left")
+    right.keep("right")
+    git(left.folder, "fetch", "-q", str(right.folder))
+
+
+def merge(left, right, *options):
+    """Merge what *right* wrote into *left* with git; it has no conflict."""
+    fetch(left, right)
+    done = git(left.folder, "merge", "-q", "--no-edit", *options, "FETCH_HEAD", check=False)
+    assert done.returncode == 0, done.stdout + git(left.folder, "status", "--short").stdout
+    assert git(left.folder, "status", "--porcelain").stdout == ""
+
+
+def held(memory):
+    """What an index holds of memories, and of how many commits it is made."""
+    memory.catch_up("p")
+    return set(memory.tail.index.triples(STREAM.graph)), memory.tail.index.mark(STREAM.graph).commits
+
+
+def answers(memory, as_of=None):
+    return [
+        memory.reader.ask(name, project="p", as_of=as_of) for name in ("facts", "decisions", "timeline", "conflicts")
+    ]
+
+
+def replayed(branch, moment, folder):
+    """A memory to which the commits recorded by *moment* were brought, and no others."""
+    path = FileJournal(folder).path(STREAM)
+    path.mkdir(parents=True)
+    for commit in branch.commits():
+        if commit.recorded_at <= moment:
+            (path / file_name(commit.head)).write_bytes(commit.data)
+    return jidomem.open(folder, project="p")
+
+
+@pytest.mark.parametrize("index", ["memory", "disk"])
+@pytest.mark.parametrize("packed", ["none", "left", "both"])
+def test_branches_merge_without_conflict_and_every_follower_sees_each_commit_once(
+    branches, packed, index, tmp_path, monkeypatch
+):
+    left, right = branches
+    if index == "disk":
+        for name, value in (("LARGE", 3_000), ("MANY", 2), ("MUCH", 1)):
+            monkeypatch.setattr(limits, name, value)
+    for branch in {"none": (), "left": (left,), "both": (left, right)}[packed]:
+        assert branch.pack() > 5
+    theirs = {commit.id for commit in right.commits()}
+    running, stopped = left.open(), left.open()
+    before, _ = held(running), held(stopped)
+    stopped.close()
+
+    # files that both branches sealed, and new ones like them, git may take for renamed on one side, gone on the other
+    merge(left, right, *(EXACT if packed == "both" else []))
+
+    commits = left.commits()
+    assert len({commit.id for commit in commits}) == len(commits) == 12 + 4
+    assert theirs <= {commit.id for commit in commits}
+    assert FileJournal(left.root).verify(STREAM) == ()
+    again = left.open()
+    fresh = jidomem.open(left.root)
+    fresh.tail.rebuild()
+    assert held(running) == held(again) == held(fresh)
+    assert before[0] < held(running)[0]
+    assert held(running)[1] == len(commits)
+    for number, commit in enumerate(commits):
+        if number % 5 == 0 or number == len(commits) - 1:
+            moment = commit.recorded_at
+            with replayed(left, moment, tmp_path / f"replayed{number}") as then:
+                assert answers(running, as_of=moment) == answers(again, as_of=moment) == answers(then)
+
+    settled = left.write(200, summary="after the merge")
+    assert settled
+    assert len(left.commits()[-1].parents) == 2
+    assert held(running)[1] == held(again)[1] == len(commits) + 1
+    for memory in (running, again, fresh):
+        memory.close()
+
+
+def test_where_git_sees_renames_between_packed_branches_the_hint_merges_them(tmp_path):
+    (tmp_path / "left").mkdir()
+    git(tmp_path / "left", "init", "-q")
+    init(tmp_path / "left", "p")
+    left, right = Branch(tmp_path / "left", 1), Branch(tmp_path / "right", 2)
+    for number in range(6):
+        left.write(number, summary=f"fact {number}", detailed_explanation="long\n" * 99)
+    left.keep("base")
+    git(tmp_path, "clone", "-q", "left", "right")
+    left.write(100, summary="fact 100", detailed_explanation="long\n" * 99)
+    right.write(101, summary="fact 101", detailed_explanation="long\n" * 99)
+    both = {commit.id for commit in [*left.commits(), *right.commits()]}
+    assert left.pack() == right.pack() == 6
+    fetch(left, right)
+
+    git(left.folder, "merge", "--no-edit", "FETCH_HEAD", check=False)  # whether it stops depends on its version
+
+    for found in FileJournal(left.root).damage(STREAM)[:1]:
+        assert "git left the marks of a conflict" in found.detail
+        paste(found.hint)
+    assert {commit.id for commit in left.commits()} == both
+    assert FileJournal(left.root).verify(STREAM) == ()
+
+
+def test_what_disagrees_after_a_merge_is_listed_and_settled(branches, monkeypatch):
+    left, right = branches
+    merge(left, right)
+    monkeypatch.chdir(left.folder)
+    run = lambda *args: CliRunner().invoke(cli, [*args])  # noqa: E731
+    listed = run("conflicts")
+    assert "overlapping_decision" in listed.stdout
+    assert all(text in listed.stdout for text in ("Use Oxigraph", "Use SQLite"))
+    command = next(line.split() for line in listed.stdout.splitlines() if "jidomem revise" in line)
+    settled = run(*(word.strip("'") for word in command[1:]))
+    assert settled.exit_code == 0, settled.stderr
+    assert run("conflicts").stdout == ""
+    assert run("verify").exit_code == 0
+
+
+def test_a_redaction_on_one_branch_meets_a_pack_of_the_other(branches):
+    left, right = branches
+    with left.open(300) as memory:
+        plan = memory.keeper.plan("p", None, texts=["fact 3 that both know"])
+        memory.keeper.redact(plan, agent="ana", reason="it was private")
+    right.pack()
+    merge(left, right, *EXACT)
+
+    with left.open(400) as memory:
+        assert not any("fact 3 that" in str(row) for row in memory.reader.ask("facts", project="p"))
+        assert memory.journal.verify(STREAM) == ()
+        assert len(memory.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+    assert not any(b"fact 3 that both" in path.read_bytes() for path in left.root.rglob("*") if path.is_file())
+
+
+def test_line_ends_that_git_rewrote_are_named_and_the_hint_puts_them_right(branches, tmp_path):
+    left, _ = branches
+    (left.root / ".gitattributes").unlink()
+    left.keep("no attributes")
+    git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", "left", "windows")
+    clone = Branch(tmp_path / "windows", 3)
+    journal = FileJournal(clone.root)
+    found = journal.damage(STREAM)
+    assert len(found) == 12
+    assert "its line ends were rewritten: git did so where it was checked out (core.autocrlf)" in found[0].detail
+    assert clone.commits() == []
+
+    paste(found[0].hint)
+
+    assert FileJournal(clone.root).verify(STREAM) == ()
+    assert [commit.id for commit in clone.commits()] == [commit.id for commit in left.commits()]
+
+
+def test_marks_of_a_conflict_are_named_and_the_hint_takes_one_side(branches):
+    left, right = branches
+    for branch, word in ((left, '"fact 0 that both know"'), (right, '"p"')):
+        journal = FileJournal(branch.root)
+        first = branch.commits()[0]
+        gone = frozenset(leaf for triple, leaf in leaves(first).items() if triple[2] == word)
+        with journal.redacting(STREAM, {first.id: gone}):
+            pass
+        branch.keep("redacted")
+    git(left.folder, "fetch", "-q", str(right.folder))
+    assert git(left.folder, "merge", "-q", "--no-edit", "FETCH_HEAD", check=False).returncode != 0
+    (found,) = FileJournal(left.root).damage(STREAM)
+    assert "git left the marks of a conflict in line" in found.detail
+    paste(found.hint)
+    assert FileJournal(left.root).verify(STREAM) == ()
+    git(left.folder, "commit", "-q", "--no-edit")
+    assert parse(next(left.root.rglob("*.redacted.ttl")).read_bytes()).redacted
