@@ -28,7 +28,7 @@ def chains(source: Source) -> list[Found]:
         if len(ends) > 1:
             names = " and ".join(sorted(map(bare, ends)))
             text = f"superseded by more than one memory, and {names} are in force: supersede all but one of them"
-            found.append(Found(item, SUCCESSORS, "violation", text, _BY, _newest(source, successors), tuple(ends)))
+            found.append(Found(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
     return found
 
 
@@ -114,7 +114,3 @@ def _later(source: Source, item: Term, circle: set[Term]) -> bool:
     own = source.values(item, _RECORDED)
     moments = [moment for member in circle for moment in source.values(member, _RECORDED)]
     return not own or not moments or max(own) > max(moments)
-
-
-def _newest(source: Source, items: set[Term]) -> Term:
-    return max(items, key=lambda item: (max(source.values(item, _RECORDED), default=""), item))

@@ -15,7 +15,7 @@ from jidomem.govern.gates import Ask, Gate
 from jidomem.govern.judged import aimless, idle, shacl, untargeted
 from jidomem.govern.reasoning import inconsistencies
 from jidomem.govern.references import dangling, orphans
-from jidomem.govern.report import CONFLICT, DECLARED, GATE, JOURNAL, SYNTAX, Found, Problem, Report, in_order
+from jidomem.govern.report import CONFLICT, DANGLING, DECLARED, GATE, JOURNAL, SYNTAX, Found, Problem, Report, in_order
 from jidomem.govern.since import Revision
 from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error, read
 from jidomem.govern.tasks import tasks_closed
@@ -63,6 +63,9 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
     found += gated + [_unsettled(row, source) for row in rows]
     found += _reasoned(source, schema, gated, asked)
     report = _report(source, schema, unchecked)
+    if source.damage:  # what it points at may be in there
+        found = [each for each in found if each.rule != DANGLING]
+        report.notes.append("references are not judged while the journal is damaged")
     if asked.issues is not None:
         closed, report.not_compared, missing = tasks_closed(source, schema, asked.issues)
         found += closed

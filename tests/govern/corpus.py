@@ -1,7 +1,16 @@
 """The corpus of crafted memories, each with what is to be found at which line, as data."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
+
+from conftest import START, fixed_sources
+
+import jidomem
+from jidomem.govern.sources import read
+from jidomem.journal.commit import build
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.moments import stamp
 
 CASES = Path(__file__).parent.parent / "cases" / "check"
 _SAID = re.compile(r"#! (.+)$")
@@ -25,3 +34,62 @@ def expected(path):
 def told(report):
     """What a report says, in the same form."""
     return sorted((problem.line, problem.severity, problem.name) for problem in report.problems)
+
+
+PREFIXES = """
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix memory: <https://jido.ai/memory/> .
+@prefix agent: <https://jido.ai/agents/> .
+@prefix session: <https://jido.ai/sessions/> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+STREAM = Stream("p")
+
+
+def journal_cases():
+    """Every crafted journal."""
+    return sorted((CASES / "journal").glob("*.json"))
+
+
+def play(root, case):
+    """Make the journal of a case: intents through the writer, Turtle past it, then what is done to the files.
+
+    Return the names of the commit files in the order they were written.
+    """
+    sources = fixed_sources()
+    with jidomem.open(root, sources=sources) as memory:
+        for each in case["intents"]:
+            memory.writer.submit_intent("p", each)
+    if "warn" in case:
+        (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
+        with jidomem.open(root, sources=sources) as memory:
+            for each in case["warn"]:
+                memory.writer.submit_intent("p", each)
+    journal = FileJournal(root)
+    for number, text in enumerate(case.get("raw", ())):
+        append(journal, text, number)
+    files = sorted(journal.path(STREAM).glob("*.ttl"))
+    if case.get("pack"):
+        journal.seal(STREAM)
+    if "edit" in case:
+        files[0].write_text(files[0].read_text("utf-8").replace(*case["edit"]), "utf-8")
+    if "remove" in case:
+        files[case["remove"] - 1].unlink()
+    if "cut" in case:
+        files[case["cut"] - 1].write_bytes(files[case["cut"] - 1].read_bytes()[:-40])
+    return files
+
+
+def append(journal, turtle, number=0):
+    """Append Turtle as a commit that no writer judged."""
+    with journal.turn(STREAM) as version:
+        commit = build(
+            graph=STREAM.graph,
+            parents=version,
+            recorded_at=stamp(START + timedelta(days=1, seconds=number)),
+            committer="https://jido.ai/agents/memory-writer",
+            ontology_version="0.1.0",
+            body=read("raw", (PREFIXES + turtle).encode()),
+            nonce=bytes([number]) * 32,
+        )
+        journal.append(STREAM, version, commit)
