@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from jidomem.govern.freshness import COLUMNS
 from jidomem_cli.ask import answer
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
+from jidomem_cli.tables import show_rows
 
 #: kind -> (the question it asks, what it lists)
 _KINDS = {
@@ -45,3 +47,15 @@ def _listing(kind: str) -> click.Command:
 
 for _kind in _KINDS:
     memory.add_command(_listing(_kind))
+
+
+@memory.command(formats=ROWS)
+@pass_door
+def changed(door: Door) -> None:
+    """List the memories about files that were changed, renamed or removed since.
+
+    Examples:
+      jidomem memory changed
+    """
+    found = door.read()
+    show_rows(door, found.changed_files(), COLUMNS)

@@ -75,9 +75,10 @@ class Functions:
         return self.ask("errors-of-module", project=project, module=module_name, **options)
 
     def find_governing(self, project: str, file: str, **options: Any) -> Rows:
-        """Return about, item, kind, summary and level of each convention and decision that governs *file*.
+        """Return about, item, kind, summary and level of what governs *file*: rules, decisions, errors and lessons.
 
-        Those about the file come first, then those about the folders above it, nearest first, then the strict
-        conventions about no place at all. The file is a path as memories name it: relative, with forward slashes.
+        Those about the file come first, then those about the folders above it, nearest first, then the conventions
+        about no place at all; what is about a pattern such as src/*.py is listed by `patterns`. The file is a path as
+        memories name it: relative, with forward slashes.
         """
         return self.ask("governing", project=project, file=file, **options)

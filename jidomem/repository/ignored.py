@@ -19,18 +19,30 @@ class Rule(NamedTuple):
 
 
 def is_ignored(path: str, rules_of: Sequence[tuple[str, str]]) -> bool:
-    """Return whether git ignores the file *path*, or a folder it lies in.
+    r"""Return whether git ignores the file *path*, or a folder it lies in.
 
     *rules_of* are the texts of the rules that count, each with the folder it is of (`""` for the top), those that
     decide last at the end.
 
-    >>> is_ignored("build/a.o", [("", "*.o\\n!keep.o")]), is_ignored("keep.o", [("", "*.o\\n!keep.o")])
+    >>> is_ignored("build/a.o", [("", "*.o\n!keep.o")]), is_ignored("keep.o", [("", "*.o\n!keep.o")])
     (True, False)
     """
     parts = path.split("/")
-    return any(
-        _decided("/".join(parts[:depth]), depth < len(parts), rules_of) for depth in range(1, len(parts) + 1)
-    )
+    return any(_decided("/".join(parts[:depth]), depth < len(parts), rules_of) for depth in range(1, len(parts) + 1))
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Return whether *path* is one that *pattern* stands for, from the top: `*` within a folder, `**` through many.
+
+    >>> matches("src/**/*.py", "src/a/b.py"), matches("*.py", "src/b.py")
+    (True, False)
+    """
+    return bool(_compiled(pattern).fullmatch(path))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(_expression(pattern.removeprefix("./").lstrip("/")), re.DOTALL)
 
 
 def _decided(path: str, is_folder: bool, rules_of: Sequence[tuple[str, str]]) -> bool:

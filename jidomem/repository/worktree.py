@@ -67,10 +67,11 @@ class Worktree:
             file = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError):
             return None
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            os.close(file)
+            return None
         with os.fdopen(file, "rb") as opened:
-            status = os.fstat(opened.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-                return None
             data = opened.read(LARGEST + 1)
         return data if len(data) <= LARGEST else None
 
@@ -98,9 +99,9 @@ class Worktree:
 
 
 def blob_id(data: bytes, algorithm: str = "sha1") -> str:
-    """Return the id git gives a file's content.
+    r"""Return the id git gives a file's content.
 
-    >>> blob_id(b"hello\\n")
+    >>> blob_id(b"hello\n")
     'ce013625030ba8dba906f756967f9e9ca394464a'
     """
     content = b"blob %d\0" % len(data) + data

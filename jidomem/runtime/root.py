@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jidomem import schema
 from jidomem.clock import Sources
@@ -20,6 +20,7 @@ from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
+from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.version import Version
@@ -59,8 +60,15 @@ class Jidomem:
         self.index = OxigraphIndex()
         self.tail = Tail(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
         self.playbook = Playbook([given.root / "queries"] if _overlaid(given.root, "queries") else [])
+        self.tree = Worktree.around(given.root)
         self.writer = MemoryWriter(
-            self.tail, self.schema, given.policy, sources, agent=given.agent, session=given.session
+            self.tail,
+            self.schema,
+            given.policy,
+            sources,
+            agent=given.agent,
+            session=given.session,
+            blobs=self.tree.blobs if self.tree else lambda paths: {},
         )
         self.reader = MemoryReader(
             self.index,
@@ -111,6 +119,21 @@ class Jidomem:
         return Keeper(
             self.tail, self.schema, self.settings.policy, self.sources, lambda: self.reader.keep_lists(self.projects())
         )
+
+    def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:
+        """Return what governs the files *paths*: rules, decisions, errors and lessons, the most binding first.
+
+        *asked* are as_of, valid_at and include_inactive; what a row holds, `jidomem.govern.governing` says.
+        """
+        from jidomem.govern.governing import governing  # a writer has no need of it
+
+        return governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
+
+    def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
+        """Return the files that memories in force are about and that were changed, renamed or removed since."""
+        from jidomem.govern.freshness import changed_files
+
+        return changed_files(self.reader, self.tree, project or self.project)
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
         """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jidomem import vocab
+from jidomem.anchor import ANCHOR, anchors_of
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.intent import Receipt
 from jidomem.moments import parse_moment, stamp
@@ -22,6 +23,8 @@ _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repea
 #: What a memory says of its own place among others, which another one in its place says anew.
 _OWN = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
+#: Who says one of these anew has looked at the files that the memory is about.
+_LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
 
@@ -37,7 +40,15 @@ class Corrections:
         """Return the session of what is asserted without naming one."""
 
     @abstractmethod
-    def submit_intent(self, project_id: str, intent: Proposal, *, dry_run: bool = False) -> Receipt:
+    def submit_intent(
+        self,
+        project_id: str,
+        intent: Proposal,
+        *,
+        dry_run: bool = False,
+        propose: bool = False,
+        blobs: Mapping[str, str] | None = None,
+    ) -> Receipt:
         """Return the receipt of *intent*."""
 
     @abstractmethod
@@ -60,14 +71,15 @@ class Corrections:
         """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
 
         *changes* are fields of an intent; one that is None is left out. That the old one was verified says nothing of
-        another text. Raises what `submit_intent` raises.
+        another text; a mere change of state says nothing of the files it is about, which are kept as they were. Raises
+        what `submit_intent` raises.
         """
         values = self._carried(project_id, item)
         if any(name in changes for name in _TEXTS):
             values["extra_triples"] = _without_verified(values)
-        return self.submit_intent(
-            project_id, values | {"supersedes": [item], "reason": reason} | dict(changes), dry_run=dry_run
-        )
+        values |= {"supersedes": [item], "reason": reason} | dict(changes)
+        kept = None if _LOOKED_AT & changes.keys() else self._blobs_of(project_id, iri(item))
+        return self.submit_intent(project_id, values, dry_run=dry_run, blobs=kept)
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
@@ -117,7 +129,8 @@ class Corrections:
         _restated(view, item)  # raises for what is no memory
         old, ends = _undone(iri(item), view)
         values = self._carried(project_id, bare(old)) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
-        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+        kept = None if _LOOKED_AT & fields.keys() else self._blobs_of(project_id, old)
+        return self.submit_intent(project_id, values | fields, dry_run=dry_run, blobs=kept)
 
     def correct(
         self,
@@ -154,6 +167,10 @@ class Corrections:
         if supersede is not None:
             changed["summary"] = supersede
         return self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+
+    def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
+        """Return the blob ids that *item* keeps of the files it is about, by path."""
+        return dict(anchors_of(self._fresh_view(project_id).objects(item, ANCHOR)))
 
     def _carried(self, project_id: str, item: str) -> dict[str, Any]:
         """Return the fields of *item* for a memory in its place, asserted here and now."""

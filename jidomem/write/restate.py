@@ -25,7 +25,7 @@ _NOT_SAID = {
     jido(name)
     for name in (
         "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
-        "idempotencyKey", "supersededBy", "invalidatedBy", "hasConfidence", "confidenceValue",
+        "idempotencyKey", "supersededBy", "invalidatedBy", "hasConfidence", "confidenceValue", "aboutBlob",
     )
 }  # fmt: skip
 

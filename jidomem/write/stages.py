@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from jidomem import vocab
+from jidomem.anchor import anchored
 from jidomem.errors import Conflict, ConflictItem, IdempotencyMismatch, IntentRefused
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.policy import AgentPolicy, Policy
@@ -26,6 +27,25 @@ _EVIDENCE = jido("Evidence")
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
 Proposal = MemoryUpdateIntent | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How an intent is submitted: the blob id of each file it is about, and whether it is proposed, not asserted."""
+
+    blobs: Mapping[str, str] = field(default_factory=dict)
+    propose: bool = False
+
+
+PLAINLY = Manner()
+
+
+def abouts(proposal: Proposal) -> list[str]:
+    """Return the texts that *proposal*, which may be anything, says it is about."""
+    said: Any = None
+    if isinstance(proposal, (MemoryUpdateIntent, Mapping)):
+        said = proposal.about if isinstance(proposal, MemoryUpdateIntent) else proposal.get("about")
+    return [entry for entry in said if isinstance(entry, str)] if isinstance(said, (list, tuple)) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +74,25 @@ class Stages:
     fresh_ids: bool = False
 
     def judge(
-        self, project: str, proposal: Proposal, view: View, now: datetime, known: Callable[[], list[str]]
+        self,
+        project: str,
+        proposal: Proposal,
+        view: View,
+        now: datetime,
+        known: Callable[[], list[str]],
+        manner: Manner = PLAINLY,
     ) -> Judged:
         """Return what is to be kept of *proposal*; a refusal carries the mended intent where one passes every stage.
 
         *known* gives the IRIs of all memories of the project, and is called only to word a refusal.
         """
         try:
-            return self.run(project, proposal, view, now, known)
+            return self.run(project, proposal, view, now, known, manner)
         except IntentRefused as refusal:
             values = proposal.to_dict() if isinstance(proposal, MemoryUpdateIntent) else proposal
 
             def judged_again(mended: Mapping[str, Any]) -> None:
-                triples.read_back(self.run(project, mended, view, now, known).triples)
+                triples.read_back(self.run(project, mended, view, now, known, manner).triples)
 
             mended = repair.mend(values, refusal, judged_again)
             if mended is None:
@@ -74,7 +100,13 @@ class Stages:
             raise IntentRefused(refusal.violations, fixed_intent=mended) from None
 
     def run(
-        self, project: str, proposal: Proposal, view: View, now: datetime, known: Callable[[], list[str]]
+        self,
+        project: str,
+        proposal: Proposal,
+        view: View,
+        now: datetime,
+        known: Callable[[], list[str]],
+        manner: Manner,
     ) -> Judged:
         """Return what is to be kept of *proposal*; the first stage that refuses it ends the way."""
         if not isinstance(proposal, MemoryUpdateIntent):
@@ -87,12 +119,12 @@ class Stages:
         if (first := _first_receipt(intent, request, view)) is not None:
             return Judged(first)
         intent = promotion.borne_out(intent, view, self.policy)
-        described, declared, warnings = self._validate(intent, project, view, known)
+        described, declared, warnings = self._validate(intent, project, view, known, manner)
         keys = conflict.keys(intent)
         if (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional)
-        status = self._settle(intent, conflicts)
+        status = self._settle(intent, conflicts, manner)
         receipt = Receipt(
             iri=intent.iri or "",
             commit=None,
@@ -159,7 +191,7 @@ class Stages:
         return validate.judge_shapes(kept, focus, view, self.schema.judge)
 
     def _validate(
-        self, intent: MemoryUpdateIntent, project: str, view: View, known: Callable[[], list[str]]
+        self, intent: MemoryUpdateIntent, project: str, view: View, known: Callable[[], list[str]], manner: Manner
     ) -> tuple[list[Triple], list[Triple], list[str]]:
         """Return what the intent says, the stubs it declares and the warnings; raises IntentRefused."""
         validate.require_fields(intent, project)
@@ -171,6 +203,7 @@ class Stages:
             # a memory that is named as evidence keeps the class of its type
             if not (value == _EVIDENCE and predicate == TYPE and view.is_item(subject))
         ]
+        described += anchored(iri(intent.iri or ""), intent.about, manner.blobs)
         described += placement.declare_objects(intent, view, self.schema)
         declared = triples.stubs(intent, view, self.policy)
         warnings = placement.check_terms(described, view, self.schema, self.policy)
@@ -178,11 +211,11 @@ class Stages:
         warnings += self.judge_shapes([*described, *declared, *links], view)
         return described, declared, warnings
 
-    def _settle(self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem]) -> Term:
+    def _settle(self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem], manner: Manner) -> Term:
         """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
         if not conflicts:
-            return triples.ASSERTED
-        policy = self.policy.on_conflict.get(family(intent.type or ""), "refuse")
+            return triples.PROPOSED if manner.propose else triples.ASSERTED
+        policy = "propose" if manner.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
         if policy == "refuse" or any(found.kind == "stale_supersession" for found in conflicts):
             raise Conflict(conflicts)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED

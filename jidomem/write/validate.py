@@ -50,7 +50,7 @@ OWN_FIELD: Mapping[str, str] = {
 #: What only the writer says.
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
-)
+) | {"aboutBlob"}
 #: Fields that hold one value and that no shape counts: a second one, in an extra triple, would go unjudged.
 _SAID_ONCE = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,7 @@ from jidomem.write import session, triples
 from jidomem.write.correction import Corrections
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.outcomes import Given, Outcomes
-from jidomem.write.stages import Judged, Proposal, Stages
+from jidomem.write.stages import Judged, Manner, Proposal, Stages, abouts
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
 
@@ -35,10 +35,22 @@ class MemoryWriter(Corrections):
     """Takes each intent through its stages: normalise, validate, detect conflicts, build triples, append."""
 
     def __init__(
-        self, tail: Tail, schema: Schema, policy: Policy, sources: Sources, *, agent: str, session: str | None
+        self,
+        tail: Tail,
+        schema: Schema,
+        policy: Policy,
+        sources: Sources,
+        *,
+        agent: str,
+        session: str | None,
+        blobs: Callable[[Iterable[str]], Mapping[str, str]] = lambda paths: {},
     ) -> None:
-        """Write to *tail*; *agent* and *session* are who asserts, and where, when a verb names nobody."""
+        """Write to *tail*; *agent* and *session* are who asserts, and where, when a verb names nobody.
+
+        *blobs* gives the blob ids of files that a memory is about.
+        """
         self.agent = agent
+        self._blobs = blobs
         self._session_name = session
         self._tail = tail
         self._policy = policy
@@ -48,17 +60,29 @@ class MemoryWriter(Corrections):
         self._lines: dict[Stream, CommitLine] = {}
         self._lock = Lock()
 
-    def submit_intent(self, project_id: str, intent: Proposal, *, dry_run: bool = False) -> Receipt:
+    def submit_intent(
+        self,
+        project_id: str,
+        intent: Proposal,
+        *,
+        dry_run: bool = False,
+        propose: bool = False,
+        blobs: Mapping[str, str] | None = None,
+    ) -> Receipt:
         """Return the receipt of *intent*, durable when this returns; with *dry_run* judge it and keep nothing.
+
+        With *propose* it waits for a curator, and may disagree with what is in force. *blobs* are the blob ids of files
+        it is about, by path, in the place of those that they have now.
 
         Raises IntentRefused (with `violations` and, where mechanical, `fixed_intent`), Conflict, IdempotencyMismatch,
         NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or JournalDamaged; then nothing
         was written.
         """
-        line = self._line(project_id)
+        found = self._blobs(abouts(intent)) if blobs is None else blobs
+        line, judge = self._line(project_id), self._judge(project_id, intent, Manner(found, propose))
         if not dry_run:
-            return _answer(line.submit([self._judge(project_id, intent)])[0])
-        judged = self._judge(project_id, intent)(line.load(), self._sources.now())
+            return _answer(line.submit([judge])[0])
+        judged = judge(line.load(), self._sources.now())
         triples.read_back(judged.triples)
         version = self.refresh(project_id)
         return replace(judged.receipt, version=version) if judged.triples else judged.receipt
@@ -236,15 +260,16 @@ class MemoryWriter(Corrections):
     def _is_curator(self, agent: str) -> bool:
         return self._policy.is_curator(vocab.local_name(agent))
 
-    def _judge(self, project_id: str, intent: Given) -> JudgeFn:
+    def _judge(self, project_id: str, intent: Given, manner: Manner | None = None) -> JudgeFn:
         if isinstance(intent, JidomemError):
             return partial(_refused, intent)
+        manner = manner or Manner(self._blobs(abouts(intent)))
 
         def known() -> list[str]:
             graph = Stream(project_id).graph
             return [bare(t[0]) for t in self._tail.index.triples(graph, None, jido("hasAssertionStatus"), None)]
 
-        return lambda view, now: self._stages.judge(project_id, intent, view, now, known)
+        return lambda view, now: self._stages.judge(project_id, intent, view, now, known, manner)
 
     def _session(self, node: Term, kept: list[Triple], view: View) -> Judged:
         warnings = self._stages.judge_shapes(kept, view)

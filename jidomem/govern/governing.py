@@ -1,0 +1,124 @@
+"""What an agent should know before it touches a file: the rules, decisions and lessons that govern it, by force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jidomem.errors import InvalidRequest
+from jidomem.govern.freshness import anchors_in_force, fresh
+from jidomem.index import OxigraphIndex
+from jidomem.read.reader import MemoryReader
+from jidomem.repository.freshness import freshness
+from jidomem.repository.ignored import matches
+from jidomem.repository.worktree import Worktree
+from jidomem.vocab import TYPE_OF_CLASS, local_name
+
+Row = dict[str, Any]
+COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary")
+#: How binding what is, the most binding first; what a list says stands in this order.
+FORCES = ("strict", "required", "decision", "open error", "lesson", "advisory", "past error")
+_PAGE = 200
+_OF_LEVEL = {"Strict": "strict", "Required": "required", "Advisory": "advisory"}
+
+
+def governing(
+    reader: MemoryReader,
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    project: str,
+    paths: Sequence[str],
+    **asked: Any,
+) -> list[Row]:
+    """Return what governs each of *paths*, the most binding first, then the nearest, then the newest.
+
+    Paths are relative to the folder that holds the root, with forward slashes. A memory about a file that was renamed
+    governs it by its new name too. *asked* are as_of, valid_at and include_inactive. Each row has path, item, kind,
+    class, force, about (the place it was found by), summary, level, standing (active, proposed ...), state of a task
+    or error, freshness of each file it is about, source, agent and recorded.
+    """
+    if not paths:
+        raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
+    earlier = _earlier_names(reader, tree, project)
+    patterns = _patterns(reader, project, asked)
+    found: dict[tuple[str, str], Row] = {}
+    for path in paths:
+        for name in (path, *earlier.get(path, ())):
+            rows = reader.ask("governing", project=project, file=name, **asked)
+            rows += [row for row in patterns if matches(row["about"], name.removeprefix("./"))]
+            for row in rows:
+                found.setdefault((path, row["item"]), {"path": path, **row})
+    known = fresh(index, tree, project, (item for _, item in found))
+    described = [_described(reader, project, row, asked) for row in found.values()]
+    for row in described:
+        row["freshness"] = [found_.to_dict() for found_ in known.get(row["item"], ())]
+    place = {path: number for number, path in enumerate(paths)}
+    described.sort(key=lambda row: (row["recorded"], row["item"]), reverse=True)
+    described.sort(
+        key=lambda row: (place[row["path"]], FORCES.index(row["force"]), -_nearness(row["path"], row["about"]))
+    )
+    return described
+
+
+def _patterns(reader: MemoryReader, project: str, asked: Mapping[str, Any]) -> list[Row]:
+    """Return what is about a pattern, read in pages, since a long list is kept for those."""
+    rows, cursor = [], None
+    while True:
+        page = reader.ask_page("patterns", project=project, limit=_PAGE, cursor=cursor, **asked)
+        rows += page.rows
+        cursor = page.cursor
+        if cursor is None:
+            return rows
+
+
+def _earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> Mapping[str, list[str]]:
+    """Return the names that files had when a memory about them was written, by the name each has now."""
+    if tree is None:
+        return {}
+    gone = [anchor for _, _, anchor in anchors_in_force(reader, project) if not tree.has(anchor.path)]
+    names: dict[str, list[str]] = {}
+    for found in freshness(tree, gone).values():
+        if found.at is not None and found.path not in names.setdefault(found.at, []):
+            names[found.at].append(found.path)
+    return names
+
+
+def _described(reader: MemoryReader, project: str, row: Row, asked: Mapping[str, Any]) -> Row:
+    """Return *row* with what is said of its memory."""
+    item = reader.get_memory(project, row["item"], as_of=asked.get("as_of"))
+    said = {name: values[0] for name, values in item["properties"].items() if values}
+    level = local_name(row["level"]) if row["level"] else None
+    state = said.get("hasErrorStatus") or said.get("hasTaskStatus") or said.get("decisionStatus")
+    kind = item["type"] or TYPE_OF_CLASS.get(item["class"], item["class"])
+    state = local_name(state) if isinstance(state, str) else None
+    return {
+        "path": row["path"],
+        "item": row["item"],
+        "kind": kind,
+        "force": _force(item["class"], level, state, "hasErrorStatus" in said),
+        "about": row["about"],
+        "freshness": [],
+        "summary": row["summary"],
+        "level": level,
+        "severity": said.get("severityLevel"),
+        "state": state,
+        "standing": item["status"],
+        "source": local_name(said["hasSourceType"]) if "hasSourceType" in said else None,
+        "agent": local_name(said["assertedBy"]) if "assertedBy" in said else None,
+        "recorded": item["recorded_at"],
+    }
+
+
+def _force(kind: str, level: str | None, state: str | None, is_error: bool) -> str:
+    if level is not None:
+        return _OF_LEVEL.get(level, "advisory")
+    if is_error:
+        return "past error" if state in ("Resolved", "Deferred") else "open error"
+    return "lesson" if kind in ("LessonLearned", "RootCause") else "decision"
+
+
+def _nearness(path: str, about: str | None) -> int:
+    """Return how near to the file the place is that a memory names: the file itself, then folders, none last."""
+    if not about:
+        return 0
+    return len(about) + 10_000 * (about.removeprefix("./") == path)

@@ -1,0 +1,144 @@
+"""A memory about a file knows what the file held; what became of the file is said wherever it is listed."""
+
+import subprocess
+
+import pytest
+from conftest import decision, fixed_sources, intent
+
+import jidomem
+from jidomem.errors import IntentRefused
+from jidomem.repository.worktree import blob_id
+
+
+def git(folder, *words):
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, check=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "repo"
+    (folder / "src").mkdir(parents=True)
+    git(folder, "init", "-q")
+    for name in "abc":
+        (folder / "src" / f"{name}.py").write_text(f"def {name}():\n    return '{name}'\n" * 5)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "first")
+    return folder
+
+
+@pytest.fixture
+def memory(folder):
+    with jidomem.open(folder / ".jidomem", project="p", sources=fixed_sources()) as opened:
+        yield opened
+
+
+def about(memory, *paths, **fields):
+    summary = f"it is about {paths}"
+    return memory.writer.submit_intent("p", decision(summary=summary, about=list(paths), **fields)).iri
+
+
+def states(memory):
+    return [(row["item"], row["path"], row["state"], row["at"]) for row in memory.changed_files()]
+
+
+def anchors(memory, item):
+    return memory.reader.get_memory("p", item)["properties"].get("aboutBlob", [])
+
+
+def test_a_memory_about_a_file_keeps_its_blob_id_and_the_file_is_unchanged(memory, folder):
+    item = about(memory, "./src/a.py", "src", "a thing", "src/none.py")
+
+    assert anchors(memory, item) == [blob_id((folder / "src/a.py").read_bytes()) + " src/a.py"]
+    assert memory.changed_files() == []
+
+
+def test_a_file_that_is_changed_or_gone_is_said_to_be_with_what_is_in_force_about_it(memory, folder):
+    first = about(memory, "src/a.py", "src/b.py")
+    ended = about(memory, "src/c.py", topic="c")
+    about(memory, "src", topic="c", supersedes=[ended])
+    (folder / "src/a.py").write_text("pass\n")
+    (folder / "src/b.py").unlink()
+    (folder / "src/c.py").unlink()
+
+    assert states(memory) == [(first, "src/a.py", "changed", "src/a.py"), (first, "src/b.py", "gone", None)]
+
+
+def test_a_rename_is_followed_by_content_and_by_gits_history(memory, folder):
+    kept, edited, plain = about(memory, "src/a.py"), about(memory, "src/b.py"), about(memory, "src/c.py")
+    git(folder, "mv", "src/a.py", "src/moved.py")
+    git(folder, "mv", "src/b.py", "src/edited.py")
+    git(folder, "commit", "-q", "-m", "rename")
+    (folder / "src/edited.py").write_text((folder / "src/edited.py").read_text() + "# more\n")
+    git(folder, "mv", "src/edited.py", "src/again.py")
+    git(folder, "commit", "-q", "-a", "-m", "rename again")
+    (folder / "src/c.py").rename(folder / "untracked.py")
+
+    assert states(memory) == [
+        (kept, "src/a.py", "renamed", "src/moved.py"),
+        (edited, "src/b.py", "changed", "src/again.py"),
+        (plain, "src/c.py", "renamed", "untracked.py"),
+    ]
+    assert [row["item"] for row in memory.governing("src/again.py")] == [edited]  # by its new name, too
+
+
+def test_without_git_a_file_that_went_is_gone(memory, folder, monkeypatch):
+    item = about(memory, "src/a.py")
+    (folder / "src/a.py").rename(folder / "src/x.py")
+    monkeypatch.setenv("PATH", "")
+
+    assert states(memory) == [(item, "src/a.py", "gone", None)]
+
+
+def test_only_who_confirms_or_restates_a_memory_takes_the_files_as_they_are_now(memory, folder):
+    task = intent(type="task", status="Planned", about=["src/a.py"])
+    item = memory.writer.submit_intent("p", task).iri
+    (folder / "src/a.py").write_text("pass\n")
+
+    moved = memory.writer.revise("p", item, changes={"status": "InProgress"}, reason=None).iri
+    memory.reader.get_memory("p", moved)
+    assert states(memory) == [(moved, "src/a.py", "changed", "src/a.py")]
+
+    confirmed = memory.writer.confirm("p", moved).iri
+    assert (states(memory), anchors(memory, confirmed)) == ([], [blob_id(b"pass\n") + " src/a.py"])
+    (folder / "src/a.py").write_text("again\n")
+    memory.writer.revise("p", confirmed, changes={"summary": "it does more"}, reason="read it")
+    assert states(memory) == []
+
+
+def test_the_same_said_again_of_a_changed_file_is_no_new_memory(memory, folder):
+    item = about(memory, "src/a.py")
+    (folder / "src/a.py").write_text("pass\n")
+
+    assert about(memory, "src/a.py") == item
+    assert states(memory) == [(item, "src/a.py", "changed", "src/a.py")]
+
+
+def test_nobody_but_the_writer_says_what_a_file_held(memory):
+    with pytest.raises(IntentRefused, match="written by the writer alone"):
+        memory.writer.submit_intent("p", intent(extra_triples=[["jido:aboutBlob", "0" * 40 + " src/a.py"]]))
+
+
+def test_a_root_in_no_repository_keeps_no_ids_and_has_nothing_to_look_at(tmp_path):
+    (tmp_path / "a.py").write_text("x")
+    with jidomem.open(tmp_path / ".jidomem", project="p") as memory:
+        item = about(memory, "a.py")
+
+        assert (anchors(memory, item), memory.changed_files()) == ([], [])
+        assert [row["freshness"] for row in memory.governing("a.py")] == [[]]
+
+
+def test_an_anchor_that_leads_outside_is_never_read(memory, folder, tmp_path):
+    (tmp_path / "secret").write_text("s")
+    item = about(memory, "src/a.py")
+    file = next((folder / ".jidomem" / "projects").rglob("*.ttl"))
+    assert " src/a.py" in file.read_text()
+
+    from jidomem.anchor import anchors_of
+    from jidomem.terms import literal
+
+    assert (
+        anchors_of([literal(blob_id(b"s") + f" {path}") for path in ("../secret", "/etc/passwd", ".git/config")]) == []
+    )
+    assert anchors_of([literal("no blob"), literal(blob_id(b"s") + " src/a.py")]) == [("src/a.py", blob_id(b"s"))]
+    assert item

@@ -1,0 +1,103 @@
+"""What governs a file: by path, folder, pattern, module or everywhere; the most binding first."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import decision, intent
+
+from jidomem.errors import InvalidRequest
+
+JIDOMEM = str(Path(sys.executable).parent / "jidomem")
+
+
+def rule(summary, level="Advisory", **fields):
+    return intent(type="convention", summary=summary, enforcement_level=level, convention_name=summary, **fields)
+
+
+@pytest.fixture
+def governed(memory):
+    told = [
+        rule("tabs nowhere"),
+        rule("log nothing", about=["src/db"], level="Advisory"),
+        rule("no globals", about=["src/**/*.py"], level="Required"),
+        rule("sign commits", level="Strict"),
+        decision(summary="Use WAL", about=["src/db/"], topic="wal"),
+        decision(summary="Pool of four", about=["src/db/pool.py"], topic="pool"),
+        decision(summary="Use threads", about=["src/db/pool.py"], topic="threads", status="rejected"),
+        intent(type="bug", summary="it leaked", about=["src/db/pool.py"], status="Resolved", severity="high"),
+        intent(type="bug", summary="it blocks", extra_triples=[["jido:affectedModule", "db.pool"]], severity="low"),
+        intent(type="lesson_learned", summary="close what you open", about=["src.db.pool"]),
+        intent(type="task", summary="tidy the pool", about=["src/db/pool.py"]),
+        rule("only for docs", about=["docs/*.md"], level="Strict"),
+        rule("other file", about=["src/db/pool.pyi"], level="Strict"),
+    ]
+    for each in told:
+        memory.writer.submit_intent("p", each)
+    return memory
+
+
+def test_what_governs_a_file_comes_by_force_then_by_nearness_then_newest_first(governed):
+    rows = governed.governing("src/db/pool.py", project="p")
+
+    assert [(row["force"], row["summary"]) for row in rows] == [
+        ("strict", "sign commits"),
+        ("required", "no globals"),
+        ("decision", "Pool of four"),
+        ("decision", "Use WAL"),
+        ("open error", "it blocks"),
+        ("lesson", "close what you open"),
+        ("advisory", "log nothing"),
+        ("advisory", "tabs nowhere"),
+        ("past error", "it leaked"),
+    ]
+    assert {row["standing"] for row in rows} == {"active"}
+    assert (rows[2]["about"], rows[2]["agent"], rows[2]["source"]) == ("src/db/pool.py", "architect", None)
+
+
+def test_what_was_ended_is_shown_as_of_then_and_marked_when_asked_for(governed):
+    (old,) = [row for row in governed.governing("src/db/pool.py", project="p") if row["summary"] == "Use WAL"]
+    governed.writer.invalidate("p", old["item"], reason="no")
+
+    def summaries(**asked):
+        return {row["summary"]: row["standing"] for row in governed.governing("src/db/pool.py", project="p", **asked)}
+
+    assert "Use WAL" not in summaries()
+    assert summaries(as_of=old["recorded"])["Use WAL"] == "active"
+    assert summaries(include_inactive=True)["Use WAL"] == "invalidated"
+
+
+def test_a_proposal_governs_nothing_until_it_is_asked_for(governed):
+    governed.writer.submit_intent("p", rule("trust me", level="Strict"), propose=True)
+
+    rows = governed.governing("src/db/pool.py", project="p", include_inactive=True)
+
+    assert "trust me" not in [row["summary"] for row in governed.governing("src/db/pool.py", project="p")]
+    assert [row["standing"] for row in rows if row["summary"] == "trust me"] == ["proposed"]
+
+
+def test_no_path_is_refused(governed):
+    with pytest.raises(InvalidRequest, match="a path is needed"):
+        governed.governing(project="p")
+
+
+def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("x\n")
+
+    def run(*words, folder=tmp_path):
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("git", "init", "-q")
+    run(JIDOMEM, "init", "-q", "--project", "p")
+    run(JIDOMEM, "remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
+    (tmp_path / "src" / "a.py").write_text("y\n")
+
+    (row,) = json.loads(run(JIDOMEM, "governing", "a.py", "--json", folder=tmp_path / "src"))["rows"]
+    assert (row["path"], row["freshness"][0]["state"]) == ("src/a.py", "changed")
+    assert "src/a.py changed" in run(JIDOMEM, "governing", "src/a.py")
+    assert "The file was changed since." in run(JIDOMEM, "memory", "changed")

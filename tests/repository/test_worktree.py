@@ -1,0 +1,144 @@
+"""The files of a repository: whose ids are taken, and that they are git's."""
+
+import os
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.anchor import path_of
+from jidomem.repository.ignored import is_ignored
+from jidomem.repository.worktree import LARGEST, Worktree, blob_id, is_blob
+
+
+def git(folder, *words):
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = (tmp_path / "repo").resolve()
+    (folder / ".jidomem").mkdir(parents=True)
+    git(folder, "init", "-q")
+    return folder
+
+
+def tree(folder):
+    found = Worktree.around(folder / ".jidomem")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("content", [b"", b"x\n", b"\0\xff" * 1000, b"a\r\nb\r\n"])
+def test_the_id_of_a_file_is_the_one_git_gives_it(folder, content):
+    (folder / "a.bin").write_bytes(content)
+
+    assert tree(folder).blobs(["./a.bin"]) == {"a.bin": git(folder, "hash-object", "--no-filters", "a.bin").strip()}
+
+
+def test_a_repository_that_counts_in_sha256_has_ids_of_that_length(tmp_path):
+    folder = (tmp_path / "repo").resolve()
+    (folder / ".jidomem").mkdir(parents=True)
+    git(folder, "init", "-q", "--object-format=sha256")
+    (folder / "a.txt").write_text("x\n")
+
+    (blob,) = tree(folder).blobs(["a.txt"]).values()
+
+    assert blob == git(folder, "hash-object", "a.txt").strip()
+    assert is_blob(b"x\n", blob)
+
+
+def test_nothing_outside_the_repository_is_looked_at_whatever_a_memory_is_about(folder, tmp_path):
+    (tmp_path / "secret").write_text("s")
+    (folder / "src").mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "src" / "up").symlink_to(tmp_path)
+    (folder / "inner").symlink_to(folder / "src")
+    (folder / "src" / "a.py").write_text("a")
+    os.mkfifo(folder / "pipe")
+    (folder / ".jidomem" / "config.toml").write_text("")
+    asked = ["../secret", str(tmp_path / "secret"), "link", "src/up/secret", "inner/a.py", "pipe", "src", "nothing",
+             ".git/config", ".GIT/config", ".jidomem/config.toml", "a\0b", "", ".", "x" * 5000, "é" * 300,
+             "https://jido.ai/x"]  # fmt: skip
+
+    assert tree(folder).blobs([*asked, "src/../src/a.py"]) == {"src/a.py": blob_id(b"a")}
+
+
+def test_what_git_ignores_has_no_id(folder):
+    (folder / "sub").mkdir()
+    (folder / ".gitignore").write_text("*.env\n!keep.env\nbuild/\n")
+    (folder / "sub" / ".gitignore").write_text("/local.txt\n")
+    (folder / ".git" / "info" / "exclude").write_text("mine\n")
+    names = [".env", "prod.env", "keep.env", "sub/local.txt", "sub/other.txt", "mine", "plain"]
+    for name in names:
+        (folder / name).write_text("x")
+
+    assert sorted(tree(folder).blobs(names)) == ["keep.env", "plain", "sub/other.txt"]
+
+
+def test_a_large_file_has_no_id_and_one_that_fits_has(folder):
+    (folder / "fits").write_bytes(b"x" * LARGEST)
+    (folder / "large").write_bytes(b"x" * (LARGEST + 1))
+
+    assert list(tree(folder).blobs(["fits", "large"])) == ["fits"]
+
+
+def test_a_root_in_no_repository_has_no_tree(tmp_path):
+    (tmp_path / ".git").mkdir()  # no repository: it has no HEAD
+
+    assert Worktree.around(tmp_path / "memory") is None
+
+
+def test_a_second_working_tree_and_a_root_below_the_top_are_of_the_repository(folder, tmp_path):
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    git(folder, "worktree", "add", "-q", str(tmp_path / "other"))
+    root = (tmp_path / "other" / "service" / ".jidomem").resolve()
+    root.mkdir(parents=True)
+    (root.parent / "a.py").write_text("x\n")
+    (folder / ".git" / "info" / "exclude").write_text("b.py\n")
+    (root.parent / "b.py").write_text("x\n")
+
+    assert Worktree.around(root).blobs(["a.py", "b.py"]) == {"a.py": blob_id(b"x\n")}  # paths begin beside the root
+
+
+def test_line_ends_of_a_checkout_are_no_change():
+    assert is_blob(b"a\r\nb\r\n", blob_id(b"a\nb\n"))
+    assert is_blob(b"a\nb\n", blob_id(b"a\r\nb\r\n"))
+    assert not is_blob(b"a\nb", blob_id(b"a\nb\n"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("./a~\0\\:é", max_size=12))
+def test_a_path_that_is_taken_lies_below_its_folder_and_is_taken_again_as_it_is(entry):
+    path = path_of(entry)
+
+    assert path is None or path_of(path) == path
+    assert path is None or os.path.normpath(f"/top/{path}") == f"/top/{path}"
+
+
+RULES = st.lists(
+    st.sampled_from(["a", "*.c", "b/", "/a", "a/b", "**/c", "a/**", "a/**/c", "!c", "!a/c", "[ab].c", "[!a].c", "?",
+                     "*", "# a", "\\#a", "a ", "!b.c", "/*", "b*/", "*/c", "a/*/"]),
+    max_size=4,
+)  # fmt: skip
+PATHS = ["a", "b", "c", "d/a", "d/b/c", "e/a/b", "f/a.c", "f/b.c", "#a", "g/c/c", "h/x/y/c"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(RULES, RULES)
+def test_what_is_ignored_is_what_git_ignores(tmp_path_factory, rules, inner):
+    folder = tmp_path_factory.mktemp("repo")
+    git(folder, "init", "-q")
+    for path in PATHS:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("x")
+    (folder / ".gitignore").write_text("\n".join(rules))
+    (folder / "d" / ".gitignore").write_text("\n".join(inner))
+
+    kept = git(folder, "ls-files", "-o", "--exclude-standard", "-z", *PATHS).split("\0")
+
+    texts = [("", "\n".join(rules)), ("d", "\n".join(inner))]
+    assert [path for path in PATHS if is_ignored(path, texts)] == [path for path in PATHS if path not in kept]
