@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -11,12 +10,13 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
+from jidomem import overlay as overlays
 from jidomem import resources
 from jidomem.compiled import CompiledJudge
 from jidomem.errors import Failed
-from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
+from jidomem.judge import ONE_AT_A_TIME, Finding, Judge
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
-from jidomem.vocab import BASE, JIDO, RDF, RDFS, SHAPE, TYPE, jido, local_name
+from jidomem.vocab import BASE, JIDO, RDF, RDFS, TYPE, jido, local_name
 
 OWL = "http://www.w3.org/2002/07/owl#"
 ITEM = jido("MemoryItem")
@@ -27,11 +27,6 @@ _PROPERTIES: dict[Term, bool | None] = dict.fromkeys((iri(OWL + "AnnotationPrope
 _PROPERTIES |= {iri(OWL + "ObjectProperty"): True, iri(OWL + "DatatypeProperty"): False}
 _DECLARING = [[TYPE, kind] for kind in (*_CLASSES, *_PROPERTIES)]
 _ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
-_CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js",
-         "ConstraintComponent")  # fmt: skip
-_CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
-_PATTERN_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[:=!]|.", re.DOTALL)
-_LONGEST_PATTERN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +182,8 @@ def _extended(overlay: Sequence[Path]) -> Schema:
     rules = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("shapes/*.ttl"))}
     for path, triples in (terms | rules).items():
         for subject, predicate, value in triples:
-            if objection := _objection(subject, predicate, value):
-                raise Failed(f"{path}: {subject} {objection[0]}", hint=objection[1], code="invalid_config")
+            if objection := overlays.objection((subject, predicate, value)):
+                raise Failed(f"{path}: {subject} {objection.text}", hint=objection.hint, code="invalid_config")
     shipped = {path: _parse(path) for path in resources.ontology()}
     extended = _schema(shipped | terms, [*map(_parse, resources.shapes()), *rules.values()])
     for path, triples in rules.items():
@@ -202,7 +197,15 @@ def _extended(overlay: Sequence[Path]) -> Schema:
             raise Failed(detail, hint="see https://www.w3.org/TR/shacl/#syntax-rules", code="invalid_config")
     own = {subject for triples in terms.values() for subject, *kind in triples if kind in _DECLARING}
     spaces = {bare(term).removesuffix(local_name(term)) for term in own if is_iri(term)}
-    return replace(extended, namespaces=extended.namespaces | spaces)
+    mark = overlays.digest(
+        {
+            "terms": (triple for path, found in terms.items() if path.name != "alignment.ttl" for triple in found),
+            "alignment": (triple for path, found in terms.items() if path.name == "alignment.ttl" for triple in found),
+            "rules": (triple for found in rules.values() for triple in found),
+        }
+    )
+    version = f"{extended.version}+{mark}" if terms or rules else extended.version
+    return replace(extended, namespaces=extended.namespaces | spaces, version=version)
 
 
 def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:
@@ -261,50 +264,3 @@ def _parse(path: Path) -> list[Triple]:
     except SyntaxError as error:
         detail, hint = f"{path}:{error.lineno}: {error.msg}", "correct the Turtle in that line"
         raise Failed(detail, hint=hint, code="invalid_config") from error
-
-
-def _objection(subject: Term, predicate: Term, value: Term) -> tuple[str, str] | None:
-    """Return what is wrong with one triple of an overlay, and what to do; None where it may stand."""
-    if subject.startswith((f"<{JIDO}", f"<{SHAPE}", f"<{BASE}ontology")):
-        hint = "declare a term in your own namespace, and relate it by rdfs:subClassOf or sh:targetClass"
-        return "belongs to the shipped ontology and cannot be described again", hint
-    if predicate == iri(OWL + "imports"):
-        return (
-            f"imports {value}, and no import is followed",
-            "copy the terms you need into ontology/ and drop the import",
-        )
-    for code in _CODE_IN_SHAPES & {predicate, value}:
-        hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
-        return f"runs code by sh:{local_name(code)}, which an overlay may not bring", hint
-    if predicate == iri(SH + "pattern") and not (value.startswith('"') and _is_bounded(parts(value).text)):
-        hint = (
-            f"use a pattern of at most {_LONGEST_PATTERN} characters, with no repetition or choice in a repeated group"
-        )
-        return f"has the pattern {value}, which is not sure to end soon", hint
-    return None
-
-
-def _is_bounded(pattern: str) -> bool:
-    """Return whether *pattern* is a regular expression and none of the known kind that takes for ever."""
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return len(pattern) <= _LONGEST_PATTERN and not _repeats_what_varies(pattern)
-
-
-def _repeats_what_varies(pattern: str) -> bool:
-    """Return whether a group is repeated that holds a repetition, an option or a choice."""
-    varies, closed = [False], False  # the groups that are open, and the one that was just closed
-    for part in _PATTERN_PARTS.findall(pattern):
-        if closed and part in ("+", "*", "{"):
-            return True
-        closed = False
-        if part.startswith("("):
-            varies.append(False)
-        elif part == ")":
-            closed = varies.pop()
-            varies[-1] |= closed
-        elif part in ("+", "*", "{", "?", "|"):
-            varies[-1] = True
-    return False

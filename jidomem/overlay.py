@@ -1,0 +1,117 @@
+"""What a project's overlay may bring to ontology and shapes, and the mark that tells one overlay from another."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from jidomem.judge import SH
+from jidomem.terms import Term, Triple, iri, parts
+from jidomem.vocab import BASE, JIDO, SHAPE, local_name
+
+ADDS_ONLY = SHAPE + "OverlayAddsOnly"
+NO_IMPORT = SHAPE + "OverlayImportsNothing"
+NO_CODE = SHAPE + "ShapeRunsNoCode"
+BOUNDED = SHAPE + "PatternEndsSoon"
+
+_IMPORTS = iri("http://www.w3.org/2002/07/owl#imports")
+_CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js",
+         "ConstraintComponent")  # fmt: skip
+_CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
+_PATTERN_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[:=!]|.", re.DOTALL)
+_LONGEST_PATTERN = 200
+
+
+class Objection(NamedTuple):
+    """Why a triple may not stand in an overlay: the rule's IRI, what is wrong, and what to do."""
+
+    rule: str
+    text: str
+    hint: str
+
+
+def objection(triple: Triple) -> Objection | None:
+    """Return what is wrong with one triple of an overlay; None where it may stand."""
+    subject, predicate, value = triple
+    if subject.startswith((f"<{JIDO}", f"<{SHAPE}", f"<{BASE}ontology")):
+        hint = "declare a term in your own namespace, and relate it by rdfs:subClassOf or sh:targetClass"
+        return Objection(ADDS_ONLY, "belongs to the shipped ontology and cannot be described again", hint)
+    if predicate == _IMPORTS:
+        hint = "copy the terms you need into ontology/ and drop the import"
+        return Objection(NO_IMPORT, f"imports {value}, and no import is followed", hint)
+    for code in _CODE_IN_SHAPES & {predicate, value}:
+        hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
+        return Objection(NO_CODE, f"runs code by sh:{local_name(code)}, which an overlay may not bring", hint)
+    if predicate == iri(SH + "pattern") and not (value.startswith('"') and _is_bounded(parts(value).text)):
+        hint = f"at most {_LONGEST_PATTERN} characters, and no repetition or choice in a repeated group"
+        return Objection(BOUNDED, f"has the pattern {value}, which is not sure to end soon", f"use a pattern of {hint}")
+    return None
+
+
+def _is_bounded(pattern: str) -> bool:
+    """Return whether *pattern* is a regular expression and none of the known kind that takes for ever."""
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return len(pattern) <= _LONGEST_PATTERN and not _repeats_what_varies(pattern)
+
+
+def _repeats_what_varies(pattern: str) -> bool:
+    """Return whether a group is repeated that holds a repetition, an option or a choice."""
+    varies, closed = [False], False  # the groups that are open, and the one that was just closed
+    for part in _PATTERN_PARTS.findall(pattern):
+        if closed and part in ("+", "*", "{"):
+            return True
+        closed = False
+        if part.startswith("("):
+            varies.append(False)
+        elif part == ")":
+            closed = varies.pop()
+            varies[-1] |= closed
+        elif part in ("+", "*", "{", "?", "|"):
+            varies[-1] = True
+    return False
+
+
+def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
+    """Return twelve signs that stand for what *sections* say: not for its order, its layout or its blank labels."""
+    said = sorted(f"{name} {' '.join(row)}" for name, triples in sections.items() for row in named(triples))
+    return sha256("\n".join(said).encode()).hexdigest()[:12]
+
+
+def named(triples: Iterable[Triple]) -> list[Triple]:
+    """Return *triples*, each once, with a blank node called by what is said of it, as deep as that goes.
+
+    >>> named([("<urn:s>", "<urn:p>", "_:a"), ("_:a", "<urn:q>", '"x"')])[0][2][:12]
+    '_:da79b5489b'
+    """
+    rows = list(dict.fromkeys(triples))
+    said: dict[Term, list[tuple[Term, Term]]] = {}
+    pointing: dict[Term, list[Term]] = {}
+    waiting: Counter[Term] = Counter()
+    for subject, predicate, value in rows:
+        for node in (subject, value):
+            if node.startswith("_:"):
+                said.setdefault(node, [])
+        if subject in said:
+            said[subject].append((predicate, value))
+            if value in said:
+                waiting[subject] += 1
+                pointing.setdefault(value, []).append(subject)
+    names: dict[Term, Term] = {}
+    todo = [node for node in said if not waiting[node]]
+    while todo:
+        node = todo.pop()
+        text = "\n".join(sorted(f"{predicate} {names.get(value, value)}" for predicate, value in said[node]))
+        names[node] = f"_:{sha256(text.encode()).hexdigest()}"
+        for above in pointing.get(node, ()):
+            waiting[above] -= 1
+            if not waiting[above]:
+                todo.append(above)
+    circle = dict.fromkeys(said.keys() - names.keys(), "_:circle")
+    names |= circle
+    return [(names.get(s, s), p, names.get(o, o)) for s, p, o in rows]

@@ -1,0 +1,90 @@
+"""The mark of an overlay: it follows what is said, not how it is written; and every commit carries it."""
+
+import pytest
+from conftest import intent
+
+import jidomem
+from jidomem import schema
+from jidomem.overlay import named
+from jidomem.runtime.root import init
+
+PREFIXES = """\
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix my: <https://my.example/kitchen#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+TERMS = "my:Recipe a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:label 'recipe' ."
+RULE = "my:R a sh:NodeShape ; sh:targetClass my:Recipe ; sh:property [ sh:path my:serves ; sh:in ( 1 2 ) ] ."
+
+
+def laid(folder, terms=TERMS, rules=RULE):
+    for name, text in (("ontology", terms), ("shapes", rules)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "mine.ttl").write_text(PREFIXES + text)
+    return folder
+
+
+def version(folder):
+    return schema.load([folder]).version
+
+
+def test_the_version_of_the_ontology_names_the_overlay_it_was_extended_by(tmp_path):
+    shipped, _, mark = version(laid(tmp_path)).partition("+")
+
+    assert shipped == schema.load().version
+    assert len(mark) == 12
+
+
+def test_an_overlay_that_says_nothing_leaves_the_version_alone(tmp_path):
+    (tmp_path / "ontology").mkdir()
+    assert version(tmp_path) == schema.load().version
+
+
+@pytest.mark.parametrize(
+    ("terms", "rules"),
+    [
+        ("# a remark\nmy:Recipe rdfs:label 'recipe' ;\n rdfs:subClassOf jido:Fact ; a owl:Class .", RULE),
+        (
+            TERMS,
+            RULE.replace("[ sh:path my:serves ; sh:in ( 1 2 ) ]", "_:x") + " _:x sh:in (1 2) ; sh:path my:serves .",
+        ),
+    ],
+)
+def test_another_way_to_write_it_is_the_same_version(tmp_path, terms, rules):
+    assert version(laid(tmp_path / "a", terms, rules)) == version(laid(tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    ("terms", "rules"),
+    [
+        (TERMS.replace("jido:Fact", "jido:Risk"), RULE),
+        (TERMS, RULE.replace("( 1 2 )", "( 2 1 )")),
+        (TERMS, RULE.replace("my:serves", "my:feeds")),
+        (TERMS, ""),
+    ],
+)
+def test_whatever_else_is_said_is_another_version(tmp_path, terms, rules):
+    assert version(laid(tmp_path / "a", terms, rules)) != version(laid(tmp_path / "b"))
+
+
+def test_blank_nodes_in_a_circle_and_very_long_lists_are_named_in_time():
+    circle = [("_:a", "<urn:p>", "_:b"), ("_:b", "<urn:p>", "_:a")]
+    chain = [(f"_:l{n}", "<urn:rest>", f"_:l{n + 1}") for n in range(20_000)]
+
+    assert named(circle) == [("_:circle", "<urn:p>", "_:circle")] * 2
+    assert len({row[0] for row in named(chain)}) == 20_000
+
+
+def test_a_commit_records_the_version_that_judged_it_and_a_changed_overlay_counts_from_the_next_opening(tmp_path):
+    root = init(tmp_path, "p")
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", intent(summary="one"))
+        laid(root)
+        memory.writer.submit_intent("p", intent(summary="two"))
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", intent(summary="three"))
+        rows = memory.reader.ask("commits", project="p")
+
+    assert [row["ontology"] for row in rows] == [version(root), "0.1.0", "0.1.0"]
