@@ -1,0 +1,394 @@
+"""What check can be asked for: a range of git, waivers, issues, gates and terms of one's own, and its forms."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from conftest import START, decision, fixed_sources, intent
+from corpus import append
+
+import jidomem
+from jidomem import clock
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.runtime.root import init
+from jidomem_cli.main import cli
+
+SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;
+  jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy agent:architect ; jido:assertedIn session:s-1 ;
+  jido:hasConfidence jido:High ; jido:hasTimestamp "2026-11-21T08:00:00Z"^^xsd:dateTime ."""
+ITEM = "https://jido.ai/memory/slipped"
+ISSUE = "https://github.com/acme/app/issues/"
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in words])
+    assert result.exit_code == code, result.stdout + result.stderr
+    return result
+
+
+def git(*words):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository with a clean memory of two, committed; it is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    root = init(tmp_path, "p")
+    with jidomem.open(root, sources=fixed_sources()) as memory:
+        memory.writer.submit_intent("p", intent())
+        memory.writer.submit_intent("p", decision(topic="store"))
+    git("add", "-A")
+    git("commit", "-qm", "begin")
+    return tmp_path
+
+
+def days_later(days):
+    return replace(fixed_sources(START + timedelta(days=days)), new_id=clock.new_id)
+
+
+def slip_in(repository, turtle=SLIPPED, number=0):
+    append(FileJournal(repository / ".jidomem"), turtle, number)
+
+
+def findings(*words, code=1):
+    return json.loads(run("check", "--json", *words, code=code).stdout)["problems"]
+
+
+def test_since_reports_what_came_after_a_revision_and_nothing_older(repository):
+    slip_in(repository)
+    git("add", "-A")
+    git("commit", "-qm", "a fault")
+    slip_in(repository, SLIPPED.replace("memory:slipped", "memory:newer"), 1)
+
+    assert [problem["item"] for problem in findings()] == [ITEM, "https://jido.ai/memory/newer"]
+    assert [problem["item"] for problem in findings("--since", "HEAD")] == ["https://jido.ai/memory/newer"]
+    assert len(findings("--since", "HEAD~1")) == 2
+
+
+def test_since_judges_what_is_new_against_all_that_is_old(repository):
+    old = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"
+    slip_in(repository, f'<{old}> jido:summary "another" .')
+
+    rules = {(problem["item"], problem["rule"].rsplit("#", 1)[1]) for problem in findings("--since", "HEAD")}
+
+    assert rules == {(old, "ItemHasOneSummary"), (old, "functional-property-has-one-value")}
+
+
+def test_since_knows_the_commits_that_have_been_packed_in_the_meantime_and_before(repository):
+    slip_in(repository)
+    slip_in(repository, SLIPPED.replace("memory:slipped", "memory:b"), 1)
+    FileJournal(repository / ".jidomem").seal(Stream("p"))
+    assert len(findings("--since", "HEAD")) == 2
+    git("add", "-A")
+    git("commit", "-qm", "packed")
+    assert findings("--since", "HEAD", code=0) == []
+
+
+def test_since_of_a_file_reports_the_statements_it_gained(repository):
+    text = "@prefix jido: <https://jido.ai/ontology#> .\n<urn:a> a jido:Agent ; jido:hasCapability jido:CanPlan .\n"
+    (repository / "agents.ttl").write_text(text)
+    git("add", "-A")
+    git("commit", "-qm", "agents")
+    (repository / "agents.ttl").write_text(text + "<urn:b> a jido:Agent ; jido:hasCapability jido:CanPlan .\n")
+
+    (problem,) = findings("--since", "HEAD", "agents.ttl")
+
+    assert (problem["item"], problem["path"], problem["line"]) == ("urn:b", "agents.ttl", 3)
+
+
+def test_a_revision_git_does_not_know_is_misuse(repository, tmp_path, monkeypatch):
+    assert "git knows no revision 'nowhere'" in run("check", "--since", "nowhere", code=2).stderr
+    assert "git knows no revision" in run("check", "--since=--output=x", code=2).stderr
+    shutil.rmtree(repository / ".git")
+    assert "in no git repository" in run("check", "--since", "HEAD", code=2).stderr
+
+
+def baseline(repository, **changed):
+    said = {"rule": "DecisionHasRationale", "item": ITEM, "reason": "imported before the rule", "until": "2999-01-31"}
+    rows = [
+        f"{key} = {value}" if key == "until" else f"{key} = {json.dumps(value)}"
+        for key, value in (said | changed).items()
+        if value is not None
+    ]
+    path = repository / "waivers.toml"
+    path.write_text("# accepted for now\n[[waiver]]\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_waiver_lets_its_finding_pass_until_its_day_and_says_why(repository):
+    slip_in(repository)
+
+    result = run("check", "--baseline", baseline(repository))
+    report = json.loads(run("check", "--json", "--baseline", baseline(repository)).stdout)
+
+    assert "waived until 2999-01-31: DecisionHasRationale" in result.stderr
+    assert report["problems"] == []
+    assert report["waived"][0]["reason"] == "imported before the rule"
+
+
+def test_an_expired_waiver_fails_with_its_own_line_beside_the_finding(repository):
+    slip_in(repository)
+
+    problems = findings("--baseline", baseline(repository, until="2026-01-31"))
+
+    assert [problem["rule"].rsplit("#", 1)[1] for problem in problems] == ["DecisionHasRationale", "WaiverIsInForce"]
+    assert problems[1]["line"] == 2
+
+
+def test_a_waiver_that_waives_nothing_is_reported(repository):
+    (problem,) = findings("--baseline", baseline(repository), code=0)
+
+    assert problem["severity"] == "warning"
+    assert problem["rule"].endswith("WaiverIsOfUse")
+
+
+@pytest.mark.parametrize("changed", [{"reason": None}, {"reason": " "}, {"until": None}, {"until": '"soon"'},
+                                     {"item": None}, {"rule": ""}, {"who": "me"}])  # fmt: skip
+def test_a_waiver_without_reason_day_rule_or_item_is_misuse(repository, changed):
+    assert "waivers.toml:2: " in run("check", "--baseline", baseline(repository, **changed), code=2).stderr
+
+
+def issues(repository, *states):
+    path = repository / "issues.json"
+    rows = [{"number": n, "url": f"{ISSUE}{n}", "state": state} for n, state in enumerate(states, 1)]
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def remember(repository, **fields):
+    with jidomem.open(repository / ".jidomem", sources=days_later(2)) as memory:
+        return memory.writer.submit_intent("p", intent(type="task", assigned_to="bob", **fields)).iri
+
+
+def test_a_task_open_here_that_is_closed_in_the_tracker_fails_with_the_line_of_its_address(repository):
+    # C110
+    task = remember(repository, summary="fix the build", tracked_by=f"{ISSUE}2")
+
+    (problem,) = findings("--open-tasks-from", issues(repository, "OPEN", "CLOSED"))
+
+    assert (problem["item"], problem["rule"].rsplit("#", 1)[1]) == (task, "OpenTaskIsOpenThere")
+    line = (repository / problem["path"]).read_text().splitlines()[problem["line"] - 1]
+    assert f"{ISSUE}2" in line
+
+
+def test_tasks_that_are_open_there_or_done_here_pass_and_those_that_name_no_issue_are_counted(repository):
+    # C110
+    with jidomem.open(repository / ".jidomem", sources=days_later(2)) as memory:
+        for number, status in ((1, "planned"), (2, "completed"), (2, "abandoned")):
+            fields = {"summary": f"do {number} {status}", "status": status, "tracked_by": f"{ISSUE}{number}"}
+            memory.writer.submit_intent("p", intent(type="task", assigned_to="bob", **fields))
+        memory.writer.submit_intent("p", intent(type="task", summary="tell nobody", assigned_to="bob"))
+
+    report = json.loads(run("check", "--json", "--open-tasks-from", issues(repository, "OPEN", "CLOSED")).stdout)
+
+    assert (report["problems"], report["tasks_not_compared"]) == ([], 1)
+
+
+def test_a_tracked_task_that_no_list_holds_went_unchecked(repository):
+    remember(repository, summary="fix the build", tracked_by=f"{ISSUE}9")
+
+    assert f"{ISSUE}9 is in no list" in run("check", "--open-tasks-from", issues(repository, "OPEN"), code=3).stdout
+
+
+@pytest.mark.parametrize("text", ["nonsense", "{}", "[1]", '[{"url": "x", "state": "OPEN"}]',
+                                  '[{"url": "https://x/1", "state": "DONE"}]', '[{"url": "https://x/1"}]'])  # fmt: skip
+def test_a_list_of_issues_that_is_none_could_not_be_checked(repository, text):
+    (repository / "issues.json").write_text(text)
+
+    assert "gh issue list" in run("check", "--open-tasks-from", "issues.json", code=3).stderr
+
+
+GATE = """#+ summary: {summary}
+#+ params:
+#+ columns: item message
+#+ order: item
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?message WHERE {{ {body} }} ORDER BY ?item
+"""
+
+
+def gate(repository, name, body, summary="Facts have a topic."):
+    folder = repository / ".jidomem" / "queries" / "gates"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.rq").write_text(GATE.format(summary=summary, body=body))
+
+
+def test_a_row_of_a_gate_of_ones_own_is_a_finding_with_its_line(repository):
+    gate(repository, "facts-have-a-topic", "?item a jido:Fact MINUS { ?item jido:topic ?topic }")
+
+    (problem,) = findings()
+
+    assert problem["rule"] == "https://jido.ai/gates#facts-have-a-topic"
+    assert problem["message"] == "Facts have a topic."
+    assert problem["path"].startswith(".jidomem/projects/p/memory/")
+    assert problem["line"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "SERVICE <http://127.0.0.1:9/> { ?item ?p ?o }",
+        "GRAPH ?g { ?item ?p ?o } } ; LOAD <http://127.0.0.1:9/x> ; INSERT DATA {",
+        "?item a",
+    ],
+)
+def test_a_gate_that_reaches_outside_or_does_not_parse_is_not_run_and_counts_as_unchecked(repository, body):
+    gate(repository, "outside", body)
+
+    assert "unchecked: gate outside: " in run("check", code=3).stdout
+
+
+def test_a_gate_that_takes_the_name_of_a_shipped_one_is_not_run_in_its_place(repository):
+    gate(repository, "classes-are-disjoint", "?item a jido:Nothing")
+
+    assert "is taken by a shipped gate" in run("check", code=3).stdout
+
+
+def overlay(repository, ontology="", shapes=""):
+    prefixes = """@prefix acme: <https://acme.example/ns#> .
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+    for name, text in (("ontology", ontology), ("shapes", shapes)):
+        if text:
+            (repository / ".jidomem" / name).mkdir(exist_ok=True)
+            (repository / ".jidomem" / name / "acme.ttl").write_text(prefixes + text)
+
+
+def test_a_deprecated_term_is_a_warning_that_names_what_to_use(repository):
+    overlay(
+        repository,
+        "acme:weight a owl:DatatypeProperty ; owl:deprecated true ; rdfs:seeAlso acme:mass .\n"
+        "acme:mass a owl:DatatypeProperty .",
+    )
+    slip_in(repository, '<https://jido.ai/memory/01900000-0000-7000-8000-000000000001> acme:weight "5" .'.replace(
+        "acme:weight", "<https://acme.example/ns#weight>"))  # fmt: skip
+
+    (problem,) = findings(code=0)
+
+    assert (problem["severity"], problem["rule"].rsplit("#", 1)[1]) == ("warning", "TermIsNotDeprecated")
+    assert problem["message"].endswith("use https://acme.example/ns#mass")
+
+
+def test_a_shape_whose_target_nobody_declared_is_a_finding_in_its_own_file(repository):
+    overlay(repository, shapes="acme:S a sh:NodeShape ; sh:targetClass acme:Gadget ; sh:property [\n"
+            "    sh:path jido:topic ; sh:minCount 1 ] .\n")  # fmt: skip
+
+    (problem,) = findings()
+
+    assert problem["rule"].endswith("ShapeHasATarget")
+    assert (problem["path"], problem["line"]) == (".jidomem/shapes/acme.ttl", 6)
+
+
+def test_a_class_of_ones_own_that_nothing_can_be_of_is_inconsistent_in_its_own_file(repository):
+    overlay(repository, "acme:Robot a owl:Class ; rdfs:subClassOf jido:Agent , jido:Project .\n")
+
+    (problem,) = findings()
+
+    assert problem["rule"].endswith("OntologyIsConsistent")
+    assert (problem["item"], problem["line"]) == ("https://acme.example/ns#Robot", 6)
+
+
+def test_what_two_branches_brought_together_disagree_on_is_found_after_the_merge(repository):
+    def decide(day, what):
+        with jidomem.open(repository / ".jidomem", sources=days_later(day)) as memory:
+            memory.writer.submit_intent("p", decision(summary=what, topic="queue"))
+        git("add", "-A")
+        git("commit", "-qm", what)
+
+    git("checkout", "-qb", "other")
+    decide(3, "Use Kafka")
+    git("checkout", "-q", "main")
+    decide(2, "Use NATS")
+    git("merge", "-q", "--no-edit", "other")
+
+    (problem,) = findings()
+
+    assert problem["rule"].endswith("NothingInForceDisagrees")
+    assert "Use Kafka" in (repository / problem["path"]).read_text()
+    assert findings("--since", "other") == [problem]
+
+
+def test_shapes_that_judged_nothing_and_what_no_shape_judged_are_named(repository):
+    report = json.loads(run("check", "--json").stdout)
+
+    assert "https://jido.ai/shapes#TaskIsTracked" in report["idle_shapes"]
+    assert "https://jido.ai/shapes#DecisionIsExplained" not in report["idle_shapes"]
+    assert report["untargeted"] == {"Commit": 2, "Project": 1}
+
+
+def test_github_annotations_have_file_and_line(repository):
+    slip_in(repository)
+
+    (line,) = run("check", "--format", "github", code=1).stdout.splitlines()
+
+    assert line.startswith("::error file=.jidomem/projects/p/memory/")
+    assert ",line=" in line
+    assert line.endswith(",title=DecisionHasRationale::" + ITEM + ": A decision says why: give it a rationale.")
+
+
+def test_junit_counts_and_names_what_failed(repository):
+    slip_in(repository)
+
+    suites = ElementTree.fromstring(run("check", "--format", "junit", code=1).stdout.encode())
+
+    assert (suites.tag, suites.get("failures"), suites.get("errors")) == ("testsuites", "1", "0")
+    cases = list(suites.iter("testcase"))
+    assert len(cases) == int(suites.get("tests")) == 2
+    assert [case.get("classname") for case in cases if case.find("failure") is not None] == ["DecisionHasRationale"]
+
+
+def test_sarif_has_all_that_its_schema_requires(repository):
+    slip_in(repository)
+    remember(repository, summary="fix the build", tracked_by=f"{ISSUE}9")
+
+    words = ("check", "--format", "sarif", "--open-tasks-from", issues(repository, "OPEN"))
+    log = json.loads(run(*words, code=3).stdout)
+    (run_,) = log["runs"]
+    driver, (result,) = run_["tool"]["driver"], run_["results"]
+
+    assert (log["version"], log["$schema"].rsplit("/", 1)[1]) == ("2.1.0", "sarif-schema-2.1.0.json")
+    assert (
+        driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "https://jido.ai/shapes#DecisionHasRationale"
+    )
+    assert result["level"] == "error"
+    assert ITEM in result["message"]["text"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].startswith(".jidomem/projects/p/memory/")
+    assert place["region"]["startLine"] >= 1
+    (invocation,) = run_["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert invocation["toolExecutionNotifications"][0]["level"] == "error"
+
+
+def test_a_waived_finding_is_a_suppressed_result_in_sarif(repository):
+    slip_in(repository)
+
+    log = json.loads(run("check", "--format", "sarif", "--baseline", baseline(repository)).stdout)
+
+    (result,) = log["runs"][0]["results"]
+    assert result["suppressions"][0]["justification"] == "imported before the rule (until 2999-01-31)"
+
+
+def test_options_that_cannot_be_honoured_together_are_misuse(repository):
+    (repository / "a.ttl").write_text("<urn:a> <urn:b> <urn:c> .")
+    run("check", "--data", "a.ttl", "--shapes", "a.ttl", "--since", "HEAD", code=2)
+    run("check", "--data", "a.ttl", "--shapes", "a.ttl", "--reference", code=2)
+    run("check", "a.ttl", "--open-tasks-from", issues(repository), code=2)
+
+
+def test_the_day_of_a_waiver_is_its_last(repository):
+    slip_in(repository)
+    today = datetime.now(UTC).date()
+
+    run("check", "--baseline", baseline(repository, until=today.isoformat()))
+    run("check", "--baseline", baseline(repository, until=(today - timedelta(days=1)).isoformat()), code=1)
