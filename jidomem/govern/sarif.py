@@ -12,7 +12,7 @@ from jidomem.govern.report import GATE, RULES, Problem, Report, Waived
 from jidomem.judge import Severity
 from jidomem.vocab import local_name
 
-SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"violation": "error", "warning": "warning", "info": "note"}
 
 

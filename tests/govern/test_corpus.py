@@ -8,11 +8,31 @@ import corpus
 import pytest
 
 import jidomem
-from jidomem import schema
+from bench import load
+from jidomem import resources, schema
 from jidomem.govern.check import Options, check_files, check_project
 
 NAMES = {path.stem: path for path in corpus.turtle_cases()}
 JOURNALS = {path.stem: path for path in corpus.journal_cases()}
+
+
+def is_alone(path):
+    """Whether a case is no Turtle, or says something from which more follows for others, as that two levels are one."""
+    rules = {name for _, _, name in corpus.expected(path)}
+    return bool(rules & {"TurtleParses", "functional-property-has-one-value"})
+
+
+def whole(paths):
+    """All cases as one text, each with memories of its own, and the name of each case by its first line."""
+    parts, starts, line = [], {}, 1
+    for path in paths:
+        text = path.read_text("utf-8").replace("<https://jido.ai/memory/", f"<https://jido.ai/memory/{path.stem}-")
+        text = text.replace("evidence/", f"evidence/{path.stem}-").replace("agent:bob", f"agent:{path.stem}-bob")
+        text = re.sub(r"\bex:", f"ex:{path.stem}-", text).replace(f"@prefix ex:{path.stem}- ", "@prefix ex: ")
+        parts.append(re.sub(r"\bsession:t\b", f"session:{path.stem}-t", text))
+        starts[line] = path.stem
+        line += text.count("\n")
+    return "".join(parts), starts
 
 
 def test_the_corpus_is_large_and_names_its_clean_cases():
@@ -21,16 +41,38 @@ def test_the_corpus_is_large_and_names_its_clean_cases():
     assert clean == {name for name in NAMES if name.startswith("clean-")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.fixture(scope="module")
+def together():
+    """What is found in all files that can be judged as one, by either way of judging: the way -> name -> findings."""
+    text, starts = whole([path for path in NAMES.values() if not is_alone(path)])
+
+    def found(reference):
+        by = {name: [] for name in starts.values()}
+        for problem in check_files([("all.ttl", text.encode())], schema.load(), Options(reference=reference)).problems:
+            start = max(line for line in starts if line <= problem.line)
+            by[starts[start]].append((problem.line - start + 1, problem.severity, problem.name))
+        return by
+
+    return {reference: found(reference) for reference in (False, True)}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_alone(NAMES[name])])
+def test_a_crafted_memory_has_the_faults_it_names_at_their_lines_and_no_others(together, name):
+    # C108 C109 C111
+    assert sorted(together[False][name]) == corpus.expected(NAMES[name])
+    assert sorted(together[True][name]) == corpus.expected(NAMES[name])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if is_alone(NAMES[name])])
 def test_a_crafted_file_has_the_faults_it_names_at_their_lines_and_no_others(name):
     # C108 C111
     path = NAMES[name]
 
-    report = check_files([(str(path), path.read_bytes())], schema.load())
+    reports = [check_files([(str(path), path.read_bytes())], schema.load(), Options(reference=way)) for way in (0, 1)]
 
-    assert corpus.told(report) == corpus.expected(path)
-    assert report.exit_code == any(severity == "violation" for _, severity, _ in corpus.expected(path))
-    assert {problem.path for problem in report.problems} <= {str(path)}
+    assert [corpus.told(report) for report in reports] == [corpus.expected(path)] * 2
+    assert [report.exit_code for report in reports] == [1, 1]
+    assert {problem.path for problem in reports[0].problems} == {str(path)}
 
 
 @pytest.mark.parametrize("name", JOURNALS)
@@ -61,26 +103,24 @@ def by_rule(rows):
     return sorted(rows, key=lambda row: (row["rule"], str(row["commit"]), str(row["line"])))
 
 
-def test_the_reference_finds_the_same_in_all_the_corpus_at_once(tmp_path):
-    text = whole([path for path in NAMES.values() if is_apart(path)])
-    fast = check_files([("all.ttl", text.encode())], schema.load())
-    slow = check_files([("all.ttl", text.encode())], schema.load(), Options(reference=True))
+def test_the_reference_finds_the_same_in_generated_memories(tmp_path):
+    load.build(tmp_path / "root", 150)
 
-    assert len(fast.problems) > 60
-    assert slow.problems == fast.problems
+    with jidomem.open(tmp_path / "root") as memory:
+        found = [
+            check_project(memory.tail, memory.schema, load.PROJECT, Options(reference=way)) for way in (False, True)
+        ]
 
-
-def is_apart(path):
-    """Whether a case says nothing that would follow for the terms of all: that two levels are one."""
-    rules = {name for _, _, name in corpus.expected(path)}
-    return not rules & {"TurtleParses", "functional-property-has-one-value"}
+    assert found[0].judged > 150
+    assert found[0].problems == found[1].problems
+    assert {problem.severity for problem in found[0].problems} <= {"info"}
 
 
-def whole(paths):
-    """All cases as one file, each with memories of its own."""
-    parts = []
-    for path in paths:
-        text = path.read_text("utf-8").replace("<https://jido.ai/memory/", f"<https://jido.ai/memory/{path.stem}-")
-        text = text.replace("evidence/", f"evidence/{path.stem}-").replace("agent:bob", f"agent:{path.stem}-bob")
-        parts.append(re.sub(r"\bsession:t\b", f"session:{path.stem}-t", text))
-    return "\n".join(parts)
+def test_this_project_keeps_its_own_decisions_in_a_memory_that_checks_clean():
+    with jidomem.open(resources.own_memory()) as memory:
+        ask = memory.reader.ask
+        options = Options(disagreements=lambda: ask("conflicts", project="jidomem"), overlay=memory.settings.root)
+        report = check_project(memory.tail, memory.schema, "jidomem", options)
+
+    assert (report.problems, report.unchecked) == ([], [])
+    assert report.judged >= 10

@@ -1,0 +1,87 @@
+"""What is offered to run in other people's CI, run as they would run it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import START, fixed_sources, intent
+from corpus import append
+
+import jidomem
+from jidomem.journal.files import FileJournal
+from jidomem.runtime.root import init
+
+ROOT = Path(__file__).parent.parent.parent
+SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;
+  jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy agent:architect ; jido:assertedIn session:s-1 ;
+  jido:hasConfidence jido:High ; jido:hasTimestamp "2026-11-21T08:00:00Z"^^xsd:dateTime ."""
+GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t")
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with a clean memory in it, and a `gh` that knows one closed issue."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    subprocess.run([*GIT, "init", "-q", "-b", "main"], cwd=folder, check=True)
+    with jidomem.open(init(folder, "p"), sources=fixed_sources(START - timedelta(days=2))) as memory:
+        memory.writer.submit_intent("p", intent())
+    gh = tmp_path / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text('#!/bin/sh\necho \'[{"number": 1, "state": "CLOSED", "url": "https://github.com/a/b/issues/1"}]\'\n')
+    gh.chmod(0o755)
+    return folder
+
+
+def shell(command, folder, **more):
+    path = f"{folder.parent / 'bin'}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "RUNNER_TEMP": str(folder.parent), **more}
+    return subprocess.run(["bash", "-ec", command], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def commands():
+    """What the workflow runs, by the name of the step."""
+    workflow = yaml.safe_load((ROOT / "ci" / "jidomem-check.yml").read_text())
+    steps = workflow["jobs"]["check"]["steps"]
+    return {step.get("name", step["run"]): step["run"] for step in steps if "run" in step}
+
+
+def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
+    shell("git add -A && git -c user.name=t -c user.email=t@t commit -qm begin", repository)
+    steps = commands()
+    assert steps.pop("pip install jidomem")
+    shell("git update-ref refs/remotes/origin/main HEAD", repository)
+
+    assert [shell(run, repository, GITHUB_BASE_REF="main").returncode for run in steps.values()] == [0, 0, 0]
+    append(FileJournal(repository / ".jidomem"), SLIPPED)
+    added, listed, whole = (shell(run, repository, GITHUB_BASE_REF="main") for run in steps.values())
+
+    assert (added.returncode, listed.returncode, whole.returncode) == (1, 0, 1)
+    assert added.stdout.startswith("::error file=.jidomem/projects/p/memory/")
+    assert (
+        '"ruleId": "https://jido.ai/shapes#DecisionHasRationale"' in (repository.parent / "jidomem.sarif").read_text()
+    )
+
+
+def test_the_git_hook_lets_a_clean_memory_be_committed_and_no_faulty_one(repository):
+    shutil.copy(ROOT / "ci" / "pre-commit", repository / ".git" / "hooks" / "pre-commit")
+    commit = "git add -A && git -c user.name=t -c user.email=t@t commit -qm more"
+
+    assert shell(commit, repository).returncode == 0
+    append(FileJournal(repository / ".jidomem"), SLIPPED)
+    refused = shell(commit, repository)
+
+    assert refused.returncode == 1
+    assert "DecisionHasRationale" in refused.stdout + refused.stderr
+
+
+def test_the_hook_for_pre_commit_runs_a_command_there_is(repository):
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+
+    assert hook["pass_filenames"] is False
+    assert shell(hook["entry"], repository).returncode == 0
