@@ -25,6 +25,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "log": ("log:log", "List the commits, newest first."),
     "diff": ("log:diff", "Tell what changed between two moments."),
     "memory": ("memory:memory", "List decisions, tasks, errors and the like."),
+    "briefing": ("briefing:briefing", "Tell what an agent should know first."),
     "governing": ("governing:governing", "List what governs files."),
     "revise": ("revise:revise", "Supersede, withdraw or change one memory."),
     "session": ("session:session", "Open, move and close work sessions."),

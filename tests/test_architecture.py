@@ -39,6 +39,8 @@ PURE = [
     "vocab.py",
     "anchor.py",
     "repository/ignored.py",
+    "govern/briefing.py",
+    "govern/quoted.py",
     "errors.py",
     "journal/commit.py",
     "write/kinds.py",

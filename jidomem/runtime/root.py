@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
+    from jidomem.govern.briefing import Briefing
     from jidomem.govern.keeper import Keeper
 
 #: The folder of what is derived from the journal.
@@ -128,6 +130,31 @@ class Jidomem:
         from jidomem.govern.governing import governing  # a writer has no need of it
 
         return governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
+
+    def briefing(
+        self,
+        project: str | None = None,
+        *,
+        agent: str | None = None,
+        role: str | None = None,
+        budget_tokens: int | None = None,
+        about: Sequence[str] = (),
+        as_of: object = None,
+        valid_at: object = None,
+    ) -> Briefing:
+        """Return what *agent* should know first, in 1,500 tokens unless said otherwise: `text`, `tokens`, `to_dict()`.
+
+        *about* are files it will work on. Without a *role* it is the one the agent is declared with. Raises
+        InvalidRequest for a role there is not and for a budget that cannot hold what says what was left out.
+        """
+        from jidomem.govern.briefed import Briefed
+
+        name = project or self.project
+        self.catch_up(name)
+        now = self.sources.now()
+        asked = Briefed(self.reader, self.index, self.tree, name, now=now, agent=agent, role=role, about=about,
+                        as_of=as_of, valid_at=valid_at)  # fmt: skip
+        return asked.brief() if budget_tokens is None else asked.brief(budget_tokens)
 
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files that memories in force are about and that were changed, renamed or removed since."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from jidomem.serve import answers, corrections, health, intents, openapi, sessions, sparql, wire
+from jidomem.serve import answers, briefings, corrections, health, intents, openapi, sessions, sparql, wire
 from jidomem.serve.site import Route, Site
 
 _OK = {200: "The answer."}
@@ -105,6 +105,22 @@ ROUTES: tuple[Route, ...] = (
         {"dry_run": "Judge it, and keep nothing."},
         {"Idempotency-Key": "A retry gets the first receipt."},
         {_JSON: "Correction"},
+    ),
+    Route(
+        "GET",
+        "/projects/{project}/briefing",
+        briefings.briefing,
+        "Tell what an agent should know first, in so many tokens",
+        _OK,
+        {_JSON: "Object", briefings.MARKDOWN: "Text"},
+        {
+            "agent": "Who is briefed: its tasks come first, and what is new to it.",
+            "role": "Whose matters come first; else the role the agent is declared with.",
+            "budget_tokens": "How long it may be; a token is counted for every three bytes.",
+            "about": "A file that will be worked on; may stand several times.",
+            **_MOMENTS,
+            **_AT,
+        },
     ),
     Route(
         "GET",

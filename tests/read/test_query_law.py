@@ -51,6 +51,7 @@ NEEDED = {
     "evidence": ["log", "https://jido.ai/memory/i037"],
     "file": ["src/a.py"],
     "module": ["Core"],
+    "agent": ["https://jido.ai/agents/ana"],
     "topic": ["n 1"],
     "since": ["2026-01-01T00:00:02Z"],
 }

@@ -358,3 +358,17 @@ def test_the_description_is_sound_openapi(client):
         assert "default" in operation["responses"]
     names = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
     assert names == document["components"]["schemas"].keys()
+
+
+def test_a_briefing_comes_as_json_or_as_markdown(client, memory):
+    asked = {"agent": "ana", "about": ["a.py", "b.py"], "budget_tokens": "900"}
+    told = memory.briefing("p", agent="ana", about=["a.py", "b.py"], budget_tokens=900)
+
+    answer = client.get("/projects/p/briefing", query_string=asked)
+    text = client.get("/projects/p/briefing", query_string=asked, headers={"Accept": "text/markdown"})
+
+    assert answer.json == as_json(told.to_dict())
+    assert (text.text, text.content_type) == (told.text, "text/markdown; charset=utf-8")
+    for wrong in ({"budget": "5"}, {"role": "boss"}, {"budget_tokens": "5"}, {"budget_tokens": "many"}):
+        assert client.get("/projects/p/briefing", query_string=wrong).status_code == 400
+    assert client.get("/projects/none/briefing").status_code == 404

@@ -1,0 +1,242 @@
+"""What there is to tell an agent first, read from the lists that are kept for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from jidomem import vocab
+from jidomem.anchor import Anchor
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.govern.briefing import BUDGET, Briefing, Entry, Found, fitted
+from jidomem.govern.freshness import anchors_by_item, anchors_in_force
+from jidomem.govern.governing import governing
+from jidomem.govern.quoted import quoted
+from jidomem.index import OxigraphIndex
+from jidomem.query import FOREVER, to_term
+from jidomem.read import item
+from jidomem.read.reader import MemoryReader
+from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
+from jidomem.repository.worktree import Worktree
+from jidomem.terms import iri
+from jidomem.vocab import BASE, jido, local_name
+from jidomem.write.names import slug
+
+#: How many entries of a list are looked at, and how many signs of a text are shown.
+LOOKED_AT, LONGEST = 30, 320
+_SEVERITIES = ("critical", "high", "medium", "low", None)
+_ENDED = ("Completed", "Abandoned")
+_LAST = (
+    """SELECT (MAX(?recorded) AS ?last) WHERE {{ ?item {by} {agent} ; {at} ?recorded FILTER(?recorded <= {moment}) }}"""
+)
+_RIVALS = f"""SELECT ?key WHERE {{ ?any {jido("conflictKey")} ?key
+MINUS {{ ?any {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} }} GROUP BY ?key HAVING(COUNT(?any) > 1) LIMIT 1"""
+_TWO_ENDS = (
+    f"""SELECT ?old WHERE {{ ?old {jido("supersededBy")} ?end }} GROUP BY ?old HAVING(COUNT(?end) > 1) LIMIT 1"""
+)
+
+
+class Briefed:
+    """Reads the sections of one briefing."""
+
+    def __init__(
+        self,
+        reader: MemoryReader,
+        index: OxigraphIndex,
+        tree: Worktree | None,
+        project: str,
+        *,
+        now: datetime,
+        agent: str | None = None,
+        role: str | None = None,
+        about: Sequence[str] = (),
+        as_of: object = None,
+        valid_at: object = None,
+    ) -> None:
+        """Brief *agent*, a plain name or an IRI, in a *role*, about the files *about*, at *now* on the clock."""
+        self._reader, self._index, self._tree, self._project = reader, index, tree, project
+        self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
+        self._moved: Mapping[Anchor, Freshness] | None = None
+        self._as_of = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
+        self._now = now if valid_at is None else valid_at
+        self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
+        self._role = _role(role) if role else self._declared_role()
+        self._about = tuple(about)
+
+    def brief(self, budget: int = BUDGET) -> Briefing:
+        """Return the briefing that fits into *budget* tokens; raises InvalidRequest for one that is too small."""
+        found: dict[str, Found | None] = {
+            "rules": self._page("strict-conventions", "conv", "strict convention"),
+            "files": self._files(),
+            "tasks": self._tasks(),
+            "errors": self._errors(),
+            "decisions": self._page("recent-decisions", "decision", "decision"),
+            "conflicts": self._conflicts(),
+            "questions": self._questions(),
+            "lessons": self._page("recent-lessons", "lesson", "lesson"),
+            "news": self._news(),
+        }
+        asked = {"agent": self._agent, "role": self._role, "about": list(self._about)}
+        held = {name: section for name, section in found.items() if section is not None}
+        return fitted(self._project, held, role=self._role, budget=budget, about=asked)
+
+    def _declared_role(self) -> str | None:
+        """Return the role the agent is declared with, where it has one alone."""
+        if self._agent is None:
+            return None
+        graph = vocab.graph_iri(self._project)
+        roles = {local_name(o) for _, _, o in self._index.triples(graph, iri(self._agent), jido("hasRole"))}
+        return roles.pop() if len(roles) == 1 else None
+
+    def _rows(self, name: str, **params: Any) -> tuple[list[dict[str, Any]], bool]:
+        page = self._reader.ask_page(name, project=self._project, limit=LOOKED_AT, **self._moment, **params)
+        return page.rows, page.cursor is not None
+
+    def _page(self, name: str, column: str, label: str) -> Found:
+        rows, more = self._rows(name)
+        return self._found([(row[column], label, ()) for row in rows], more)
+
+    def _found(self, entries: Sequence[tuple[str, str, Sequence[str]]], more: bool = False) -> Found:
+        """Return what there is, each an IRI, what it is called, and what there is to say of it."""
+        return Found(len(entries), lambda at: self._entry(*entries[at]), more)
+
+    def _files(self) -> Found | None:
+        if not self._about:
+            return None
+        rows = governing(self._reader, self._index, self._tree, self._project, self._about, **self._moment)
+        items = {row["item"]: row for row in rows if row["force"] != "strict" or row["about"]}
+        return self._found([(name, f"{row['force']} for {_word(row['path'])}", ()) for name, row in items.items()])
+
+    def _tasks(self) -> Found:
+        own: list[dict[str, Any]] = []
+        if self._agent:
+            own = self._reader.ask("tasks-of-agent", project=self._project, agent=self._agent, **self._moment)
+        mine = {row["task"] for row in own}
+        rows, more = self._rows("open-tasks", actionable_only=True)
+        rows = [*own, *(row for row in rows if row["task"] not in mine)]
+        entries = [(row, "yours" if row["task"] in mine else "") for row in rows]
+
+        def entry(at: int) -> Entry:
+            row, whose = entries[at]
+            notes = [whose] if whose else []
+            notes += [f"blocked by {item.short_id(other)}" for other in self._blockers(row["task"])]
+            return self._entry(row["task"], f"task, {local_name(row['status'])}", notes)
+
+        return Found(len(entries), entry, more)
+
+    def _blockers(self, task: str) -> list[str]:
+        """Return the open tasks that *task* waits for, or what replaced them."""
+        graph = vocab.graph_iri(self._project)
+        named = [o[1:-1] for _, _, o in self._index.triples(graph, iri(task), jido("blockedBy"))]
+        found = []
+        for other in sorted(named):
+            told, seen = self._told(other), {other}
+            while told and told["superseded_by"] and told["superseded_by"][0] not in seen:
+                seen.add(told["superseded_by"][0])
+                told = self._told(told["superseded_by"][0])
+            states = [local_name(state) for state in told["properties"].get("hasTaskStatus", [])] if told else []
+            if told and told["status"] == "active" and not set(states) & set(_ENDED):
+                found.append(told["iri"])
+        return found
+
+    def _errors(self) -> Found:
+        severe, further = self._rows("severe-errors")
+        rows, more = ([], True) if further else self._rows("open-errors", include_deferred=False)
+        known = {row["err"] for row in severe}
+        severe += [row for row in rows if row["err"] not in known]
+        severe.sort(key=lambda row: _SEVERITIES.index(row["severity"]) if row["severity"] in _SEVERITIES else 4)
+        return self._found([(row["err"], f"error, {_word(row['severity'] or 'no')} severity", ()) for row in severe],
+                           more)  # fmt: skip
+
+    def _conflicts(self) -> Found:
+        entries: list[tuple[str, str, Sequence[str]]] = []
+        # the pairs are looked for only where two in force share a key
+        if any(self._reader.select(self._project, text) for text in (_RIVALS, _TWO_ENDS)):
+            for row in self._reader.ask("conflicts", project=self._project, **self._moment):
+                entries.append((row["a"], row["kind"].replace("_", " "), [f"against {item.short_id(row['b'])}"]))
+        rows, more = self._rows("proposals")
+        for row in {row["item"]: row for row in rows}.values():
+            against = [f"against {item.short_id(row['conflict'])}"] if row["conflict"] else []
+            entries.append((row["item"], "proposal", against))
+        return self._found(entries, more)
+
+    def _questions(self) -> Found:
+        moment = {**self._moment, "valid_at": self._now}
+        rows = self._reader.ask("stale", project=self._project, **moment)
+        rows.sort(key=lambda row: (str(row["due"] or "9999"), row["item"]))
+        entries = {row["item"]: (row["item"], str(row["reason"]).replace("_", " "), ()) for row in rows}
+        return self._found([*entries.values()])
+
+    def _news(self) -> Found | None:
+        """Return what others recorded since the agent recorded anything; nothing where it never did."""
+        if self._agent is None:
+            return None
+        text = _LAST.format(by=jido("assertedBy"), agent=iri(self._agent), at=jido("recordedAt"), moment=self._as_of)
+        last = self._reader.select(self._project, text)[0]["last"]
+        if last is None:
+            return None
+        rows, more = self._rows("timeline")
+        new = {row["item"]: row for row in rows if row["recorded"] > last and row["agent"] != self._agent}
+        return self._found([(name, local_name(row["kind"]), ()) for name, row in new.items()],
+                           more and len(new) == LOOKED_AT)  # fmt: skip
+
+    def _freshness(self, name: str) -> list[Freshness]:
+        """Return what became of the files that a memory is about; git is asked once where the files of any are gone."""
+        if self._tree is None:
+            return []
+        tree, anchors = self._tree, anchors_by_item(self._index, self._project, [name])[name]
+        there = freshness(tree, (anchor for anchor in anchors if tree.has(anchor.path)))
+        if len(there) < len(anchors) and self._moved is None:
+            every = anchors_in_force(self._reader, self._project)
+            self._moved = freshness(tree, (anchor for _, _, anchor in every if not tree.has(anchor.path)))
+        moved = self._moved or {}
+        return [there.get(anchor) or moved.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]
+
+    def _told(self, name: str) -> dict[str, Any] | None:
+        try:
+            return item.get(self._index, self._project, name, self._moment["as_of"])
+        except NotFound:
+            return None
+
+    def _entry(self, name: str, label: str, notes: Sequence[str]) -> Entry:
+        told = item.get(self._index, self._project, name, self._moment["as_of"])
+        said = {key: values[0] for key, values in told["properties"].items() if values}
+        text, is_cut = quoted(str(said.get("summary", "")), LONGEST)
+        files = self._freshness(name)
+        stale = [f"{_word(found.path)} {found.state}" for found in files if found.state != UNCHANGED]
+        agent, source = local_name(str(said.get("assertedBy", ""))), local_name(str(said.get("hasSourceType", "")))
+        recorded = told["recorded_at"].date().isoformat()
+        status = "" if told["status"] == "active" else told["status"]
+        words = [*notes, *stale, status, _word(agent), recorded, source]
+        short = item.short_id(name)
+        mark = f" [cut; jidomem show {short}]" if is_cut else ""
+        line = f"- {_word(short)} {label}: {text}{mark} ({', '.join(filter(None, words))})"
+        values = {
+            "iri": name,
+            "id": short,
+            "label": label,
+            "summary": said.get("summary"),
+            "cut": is_cut,
+            "notes": list(notes),
+            "standing": told["status"],
+            "agent": agent or None,
+            "source": source or None,
+            "recorded": told["recorded_at"],
+            "freshness": [found.to_dict() for found in files],
+        }
+        return Entry(line, values)
+
+
+def _word(text: str) -> str:
+    """Return a name or a path as one that can be read as nothing else: quoted, unless it is plain."""
+    return text if re.fullmatch(r"[\w./@+-]{1,120}", text) else quoted(text, 120)[0]
+
+
+def _role(given: str) -> str:
+    """Return a role by its name, whatever the case of its letters; raises InvalidRequest."""
+    for role in vocab.AGENT_ROLE:
+        if role.casefold() == given.casefold():
+            return role
+    raise InvalidRequest(f"{given!r} is no role", hint=f"there are {', '.join(vocab.AGENT_ROLE)}")

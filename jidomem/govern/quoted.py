@@ -1,0 +1,41 @@
+"""Text of others as quoted data: one line that nothing in it can end.  Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+
+#: Bytes of UTF-8 that are counted as one token; English prose has about four, code and ids about three.
+BYTES_A_TOKEN = 3
+_FENCES = re.compile(r"`{3,}|~{3,}")
+
+
+def tokens(text: str) -> int:
+    """Return how many tokens *text* is counted as: one for every three bytes of UTF-8, rounded up.
+
+    >>> tokens("four"), tokens("")
+    (2, 0)
+    """
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+
+
+def quoted(text: str, longest: int) -> tuple[str, bool]:
+    r"""Return *text* between quotation marks on one line, and whether it was cut after *longest* signs.
+
+    What is no printable sign is written as a number, so that it can neither begin a line nor hide; a fence is none any
+    more.
+
+    >>> quoted('say "hi"\n```', 100)
+    ('"say \\"hi\\" \'\'\'"', False)
+    """
+    words = " ".join(text.split())
+    kept = words if len(words) <= longest else words[: longest - 1].rsplit(" ", 1)[0] + "…"
+    plain = _FENCES.sub(lambda match: "'" * len(match[0]), kept)
+    body = json.dumps(plain, ensure_ascii=False)[1:-1]
+    shown = "".join(sign if sign.isprintable() else _numbered(sign) for sign in body)
+    return f'"{shown}"', kept != words
+
+
+def _numbered(sign: str) -> str:
+    code = ord(sign)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
