@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 ON_CONFLICT = ("refuse", "propose", "warn")
+ON_SECRET = ("refuse", "warn", "off")
 JUDGES = ("compiled", "pyshacl")
 
 
@@ -24,7 +25,8 @@ class Policy:
     `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; what
     it does not name is refused. `strict` refuses agents and sessions nobody declared and terms of foreign
     vocabularies. `create_projects` lets a first write create its project. `judge` is who holds a write to the shapes:
-    `compiled`, or the reference implementation `pyshacl`.
+    `compiled`, or the reference implementation `pyshacl`. `secrets` says what becomes of what looks like a key or a
+    password: refuse, warn or off.
     """
 
     on_conflict: Mapping[str, str] = field(default_factory=dict)
@@ -32,6 +34,7 @@ class Policy:
     strict: bool = False
     create_projects: bool = True
     judge: str = "compiled"
+    secrets: str = "refuse"
 
     def is_curator(self, agent: str) -> bool:
         """Return whether *agent*, by its plain name, may judge for the project: one declared as its reviewer."""

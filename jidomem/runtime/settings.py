@@ -12,13 +12,13 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.policy import JUDGES, ON_CONFLICT, AgentPolicy, Policy
+from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
 from jidomem.write.kinds import family
 
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
 OWN = "your own memory"
-_KEYS = ("project", "strict", "create_projects", "judge", "conflicts", "agents")
+_KEYS = ("project", "strict", "create_projects", "judge", "secrets", "conflicts", "agents")
 #: What a root found on disk may not decide: it may be somebody else's repository.
 _AUTHORITY = ("bind", "endpoint", "host", "index", "base_url", "port", "token", "tokens", "url")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
@@ -152,12 +152,15 @@ def _policy(config: Mapping[str, Any], path: Path) -> Policy:
         _known(choice, ON_CONFLICT, path, f"conflicts.{kind} = ")
     judge = config.get("judge", Policy().judge)
     _known(judge, JUDGES, path, "judge = ")
+    secrets = config.get("secrets", Policy().secrets)
+    _known(secrets, ON_SECRET, path, "secrets = ")
     return Policy(
         on_conflict=conflicts,
         agents={name: _agent(name, entry, path) for name, entry in _table(config, "agents", path).items()},
         strict=_flag(config, "strict", False, path),
         create_projects=_flag(config, "create_projects", True, path),
         judge=judge,
+        secrets=secrets,
     )
 
 

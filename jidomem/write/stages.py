@@ -17,13 +17,17 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.version import Head, Version
 from jidomem.vocab import TYPE, jido
-from jidomem.write import conflict, names, placement, promotion, repair, triples, validate
+from jidomem.write import conflict, names, placement, promotion, repair, secrets, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
 from jidomem.write.view import View
 
 WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
 _EVIDENCE = jido("Evidence")
+_KEPT_ELSEWHERE = (
+    "leave it out, and say where it is kept instead; if it is none, say it in other words,"
+    ' or let secrets = "warn" in config.toml'
+)
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
 Proposal = MemoryUpdateIntent | Mapping[str, Any]
@@ -113,6 +117,7 @@ class Stages:
             proposal = MemoryUpdateIntent.from_dict(proposal)
         normal = normalize(proposal, now=now, new_id=self.new_id, schema=self.schema)
         intent = normal.intent
+        looks_secret = self._screened(secrets.screen(intent))
         if self.fresh_ids and "iri" in normal.filled:
             view.add_new(iri(intent.iri or ""), ())
         request = _request(proposal) if intent.idempotency_key else ""
@@ -132,7 +137,7 @@ class Stages:
             status=vocab.local_name(status).lower(),
             filled={**normal.filled, **({} if intent is normal.intent else {"evidence": intent.evidence})},
             conflicts=tuple(conflicts),
-            warnings=(*warnings, *close),
+            warnings=(*looks_secret, *warnings, *close),
         )
         kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
         kept += self._keys(intent, keys)
@@ -147,6 +152,7 @@ class Stages:
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
         validate.check_declared(rows, self.schema)
+        looks_secret = self._screened(secrets.screen_rows(rows))
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
         otherwise = [
             subject
@@ -157,7 +163,7 @@ class Stages:
         new = [row for row in rows if row[0] not in known]
         if not new:
             return None, otherwise
-        warnings = placement.check_terms(new, view, self.schema, self.policy)
+        warnings = [*looks_secret, *placement.check_terms(new, view, self.schema, self.policy)]
         warnings += self.judge_shapes(new, view)
         receipt = Receipt(bare(new[0][0]), None, Version(), "asserted", {}, (), tuple(warnings))
         return self.judged(receipt, new, view), otherwise
@@ -168,10 +174,11 @@ class Stages:
         Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
         validate.check_declared(rows, self.schema)
+        looks_secret = self._screened(secrets.screen_rows(rows))
         new = [row for row in rows if not held(row)]
         if not new:
             return Judged(Receipt("", None, Version(), "deduplicated"))
-        warnings = placement.check_terms(new, view, self.schema, self.policy)
+        warnings = [*looks_secret, *placement.check_terms(new, view, self.schema, self.policy)]
         placement.check_appended(new, view, self.schema)
         ours = {s for s, p, o in new if p in self.schema.properties or (p == TYPE and o in self.schema.classes)}
         warnings += self.judge_shapes([row for row in new if row[0] in ours], view) if ours else []
@@ -210,6 +217,15 @@ class Stages:
         links = [t for t in triples.relate(intent, triples.ASSERTED) if t[0] == iri(intent.iri or "")]
         warnings += self.judge_shapes([*described, *declared, *links], view)
         return described, declared, warnings
+
+    def _screened(self, found: Iterable[tuple[str, secrets.Found]]) -> list[str]:
+        """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
+        if self.policy.secrets == "off":
+            return []
+        violations = secrets.refusals(found)
+        if violations and self.policy.secrets == "refuse":
+            raise IntentRefused(violations, hint=_KEPT_ELSEWHERE)
+        return [violation.message for violation in violations]
 
     def _settle(self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem], manner: Manner) -> Term:
         """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""

@@ -1,0 +1,166 @@
+"""What looks like a secret is refused by its kind and field, and never repeated; what only looks odd is kept."""
+
+import json
+import random
+import string
+
+import pytest
+from conftest import decision, fixed_sources, intent
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jidomem
+from jidomem.errors import Failed, IntentRefused
+from jidomem.terms import literal
+from jidomem.write.secrets import find, screen_rows
+
+CHANCE = random.Random(7)
+BASE62 = string.ascii_letters + string.digits
+
+
+def drawn(length, signs=BASE62):
+    """So many signs, at least one of each sort that is among them, drawn by lot."""
+    while True:
+        text = "".join(CHANCE.choices(signs, k=length))
+        sorts = [str.isdigit, str.isupper, str.islower]
+        if all(any(map(of, text)) for of in sorts if any(map(of, signs))):
+            return text
+
+
+SECRETS = {
+    "an AWS access key": ["AKIA" + drawn(16, "ABCDEFGHJKLMNPQ234567"), "ASIA" + drawn(16, "RSTUVWXYZ234567")],
+    "a GitHub token": ["ghp_" + drawn(36), "ghs_" + drawn(40), "github_pat_" + drawn(60)],
+    "a GitLab token": ["glpat-" + drawn(20)],
+    "a Slack token": ["xoxb-123456789012-" + drawn(24), "xoxp-" + drawn(30)],
+    "a Slack webhook": ["https://hooks.slack.com/services/T0AB12/B0CD34/" + drawn(24)],
+    "an Anthropic key": ["sk-ant-api03-" + drawn(80)],
+    "an OpenAI key": ["sk-" + drawn(48), "sk-proj-" + drawn(80)],
+    "a Google API key": ["AIza" + drawn(35)],
+    "a Google client secret": ["GOCSPX-" + drawn(28)],
+    "a Stripe key": ["sk_live_" + drawn(24), "rk_test_" + drawn(24)],
+    "an npm token": ["npm_" + drawn(36)],
+    "a PyPI token": ["pypi-AgEIcHlwaS5vcmc" + drawn(60)],
+    "a Hugging Face token": ["hf_" + drawn(34)],
+    "a private key": ["-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----",
+                      "-----BEGIN PGP PRIVATE KEY BLOCK-----"],
+    "a JSON web token": ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0." + drawn(43)],
+    "a password in a URL": ["postgres://app:s3cr3tpw@db.example.com/app", "https://:hunter22@example.org"],
+    "a password": ["password=hunter2", 'PASSWORD = "correct horse"', "db_password: Tr0ub4dor&3", "api_key=abcdef123456",
+                   '{"client_secret": "9f8e7d6c5b"}', "AUTH_TOKEN='zzyyxxww'"],
+    "a random token": [drawn(40), drawn(32) + "==", "the code " + drawn(64) + " opens it"],
+}  # fmt: skip
+CASES = [(kind, text) for kind, texts in SECRETS.items() for text in texts]
+WORDS = [
+    "we",
+    "use",
+    "The",
+    "index",
+    "to",
+    "answer",
+    "SPARQL",
+    "queries",
+    "about",
+    "what",
+    "remembers",
+    "of",
+    "2",
+    "it",
+]
+HARMLESS = [
+    "commit 538ee42c1f0b9d7a6e5d4c3b2a19080706050403 fixes it",
+    "0197a1b2-0000-7000-8000-00000000abcd",
+    "blake2b 9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    "https://docs.google.com/document/d/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUvWxYz0123456789/edit",
+    "jidomem/govern/HttpServerRequestHandlerFactory2ImplementationOfEverything.py",
+    "HttpServerRequestHandlerFactory2ImplementationOfEverythingThere",
+    "test_a_secret_is_in_no_file_afterwards_and_the_chain_verifies_for_everyone",
+    "AKIAIOSFODNN7EXAMPLE is what the manual of AWS shows",
+    "the password is read from the vault, and the secret: it never leaves it",
+    "password=<password>", "password = os.environ['DB_PASSWORD']", "token: ${TOKEN}", "api_key=API_KEY",
+    "secret = settings.secret_key", "DB_PASSWORD=/run/secrets/db", "password: required",
+    "set password=changeme and change it", "token=***",
+    "key: value", "primary key = id", "keyboard: layout2", "sk-learn is what scikit-learn was called before",
+    "https://example.org/a:b@c", "mailto:ana@example.org", "git@github.com:a/b.git", "ssh://git@github.com/a/b",
+    "a = b; x: y", "2026-11-21T08:00:00.000000Z", "------------------------------------------------",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAA",
+    "MAX_RETRIES=5 TIMEOUT=30 in the environment", "die Datenschutzgrundverordnungsdurchführung",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text"), CASES, ids=[f"{kind} {number}" for number, (kind, _) in enumerate(CASES)])
+def test_a_secret_of_a_known_form_is_found_wherever_it_stands(kind, text):
+    for around in ("{}", "we keep {} for now", "first line\n{}\nlast line", "({})"):
+        found = find(around.format(text))
+        assert found is not None
+        assert found.kind == kind
+        assert found.at <= around.format(text).index(text) + len(text)
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_names_something_in_the_open_or_stands_for_a_secret_is_none(text):
+    assert find(text) is None
+
+
+@given(st.text(st.sampled_from("0123456789abcdef-"), min_size=1, max_size=80))
+def test_no_digest_or_id_in_hexadecimal_is_a_secret(text):
+    assert find(f"see {text} there") is None
+
+
+@given(st.lists(st.sampled_from(WORDS)))
+def test_no_sequence_of_words_is_a_secret(words):
+    for between in (" ", "_", "-", "/", "\n"):
+        assert find(between.join(words)) is None
+
+
+def test_nearly_all_tokens_drawn_by_lot_are_found():
+    found = [find(drawn(length)) for length in (32, 40, 48, 64) for _ in range(500)]
+    assert sum(each is not None for each in found) >= 1_950
+
+
+PLACES = {
+    "summary": {"summary": "it is {}"},
+    "detailed_explanation": {"detailed_explanation": "long\n{}"},
+    "evidence": {"evidence": ["a log", "{}"]},
+    "about": {"about": ["{}"]},
+    "topic": {"topic": "{}"},
+    "extra_triples": {"extra_triples": [["http://www.w3.org/2000/01/rdf-schema#comment", {"@value": "{}"}]]},
+    "tracked_by": {"tracked_by": "https://example.org/?key={}"},
+}
+
+
+@pytest.mark.parametrize("field", PLACES)
+def test_an_intent_with_a_likely_secret_is_refused_by_field_and_kind_and_says_it_to_nobody(writer, field):
+    secret = "ghp_" + drawn(36)
+    proposal = json.loads(json.dumps(intent(**PLACES[field])).replace("{}", secret))
+    with pytest.raises(IntentRefused, match=f"{field} holds what looks like a GitHub token") as refused:
+        writer.submit_intent("p", proposal)
+    assert (refused.value.code, [v.field for v in refused.value.violations]) == ("policy_denied", [field])
+    assert secret not in json.dumps(refused.value.to_dict())
+    assert "say where it is kept" in refused.value.hint
+
+
+def test_alternatives_are_screened_and_what_is_declared_or_appended_too(writer):
+    with pytest.raises(IntentRefused, match="alternatives holds"):
+        writer.submit_intent("p", decision(alternatives=["keep password=hunter2"]))
+    row = ("<urn:x>", "<http://www.w3.org/2000/01/rdf-schema#comment>", literal("password=hunter2"))
+    assert [name for name, _ in screen_rows([row])] == ["comment"]
+    for keep in (lambda: writer.declare("p", [row]), lambda: writer.append("p", "system", [row])):
+        with pytest.raises(IntentRefused, match="comment holds what looks like a password"):
+            keep()
+
+
+@pytest.mark.parametrize(("word", "warned"), [("warn", 1), ("off", 0)])
+def test_a_project_may_be_warned_only_or_not_at_all(tmp_path, word, warned):
+    (tmp_path / "config.toml").write_text(f'secrets = "{word}"\n')
+    with jidomem.open(tmp_path, sources=fixed_sources()) as memory:
+        receipt = memory.writer.submit_intent("p", intent(summary="password=hunter2"))
+    assert len(receipt.warnings) == warned
+    assert "hunter2" not in str(receipt.warnings)
+
+
+def test_another_word_for_what_is_done_with_secrets_is_refused(tmp_path):
+    (tmp_path / "config.toml").write_text('secrets = "warm"\n')
+    with pytest.raises(Failed, match="warm") as refused:
+        jidomem.open(tmp_path)
+    assert "warn" in refused.value.hint
