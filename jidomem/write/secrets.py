@@ -109,7 +109,7 @@ def find(text: str) -> Found | None:
 
 def _is_random(run: str) -> bool:
     """Return whether a run of signs looks drawn by lot: no hash, name or word has so many sorts of sign so mixed."""
-    if _PLAIN.fullmatch(run) or sum(map(str.isdigit, run)) < 3:
+    if _PLAIN.fullmatch(run) or sum(map(str.isdigit, run)) < 2:
         return False
     sorts = ["d" if sign.isdigit() else "u" if sign.isupper() else "l" if sign.islower() else "-" for sign in run]
     changes = sum(one != other for one, other in pairwise(sorts))
