@@ -36,21 +36,15 @@ def _links(
     source: Source,
 ) -> tuple[dict[Term, set[Term]], set[Term], list[tuple[Term, Term]], set[Term]]:
     """Return what superseded each item, what was invalidated, what was revived by what, and what is only proposed."""
-    proposed = {subject for subject, predicate, value in source.triples if predicate == _STATUS and value == _PROPOSED}
+    proposed = {subject for subject, _, value in source.of(_STATUS) if value == _PROPOSED}
+    pairs = [(old, new) for old, _, new in source.of(_BY)] + [(old, new) for new, _, old in source.of(_OF)]
     after: dict[Term, set[Term]] = {}
-    ended: set[Term] = set()
-    revived: list[tuple[Term, Term]] = []
-    for subject, predicate, value in source.triples:
-        if predicate == _BY and value not in proposed:
-            after.setdefault(subject, set()).add(value)
-        elif predicate == _OF and subject not in proposed:
-            after.setdefault(value, set()).add(subject)
-        elif predicate == _ENDED and value not in proposed:
-            ended.add(subject)
-        elif predicate == _INVALIDATES and subject not in proposed:
-            ended.add(value)
-        elif predicate == _REVIVES:
-            revived.append((value, subject))
+    for old, new in pairs:
+        if new not in proposed:
+            after.setdefault(old, set()).add(new)
+    ends = [(old, new) for old, _, new in source.of(_ENDED)] + [(old, new) for new, _, old in source.of(_INVALIDATES)]
+    ended = {old for old, new in ends if new not in proposed}
+    revived = [(value, subject) for subject, _, value in source.of(_REVIVES)]
     return after, ended, revived, proposed
 
 

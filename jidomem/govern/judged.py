@@ -61,9 +61,8 @@ def around(source: Source, nodes: Iterable[Term], rules: Iterable[Triple]) -> li
     if any(step == _INVERSE and not is_iri(value) for _, step, value in rules):
         backward |= forward
     pointing: dict[Term, list[Triple]] = {}
-    for triple in source.triples if backward else ():
-        if triple[1] in backward:
-            pointing.setdefault(triple[2], []).append(triple)
+    for triple in source.of(*backward):
+        pointing.setdefault(triple[2], []).append(triple)
     kept: dict[Triple, None] = {}
     seen: set[Term] = set()
     todo = set(nodes)
@@ -118,7 +117,6 @@ def idle(source: Source, rules: Iterable[Triple], schema: Schema | None = None) 
     """Return the shapes with a target that found nothing to judge, sorted; with *schema* its class tree counts."""
     kinds = {cls for of in source.types.values() for cls in of}
     kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
-    verbs = {predicate for _, predicate, _ in source.triples}
     found: dict[Term, bool] = {}
     for shape, kind, target in targets(rules):
         if kind == _CLASS:
@@ -126,7 +124,7 @@ def idle(source: Source, rules: Iterable[Triple], schema: Schema | None = None) 
         elif kind == _NODE:
             met = True
         else:
-            met = target in verbs
+            met = target in source.by_property
         found[shape] = found.get(shape, False) or met
     return sorted(bare(shape) if is_iri(shape) else shape for shape, met in found.items() if not met)
 

@@ -95,22 +95,23 @@ def representatives(source: Source, schema: Schema) -> tuple[list[Triple], dict[
     first: dict[Signature, Triple] = {}
     told: dict[Term, set[object]] = {}
     for triple in source.triples:
-        if triple[1] != TYPE and (signature := telling.signature(triple)) is not None:
-            first.setdefault(signature, triple)
-            for node, news in telling.news(triple, signature):
+        seen = telling.seen(triple)
+        if seen is not None:
+            first.setdefault(seen.signature, triple)
+            for node, news in seen.news(triple) if seen.tells else ():
                 told.setdefault(node, set()).add(news)
     alike: dict[object, list[Term]] = {}
     for node in source.about:
-        alike.setdefault((telling.classes(node), frozenset(told.get(node, ()))), []).append(node)
+        alike.setdefault((source.types.get(node, _NONE), frozenset(told.get(node, ()))), []).append(node)
     chosen = {nodes[0]: nodes for nodes in alike.values()}
     rows = dict.fromkeys(first.values())
-    for triple in source.triples:
+    for triple in source.triples if told else ():
         if (triple[0] in chosen and triple[0] in told) or (triple[2] in chosen and triple[2] in told):
-            signature = None if triple[1] == TYPE else telling.signature(triple)
-            if signature is not None and any(node in chosen for node, _ in telling.news(triple, signature)):
+            seen = telling.seen(triple)
+            if seen is not None and seen.tells and any(node in chosen for node, _ in seen.news(triple)):
                 rows[triple] = None
     named = {term for triple in rows for term in (triple[0], triple[2]) if term[0] != '"'} | chosen.keys()
-    types = [(node, TYPE, cls) for node in named for cls in telling.classes(node)]
+    types = [(node, TYPE, cls) for node in named for cls in source.types.get(node, _NONE)]
     return [*rows, *types], {bare(node) if node[0] == "<" else node: nodes for node, nodes in chosen.items()}
 
 
@@ -127,6 +128,28 @@ class Signature:
     object: frozenset[Term]
     individual: Term | None = None
     datatype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The signature of a triple, and whether more follows of its subject, of its object, or of both seen together."""
+
+    signature: Signature
+    of_subject: bool
+    of_object: bool
+
+    @property
+    def tells(self) -> bool:
+        """Return whether anything follows that the classes of the ends do not say."""
+        return self.of_subject or self.of_object
+
+    def news(self, triple: Triple) -> Iterator[tuple[Term, object]]:
+        """Yield each end of which more follows, and from what."""
+        together = self.signature if self.of_subject and self.of_object else self.signature.group
+        if self.of_subject:
+            yield triple[0], (True, together)
+        if self.of_object and triple[2][0] != '"':
+            yield triple[2], (False, together)
 
 
 class _Telling:
@@ -146,36 +169,34 @@ class _Telling:
         one: dict[frozenset[tuple[Term, Term]], Term] = {}
         self._group = {term: one.setdefault(frozenset(said), term) for term, said in sorted(axioms.items())}
         self._axioms = axioms
-        self._news: dict[Signature, tuple[bool, bool, bool]] = {}
+        self._known: dict[tuple[frozenset[Term], Term, object], _Seen] = {}
 
-    def classes(self, node: Term) -> frozenset[Term]:
-        """Return the stated classes of a node of the memory."""
-        return self._types.get(node, _NONE)
-
-    def signature(self, triple: Triple) -> Signature | None:
+    def seen(self, triple: Triple) -> _Seen | None:
         """Return what reasoning sees of a triple; None where no axiom is about its property."""
         subject, predicate, value = triple
-        group = self._group.get(predicate)
-        if group is None:
+        if predicate not in self._group:
             return None
+        kind: str | frozenset[Term]
         if value[0] == '"':
-            return Signature(self.classes(subject), group, _NONE, datatype=value[value.rindex('"') + 1 :])
-        known = self._schema.individuals.get(value)
-        if known is not None:
-            return Signature(self.classes(subject), group, known, individual=value)
-        return Signature(self.classes(subject), group, self.classes(value))
-
-    def news(self, triple: Triple, signature: Signature) -> Iterator[tuple[Term, object]]:
-        """Yield each end of a triple of which more follows than its classes say, and from what."""
-        found = self._news.get(signature)
+            kind = value[value.rindex('"') :]
+        else:
+            kind = value if value in self._schema.individuals else self._types.get(value, _NONE)
+        key = self._types.get(subject, _NONE), predicate, kind
+        found = self._known.get(key)
         if found is None:
-            seen: set[tuple[Term, bool]] = set()
-            found = self._news[signature] = self._follows(signature.group, signature, False, seen)
-        of_subject, of_object, in_full = found
-        if of_subject or in_full:
-            yield triple[0], (True, signature if in_full else signature.group)
-        if (of_object or in_full) and triple[2][0] != '"':
-            yield triple[2], (False, signature if in_full else signature.group)
+            found = self._known[key] = self._judged(*key)
+        return found
+
+    def _judged(self, subject: frozenset[Term], predicate: Term, kind: str | frozenset[Term]) -> _Seen:
+        group = self._group[predicate]
+        if not isinstance(kind, str):
+            signature = Signature(subject, group, kind)
+        elif kind[0] == '"':
+            signature = Signature(subject, group, _NONE, datatype=kind[1:])
+        else:
+            signature = Signature(subject, group, self._schema.individuals[kind], individual=kind)
+        of_subject, of_object, in_full = self._follows(group, signature, False, set())
+        return _Seen(signature, of_subject or in_full, of_object or in_full)
 
     def _follows(
         self, term: Term, signature: Signature, turned: bool, seen: set[tuple[Term, bool]]

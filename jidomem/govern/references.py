@@ -18,9 +18,10 @@ _ONLY_POINTED_AT = re.compile(rf"<{vocab.BASE}(?:evidence/[^/]+|memory/[^/]+/alt
 
 def dangling(source: Source) -> list[Found]:
     """Return each reference to something jidomem mints that nothing describes: it is of no class."""
-    described, found = source.types, []
-    for subject, predicate, value in source.triples:
-        if value[0] == "<" and value not in described and value.startswith(_MINTED) and predicate not in _GRAPHS:
+    missing = {value for value in source.objects - source.types.keys() if value.startswith(_MINTED)}
+    found = []
+    for subject, predicate, value in source.triples if missing else ():
+        if value in missing and predicate not in _GRAPHS:
             text = f"jido:{local_name(predicate)} points at {bare(value)}, which nothing describes"
             found.append(Found(subject, DANGLING, "violation", text, predicate, value))
     return found
@@ -29,8 +30,7 @@ def dangling(source: Source) -> list[Found]:
 def orphans(source: Source) -> list[Found]:
     """Return the evidence and the alternatives that nothing points at."""
     alone = {node for node in source.types if node.startswith(_MINTED) and _ONLY_POINTED_AT.fullmatch(node)}
-    if alone:
-        alone -= {value for subject, _, value in source.triples if value in alone and subject != value}
+    alone -= source.objects
     text = "nothing points at this, and it says nothing by itself: name it where it belongs (jido:derivedFrom, " \
         "jido:hasAlternative)"  # fmt: skip
     return [Found(node, ORPHAN, "violation", text) for node in alone]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 import pyoxigraph as ox
 
@@ -40,13 +41,34 @@ class Source:
         return about
 
     @cached_property
+    def by_property(self) -> dict[Term, list[Triple]]:
+        """Return the triples by property."""
+        by: dict[Term, list[Triple]] = {}
+        for triple in self.triples:
+            rows = by.get(triple[1])
+            if rows is None:
+                by[triple[1]] = [triple]
+            else:
+                rows.append(triple)
+        return by
+
+    def of(self, *properties: Term) -> Iterator[Triple]:
+        """Yield the triples of these properties."""
+        for each in properties:
+            yield from self.by_property.get(each, ())
+
+    @cached_property
+    def objects(self) -> set[Term]:
+        """Return all that is a value of something."""
+        return set(map(itemgetter(2), self.triples))
+
+    @cached_property
     def types(self) -> dict[Term, frozenset[Term]]:
         """Return the stated classes of every node that has one; equal sets are one object."""
         one: dict[frozenset[Term], frozenset[Term]] = {}
         found: dict[Term, set[Term]] = {}
-        for subject, predicate, value in self.triples:
-            if predicate == TYPE:
-                found.setdefault(subject, set()).add(value)
+        for subject, _, value in self.of(TYPE):
+            found.setdefault(subject, set()).add(value)
         return {node: one.setdefault(kinds := frozenset(of), kinds) for node, of in found.items()}
 
     def items(self, schema: Schema) -> int:

@@ -63,7 +63,7 @@ def tasks_closed(
 
 def _open_tasks(source: Source, schema: Schema) -> list[tuple[Term, Term]]:
     """Return the tasks in force that are not done, each with its status."""
-    proposed = {s for s, p, o in source.triples if p == jido("hasAssertionStatus") and o == jido("Proposed")}
+    proposed = {task for task, _, status in source.of(jido("hasAssertionStatus")) if status == jido("Proposed")}
     tasks = []
     for node in sorted(source.types):
         if any(schema.is_a(cls, jido("Task")) for cls in source.types[node]) and node not in proposed:

@@ -43,9 +43,10 @@ def terms_used(source: Source, schema: Schema, *, strict: bool = False) -> list[
 
 def _used(source: Source, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
     """Return every term that is used, and as what."""
-    used = {(predicate, "property") for _, predicate, _ in source.triples if not predicate.startswith(_ANYWHERE)}
+    used = {(predicate, "property") for predicate in source.by_property if not predicate.startswith(_ANYWHERE)}
     used |= {(cls, "class") for of in source.types.values() for cls in of if not cls.startswith(_ANYWHERE)}
-    values = {value for _, predicate, value in source.triples if value.startswith(spaces) and predicate != TYPE}
+    classes = {cls for of in source.types.values() for cls in of}
+    values = {value for value in source.objects - classes if value.startswith(spaces)}
     return used | {(value, "value") for value in values - source.types.keys()}
 
 
@@ -76,11 +77,11 @@ def _found(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> F
 
 def literals(source: Source) -> list[Found]:
     """Return the literals that are not written as their datatype has it."""
-    found = []
-    for subject, predicate, value in source.triples:
+    texts: dict[Term, str] = {}
+    for value in source.objects:
         if value[0] == '"' and value[-1] == ">":
             said = parts(value)
             if not is_written(said.text, said.datatype):
-                text = f"{said.text[:80]!r} is not written as a {vocab.local_name(said.datatype)} is"
-                found.append(Found(subject, WRITTEN, "violation", text, predicate, value))
-    return found
+                texts[value] = f"{said.text[:80]!r} is not written as a {vocab.local_name(said.datatype)} is"
+    rows = [triple for triple in source.triples if triple[2] in texts] if texts else []
+    return [Found(subject, WRITTEN, "violation", texts[value], predicate, value) for subject, predicate, value in rows]

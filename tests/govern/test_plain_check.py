@@ -6,7 +6,8 @@ from jidomem.errors import Failed, PolicyDenied
 from jidomem.govern.plain import check_data
 
 PREFIXES = (
-    "@prefix ex: <urn:x:> . @prefix sh: <http://www.w3.org/ns/shacl#> . @prefix owl: <http://www.w3.org/2002/07/owl#> . "
+    "@prefix ex: <urn:x:> . @prefix sh: <http://www.w3.org/ns/shacl#> . "
+    "@prefix owl: <http://www.w3.org/2002/07/owl#> . "
     "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
 )
 
