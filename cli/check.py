@@ -73,7 +73,7 @@ def check(
     """
     try:
         report = _report(door, Asked(paths, data, shapes, since, baseline, issues, reference))
-        _show(door, report)
+        show(door, report)
     except Exception as error:
         return MISUSE if complain(error, door) == MISUSE else UNCHECKED
     return report.exit_code
@@ -86,7 +86,7 @@ def _report(door: Door, asked: Asked) -> Report:
 
     waivers = read_baseline(str(asked.baseline), asked.baseline.read_bytes()) if asked.baseline else []
     report, today = _found(door, asked)
-    report.problems = [_shown(problem) for problem in report.problems]
+    report.problems = [_shown(problem) for problem in report.problems]  # as waivers name them
     if asked.baseline:
         counted, report.waived = apply(str(asked.baseline), waivers, report.problems, today)
         report.problems = in_order(counted)
@@ -168,7 +168,9 @@ def _shown(problem: Problem) -> Problem:
     return replace(problem, path=str(path.relative_to(Path.cwd())))
 
 
-def _show(door: Door, report: Report) -> None:
+def show(door: Door, report: Report) -> None:
+    """Print a report in the format asked for, its paths as seen from the working directory."""
+    report.problems = [_shown(problem) for problem in report.problems]
     form = "json" if door.json else door.format or "text"
     if form == "json":
         show_json(report.to_dict())

@@ -31,6 +31,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "session": ("session:session", "Open, move and close work sessions."),
     "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
     "check": ("check:check", "Check the memory as CI does."),
+    "ontology": ("ontology:ontology", "Look up terms, and judge those of your own."),
     "verify": ("verify:verify", "Read every byte of the journal and verify it."),
     "replay": ("replay:replay", "Compare the journal, replayed, with what is served."),
     "redact": ("redact:redact", "Take a secret out of the journal for good."),

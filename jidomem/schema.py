@@ -110,15 +110,24 @@ class Schema:
         of a whole memory count, and rules that bind only a new intent are left out; otherwise pyshacl confirms, and
         words, what is refused.
         """
-        data = list(triples)
+        data, judge = list(triples), self._judge
         nodes = None if focus is None else set(focus)
-        if not self._judges:
-            self._judges.append(CompiledJudge(self._rules))
-        judge = self._judges[0]
         asked = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
         found = asked([*data, *self._entailed(data)], nodes)
         found += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
         return sorted(judge.pyshacl.in_check(found) if in_check else found, key=repr)
+
+    @property
+    def left_to_pyshacl(self) -> frozenset[Term]:
+        """Return the shapes that are not compiled."""
+        return self._judge.left
+
+    @property
+    def _judge(self) -> CompiledJudge:
+        """Return the shapes, compiled when they are first needed."""
+        if not self._judges:
+            self._judges.append(CompiledJudge(self._rules))
+        return self._judges[0]
 
     def _entailed(self, data: list[Triple]) -> Iterator[Triple]:
         """Yield the types that follow from the class tree, also of the individuals *data* refers to."""
@@ -184,8 +193,7 @@ def _extended(overlay: Sequence[Path]) -> Schema:
         for subject, predicate, value in triples:
             if objection := overlays.objection((subject, predicate, value)):
                 raise Failed(f"{path}: {subject} {objection.text}", hint=objection.hint, code="invalid_config")
-    shipped = {path: _parse(path) for path in resources.ontology()}
-    extended = _schema(shipped | terms, [*map(_parse, resources.shapes()), *rules.values()])
+    extended = extended_by(terms, rules)
     for path, triples in rules.items():
         try:
             found = objections(extended._rules, {term for row in triples for term in (row[0], row[2])})
@@ -195,6 +203,13 @@ def _extended(overlay: Sequence[Path]) -> Schema:
         for finding in found:
             detail = f"{path}: the shapes cannot be used: {finding.focus} {finding.path or ''}: {finding.message}"
             raise Failed(detail, hint="see https://www.w3.org/TR/shacl/#syntax-rules", code="invalid_config")
+    return extended
+
+
+def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Triple]]) -> Schema:
+    """Return the shipped schema with the terms and rules of an overlay's files, whatever they say."""
+    shipped = {path: _parse(path) for path in resources.ontology()}
+    extended = _schema({**shipped, **terms}, [*map(_parse, resources.shapes()), *rules.values()])
     own = {subject for triples in terms.values() for subject, *kind in triples if kind in _DECLARING}
     spaces = {bare(term).removesuffix(local_name(term)) for term in own if is_iri(term)}
     mark = overlays.digest(

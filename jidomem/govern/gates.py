@@ -44,7 +44,7 @@ Ask = Callable[[str], Solutions]
 
 def shipped() -> list[Gate]:
     """Return the gates of jidomem."""
-    return [_gate(path) for path in resources.queries() if path.parent.name == FOLDER]
+    return [read(path) for path in resources.queries() if path.parent.name == FOLDER]
 
 
 def of_root(root: Path) -> tuple[list[Gate], list[str]]:
@@ -54,7 +54,7 @@ def of_root(root: Path) -> tuple[list[Gate], list[str]]:
     taken = {gate.query.name for gate in shipped()}
     for path in sorted((root / "queries" / FOLDER).glob("*.rq")):
         try:
-            gate = _gate(path)
+            gate = read(path)
             if gate.query.name in taken:
                 raise _bad(path, f"the name {gate.query.name!r} is taken by a shipped gate", "give the file another")
             own.append(gate)
@@ -106,7 +106,8 @@ def of_json(answer: Callable[[str], bytes]) -> Ask:
     return ask
 
 
-def _gate(path: Path) -> Gate:
+def read(path: Path) -> Gate:
+    """Return the gate in a file; raise what says why it is none."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -162,6 +162,7 @@ def aimless(rules: Iterable[Triple], schema: Schema) -> list[Found]:
     found = []
     for shape, kind, target in targets(rules):
         if kind in known and target not in known[kind]:
-            text = f"sh:{local_name(kind)} {bare(target)} is not declared: this shape never finds anything to judge"
+            name = target if target.startswith("_:") else bare(target)
+            text = f"sh:{local_name(kind)} {name} is not declared: this shape never finds anything to judge"
             found.append(Found(shape, TARGETED, "violation", text, kind, target))
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.judge import Severity
+from jidomem.overlay import ADDS_ONLY, BOUNDED, NO_CODE, NO_IMPORT
 from jidomem.terms import Term
 
 SEVERITIES: tuple[Severity, ...] = ("violation", "warning", "info")
@@ -28,6 +29,15 @@ WRITTEN = vocab.SHAPE + "LiteralIsWellFormed"
 AGREED = vocab.SHAPE + "JudgesAgree"
 TARGETED = vocab.SHAPE + "ShapeHasATarget"
 CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
+COMPILED = vocab.SHAPE + "ShapeIsCompiled"
+EXPLAINED = vocab.SHAPE + "TermIsExplained"
+KEPT = vocab.SHAPE + "KindCanBeKept"
+READ = vocab.SHAPE + "OverlayIsRead"
+REPAIRS = vocab.SHAPE + "ShapeSaysWhatToDo"
+SHACL = vocab.SHAPE + "ShapeIsWellFormed"
+SOUND = vocab.SHAPE + "QueryIsSound"
+TREE = vocab.SHAPE + "ClassTreeHasNoCycle"
+USABLE = vocab.SHAPE + "PropertyCanBeUsed"
 EXPIRED = vocab.SHAPE + "WaiverIsInForce"
 UNUSED = vocab.SHAPE + "WaiverIsOfUse"
 #: What each rule that is no shape asks for.
@@ -46,6 +56,19 @@ RULES: Mapping[str, str] = {
     AGREED: "The compiled shapes and pyshacl find the same.",
     TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
     CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
+    ADDS_ONLY: "An overlay adds, and never describes again what is shipped.",
+    NO_IMPORT: "An overlay imports nothing.",
+    NO_CODE: "A shape of an overlay brings no code.",
+    BOUNDED: "A pattern is sure to end soon.",
+    COMPILED: "A shape that is not compiled is judged by pyshacl, which is as right and slower.",
+    EXPLAINED: "A term has a label and a definition.",
+    KEPT: "How a memory of a project's own class is kept.",
+    READ: "Every file of an overlay lies where it is read.",
+    REPAIRS: "A shape has a message that says what to do.",
+    SHACL: "A shape is one by the SHACL of SHACL.",
+    SOUND: "A query has its header, is SPARQL, and asks this memory only.",
+    TREE: "No class lies, over however many steps, below itself.",
+    USABLE: "A property says one thing of what it takes: things, or values of a datatype.",
     EXPIRED: "A waiver holds until the day it names.",
     UNUSED: "A waiver waives something.",
 }

@@ -116,12 +116,13 @@ class FileSource(Source):
         self._text = data.decode("utf-8", "replace")
         triples = read(path, data)
         if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):
-            stated = [said.triple for said in self._stated]
+            stated = [said.triple for said in self.stated]
             triples = stated if len(stated) == len(triples) else triples
         super().__init__(list(dict.fromkeys(triples)), None if older is None else {*triples} - {*older})
 
     @cached_property
-    def _stated(self) -> list[Stated]:
+    def stated(self) -> list[Stated]:
+        """Return the statements with their lines; none where they cannot be told."""
         try:
             return statements(self._text)
         except Unread:
@@ -132,7 +133,7 @@ class FileSource(Source):
         wanted = self._wanted(found)
         if not wanted:
             return []
-        by = by_subject(self._stated)
+        by = by_subject(self.stated)
         return [problem(each, self.path, line_in(by, each)) for each in wanted]
 
 

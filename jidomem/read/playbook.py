@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from jidomem import resources, sparql
-from jidomem.errors import Failed, NotFound
+from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.query import NamedQuery, parse
 
 #: A folder beside the roles that holds no questions for agents: what CI asks, where a row is a failure.
-_GATES = "gates"
+GATES = "gates"
 
 
 class Playbook:
@@ -25,7 +25,7 @@ class Playbook:
         self._queries: dict[str, NamedQuery] = {}
         files = [*resources.queries(), *(file for folder in overlays for file in sorted(folder.glob("*/*.rq")))]
         for file in files:
-            if file.parent.name != _GATES:
+            if file.parent.name != GATES:
                 self._add(file)
 
     def get(self, name: str) -> NamedQuery:
@@ -59,12 +59,7 @@ class Playbook:
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
 
     def _add(self, file: Path) -> None:
-        try:
-            text = file.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            hint = "make it a readable file of UTF-8 text"
-            raise Failed(f"{file}: {error}", hint=hint, code="invalid_config") from error
-        query = parse(file.stem, file.parent.name, text)
+        query = read(file)
         taken = self._queries.get(query.name)
         if taken is not None:
             raise Failed(
@@ -72,8 +67,25 @@ class Playbook:
                 hint="give the file another name",
                 code="invalid_config",
             )
-        sparql.dataset(sparql.check(text), ())
         self._queries[query.name] = query
+
+
+def read(file: Path) -> NamedQuery:
+    """Return the query in *file*; raise Failed or another error that names the file where it is none, or reaches out.
+
+    SERVICE, updates and FROM are refused.
+    """
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        hint = "make it a readable file of UTF-8 text"
+        raise Failed(f"{file}: {error}", hint=hint, code="invalid_config") from error
+    query = parse(file.stem, file.parent.name, text)
+    try:
+        sparql.dataset(sparql.check(text), ())
+    except JidomemError as error:
+        raise type(error)(f"{file}: {error.detail}", hint=error.hint, code=error.code) from error
+    return query
 
 
 _INTRODUCTION = """# The playbook
