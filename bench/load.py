@@ -70,7 +70,7 @@ class Unjudged(Stages):
     """The stages, without the validation of what is known to be valid."""
 
     def _validate(
-        self, intent: Any, project: str, view: Any, known: Any
+        self, intent: Any, project: str, view: Any, known: Any, manner: Any
     ) -> tuple[list[Triple], list[Triple], list[str]]:
         return triples.describe(intent), triples.stubs(intent, view, self.policy), []
 

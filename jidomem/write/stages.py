@@ -110,7 +110,7 @@ class Stages:
         view: View,
         now: datetime,
         known: Callable[[], list[str]],
-        manner: Manner,
+        manner: Manner = PLAINLY,
     ) -> Judged:
         """Return what is to be kept of *proposal*; the first stage that refuses it ends the way."""
         if not isinstance(proposal, MemoryUpdateIntent):
