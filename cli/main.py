@@ -22,6 +22,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "sparql": ("sparql:sparql", "Ask in SPARQL."),
     "show": ("show:show", "Show one memory."),
     "history": ("history:history", "Tell what became of one memory."),
+    "why": ("why:why", "Explain one memory: who, when, on what grounds."),
     "log": ("log:log", "List the commits, newest first."),
     "diff": ("log:diff", "Tell what changed between two moments."),
     "memory": ("memory:memory", "List decisions, tasks, errors and the like."),

@@ -101,6 +101,11 @@ class Schema:
         """Return the same schema, with pyshacl as its judge."""
         return replace(self, _by_reference=True)
 
+    @property
+    def judge_name(self) -> str:
+        """Return who holds a write to the shapes: `compiled`, or `pyshacl`."""
+        return "pyshacl" if self._by_reference else "compiled"
+
     def judge(
         self, triples: Iterable[Triple], focus: Iterable[Term] | None = None, *, in_check: bool = False
     ) -> list[Finding]:

@@ -21,6 +21,8 @@ from jidomem.read.playbook import Playbook
 from jidomem.read.records import Records
 from jidomem.read.roles import Architect, Debugger, Planner, Role
 from jidomem.read.walk import Place, walk
+from jidomem.read.why import Why
+from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, boolean
 from jidomem.values import to_value
 from jidomem.version import Version
@@ -52,12 +54,14 @@ class MemoryReader(Records):
         index: OxigraphIndex,
         playbook: Playbook,
         catch_up: Callable[[str], Version],
+        schema: Schema,
         shelved: Shelved | None = None,
         past: Callable[[str, str], OxigraphIndex] | None = None,
     ) -> None:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
 
         Long lists are kept in *shelved* for the next process; *past* replays a project to a moment for raw SPARQL.
+        *schema* has the rules that memories are held to.
         """
         self.playbook = playbook
         self._index = index
@@ -65,6 +69,7 @@ class MemoryReader(Records):
         self._shelf = Shelf()
         self._catch_up = catch_up
         self._past = past
+        self._schema = schema
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -260,6 +265,14 @@ class MemoryReader(Records):
         """Return the triples about one memory; raises what `get_memory` raises."""
         self._catch_up(project)
         return item.triples(self._index, project, iri, as_of, valid_at)
+
+    def why(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
+        """Return why one memory is there: who said it, when and where, on what it rests and which rules judged it.
+
+        And what it replaced, what replaced it and is now `in_its_place`, what was `derived` from it directly or by way
+        of others, and its conflicts. The id is one that `resolve` takes. Raises what `get_memory` raises.
+        """
+        return Why(self, self._schema, project, as_of=as_of, valid_at=valid_at).explain(memory_id)
 
     def resolve(self, project: str, short: str) -> str:
         """Return the IRI that *short* names.

@@ -60,7 +60,7 @@ class Records(Functions):
         return Page([_entry(row, brought[row["commit"]]) for row in page.rows], page.cursor)
 
     @abstractmethod
-    def get_memory(self, project: str, iri: str, *, as_of: object = None) -> dict[str, Any]:
+    def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
         """Return one memory."""
 
     @abstractmethod

@@ -76,6 +76,7 @@ class Jidomem:
             self.index,
             self.playbook,
             self.catch_up,
+            self.schema,
             Shelved(given.root / INDEX / "lists", self.journal),
             partial(past, self.journal, self.schema.triples),
         )

@@ -171,6 +171,13 @@ def history(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the 
     return wire.answer({"rows": site.memory.reader.history(project, id, **_moment(given)), "cursor": None})
 
 
+def why(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return what explains one memory."""
+    given = wire.arguments(*MOMENTS, "min_position")
+    reach(site, project, given)
+    return wire.answer(site.memory.reader.why(project, id, **_moment(given)))
+
+
 def sessions(site: Site, project: str) -> Response:
     """Return the work sessions that have not ended, or all of them, oldest first."""
     given = wire.arguments("all", "min_position")

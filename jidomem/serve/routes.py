@@ -88,6 +88,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/projects/{project}/memories/{id}/why",
+        answers.why,
+        "Explain one memory: who said it and when, its evidence and rules, what it replaced and what came of it",
+        _OK,
+        {_JSON: "Object"},
+        {**_MOMENTS, **_AT},
+    ),
+    Route(
+        "GET",
         "/projects/{project}/memories/{id}/history",
         answers.history,
         "Tell what went before one memory, and what replaced, withdrew or revived it",

@@ -103,6 +103,31 @@ def test_what_was_replaced_is_brought_back_and_what_still_holds_is_confirmed():
     assert "in one way" in run("revise", FACT).stderr
 
 
+def test_one_memory_is_explained_in_a_table_or_as_json():
+    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
+    resting = run("remember", "loading is fast", "--evidence", MEMORY + OLD, "--evidence", "a trial").stdout.strip()
+
+    table = run("why", OLD)
+    rests = run("why", resting).stdout
+    found = json.loads(run("why", OLD, "--json").stdout)
+
+    assert table.exit_code == 0
+    for said in (
+        "superseded by",
+        "Use Oxigraph 0.5: faster",
+        "DecisionHasRationale",
+        "architect in s-1",
+        "concluded from it",
+    ):
+        assert said in table.stdout
+    assert "rests on" in rests
+    assert "a trial" in rests
+    assert "(superseded) Use Oxigraph 0.4" in rests
+    assert (found["iri"], found["in_its_place"]) == (MEMORY + OLD, new)
+    assert [each["iri"] for each in found["derived"]] == [resting]
+    assert run("why", OLD, "--as-of", "2020-01-01").exit_code == 4
+
+
 def test_the_log_is_what_python_tells():
     with jidomem.open() as memory:
         assert [row["version"] for row in memory.reader.log("p").rows] == [row["version"] for row in rows("log")]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
+from jidomem import schema
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex
 from jidomem.read import MemoryReader, Playbook
@@ -67,7 +68,7 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None):
         found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
         return Version.of([Head(max(found).split('"')[1], "0" * 64, 1)] if found else [])
 
-    return MemoryReader(index, playbook or Playbook(), catch_up)
+    return MemoryReader(index, playbook or Playbook(), catch_up, schema.load())
 
 
 def short(value):

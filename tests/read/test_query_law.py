@@ -241,6 +241,25 @@ def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed
 
 
 @settings(max_examples=4, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_one_memory_disagrees_with_is_what_the_conflicts_say_of_it(seed):
+    scribe, index = Scribe(), new_index()
+    for commit, news in enumerate(drawn_history(Random(seed))):
+        for graph, rows in scribe.commit(commit, news).items():
+            index.apply(graph, str(commit), rows)
+    reader = reader_of(index, playbook=PLAYBOOK)
+    pairs = {(row["a"], row["b"], row["kind"]) for row in reader.ask("conflicts", project="demo")}
+
+    found = set()
+    for item in {name for pair in pairs for name in pair[:2]}:
+        for row in reader.ask("disagreements", project="demo", item=item):
+            if row["kind"] != "proposal":
+                found.add((*sorted((item, row["other"])), row["kind"]))
+
+    assert found == pairs
+
+
+@settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 6))
 def test_what_does_not_hold_at_a_moment_of_the_world_counts_as_if_it_were_withdrawn(seed, number):
     scribe, index, withdrawn = Scribe(), new_index(), new_index()

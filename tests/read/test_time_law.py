@@ -21,7 +21,7 @@ def lived(memory, seed, steps=14):
     random, items = Random(seed), []
     writer = memory.writer
     for step in range(steps):
-        deed = random.choice(["say", "say", "say", "revise", "withdraw", "session", "code"])
+        deed = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "session", "code"])
         pick = random.choice(items) if items else None
         try:
             if deed == "say" or pick is None:
@@ -32,6 +32,8 @@ def lived(memory, seed, steps=14):
                 items.append(writer.submit_intent("p", intent(type=kind, summary=f"n {step}", **more)).iri)
             elif deed == "revise":
                 items.append(writer.revise("p", pick, changes={"summary": f"r {step}"}, reason="newer").iri)
+            elif deed == "undo":
+                items.append(writer.undo("p", pick).iri)
             elif deed == "withdraw":
                 items.append(writer.invalidate("p", pick, reason="wrong").iri)
             elif deed == "session":
@@ -41,7 +43,7 @@ def lived(memory, seed, steps=14):
                 writer.append("p", "codebase", rows)
                 if random.random() < 0.4:
                     writer.clear("p", "codebase")
-        except Conflict:  # what ended already
+        except (Conflict, InvalidRequest):  # what ended already, or did not
             continue
     return items
 
@@ -68,7 +70,7 @@ def told(memory, items, *moments, **options):
     reader, found = memory.reader, []
     for item in items:
         for valid in ({}, {"valid_at": "2026-12-24"}):
-            for call in (reader.get_memory, reader.describe, reader.history):
+            for call in (reader.get_memory, reader.describe, reader.history, reader.why):
                 found.append(asked(call, "p", item, **options, **valid))
     text = "SELECT ?s ?p ?o WHERE { ?s ?p ?o FILTER(!STRSTARTS(STR(?s), STR(jido:))) } ORDER BY ?s ?p ?o"
     found.append(reader.select("p", f"PREFIX jido: <https://jido.ai/ontology#> {text}", **options))

@@ -119,10 +119,13 @@ def test_the_past_of_a_memory_and_of_a_project_is_asked_for_by_its_moment(client
 
     past = client.get("/projects/p", query_string={"as_of": stamp(then["recorded_at"])}).json
     history = client.get("/projects/p/memories/00000001/history").json["rows"]
+    why = client.get("/projects/p/memories/00000001/why").json
     shown = client.get("/projects/p/memories/00000001?as_of=2026-11-21T08:30:00Z", headers=turtle)
 
     assert (past["version"], past["counts"]) == (before["version"], before["counts"])
     assert history == as_json(memory.reader.history("p", ITEM))
+    assert why == as_json(memory.reader.why("p", ITEM))
+    assert [each["how"] for each in why["replaced_by"]] == ["invalidated_by"]
     assert [row["status"] for row in history] == ["invalidated", "active"]
     assert "jido:invalidatedBy" in shown.text
     assert client.get("/projects/p/memories/00000001/history?as_of=2020-01-01").status_code == 404

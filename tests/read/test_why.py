@@ -1,0 +1,106 @@
+"""Why a memory is there: who, when, on what grounds, by which rules, and what came of it."""
+
+import pytest
+from conftest import START, decision, intent
+
+from jidomem.errors import NotFound
+from jidomem.read import why
+from jidomem.vocab import JIDO
+
+AGENT, SESSION = "https://jido.ai/agents/architect", "https://jido.ai/sessions/s-1"
+
+
+def kept(memory, **fields):
+    return memory.writer.submit_intent("p", intent(**fields)).iri
+
+
+def explained(memory, item, **moment):
+    return memory.reader.why("p", item, **moment)
+
+
+def test_who_said_a_memory_when_and_on_what_grounds_is_told(memory):
+    seen = kept(memory, summary="it was slow")
+    receipt = memory.writer.submit_intent(
+        "p",
+        decision(evidence=["profile of Tuesday", seen, "urn:log:7"], timestamp="2026-11-01", expires_on="2030-01-01"),
+    )
+
+    found = explained(memory, receipt.iri)
+
+    assert (found["summary"], found["rationale"], found["status"]) == ("Use Oxigraph", "it embeds", "active")
+    assert (found["asserted_by"], found["asserted_in"], found["commit"]) == ([AGENT], [SESSION], receipt.commit)
+    assert found["committer"] == "https://jido.ai/agents/memory-writer"
+    assert found["timestamp"].isoformat() == "2026-11-01T00:00:00+00:00"
+    assert found["recorded_at"] > START
+    assert found["expires_on"].year == 2030
+    rests_on = {each["iri"]: each.get("text") or each.get("summary") for each in found["evidence"]}
+    assert sorted(rests_on.values(), key=str) == [None, "it was slow", "profile of Tuesday"]
+    assert rests_on["urn:log:7"] is None
+    assert rests_on[seen] == "it was slow"
+
+
+def test_the_rules_are_the_shapes_that_target_its_class_or_what_it_says(memory):
+    item = memory.writer.submit_intent("p", decision()).iri
+    guess = kept(memory, type="assumption", summary="a guess", expires_on="2030-01-01")
+
+    judged = explained(memory, item)["judged_by"]
+    rules = {rule["rule"].rsplit("#")[1]: rule["severity"] for rule in judged["rules"]}
+    guessed = {rule["rule"].rsplit("#")[1] for rule in explained(memory, guess)["judged_by"]["rules"]}
+
+    assert (judged["judge"], judged["ontology"], judged["rules_of"]) == ("compiled", "0.1.0", memory.schema.version)
+    assert {"DecisionHasRationale", "ItemHasAnAuthor", "ItemHasOneSummary"} <= rules.keys()
+    assert set(rules.values()) == {"violation"}
+    assert "DecisionHasRationale" not in guessed
+    assert "AssumptionHasAReviewDate" in guessed
+    assert all(rule["message"] for rule in judged["rules"])
+
+
+def test_what_a_memory_replaced_and_what_is_in_its_place_are_told_from_both_sides(memory):
+    old = kept(memory, summary="one")
+    new = memory.writer.revise("p", old, changes={"summary": "two"}, reason="newer").iri
+    newest = memory.writer.revise("p", new, changes={"summary": "three"}, reason="newest").iri
+    back = memory.writer.undo("p", old, reason="it was right").iri
+
+    first, last = explained(memory, old), explained(memory, back)
+    then = explained(memory, old, as_of=memory.reader.get_memory("p", newest)["recorded_at"])
+
+    assert [(each["how"], each["iri"], each["reason"]) for each in first["replaced_by"]] == [
+        ("superseded_by", new, "newer")
+    ]
+    assert (first["in_its_place"], then["in_its_place"], last["in_its_place"]) == (back, newest, None)
+    assert [each["iri"] for each in first["revived_by"]] == [back]
+    assert then["revived_by"] == []
+    assert {(each["how"], each["iri"], each["status"]) for each in last["replaced"]} == {
+        ("supersedes", newest, "superseded"),
+        ("revives", old, "superseded"),
+    }
+
+
+def test_what_was_concluded_from_a_memory_is_told_up_to_a_bound(memory, monkeypatch):
+    root = kept(memory, summary="root")
+    direct = kept(memory, summary="direct", evidence=[root])
+    further = kept(memory, summary="further", evidence=[direct])
+    monkeypatch.setattr(why, "MOST", 1)
+
+    bounded = explained(memory, root)
+    monkeypatch.setattr(why, "MOST", 2)
+    whole = explained(memory, root)
+
+    assert [each["iri"] for each in bounded["derived"]] == [direct]
+    assert [each["iri"] for each in whole["derived"]] == [direct, further]
+    assert (bounded["more_derived"], whole["more_derived"]) == (True, False)
+    assert whole["derived"][0] == {
+        "iri": direct,
+        "kind": f"{JIDO}Fact",
+        "summary": "direct",
+        "status": "active",
+    }
+
+
+def test_an_unknown_memory_is_answered_with_the_nearest(memory):
+    item = kept(memory)
+
+    assert explained(memory, item[-8:])["iri"] == item
+    with pytest.raises(NotFound, match="p has no memory") as refusal:
+        explained(memory, item[:-1] + "f")
+    assert item in refusal.value.hint
