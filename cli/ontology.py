@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from jidomem.terms import Term, bare, iri
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.complain import complain
 from jidomem_cli.door import Door, Verb, Verbs, pass_door
+from jidomem_cli.tables import clean, form_of, show_json
+
+if TYPE_CHECKING:
+    from jidomem.govern.glossary import Entry
+    from jidomem.schema import Schema
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -19,6 +26,7 @@ def ontology() -> None:
     """Look terms up, judge the terms, shapes and questions of a project's own, and propose new ones.
 
     Examples:
+      jidomem ontology show Decision
       jidomem ontology check
     """
 
@@ -45,3 +53,88 @@ def check(door: Door, paths: Sequence[Path]) -> int:
     except Exception as error:
         return MISUSE if complain(error, door) == MISUSE else UNCHECKED
     return report.exit_code
+
+
+@ontology.command("show", cls=Verb, formats=("table", "json", "md", "ttl"))
+@click.argument("term", required=False)
+@pass_door
+def show_(door: Door, term: str | None) -> None:
+    """Say what TERM means, which shapes speak of it, and where it is declared; without one, list all terms.
+
+    TERM is an IRI, a name such as jido:topic or Decision, or the type of an intent.
+
+    Examples:
+      jidomem ontology show
+      jidomem ontology show Decision
+      jidomem ontology show jido:topic --json
+      jidomem ontology show architectural_decision --format md
+    """
+    from jidomem.govern import glossary
+    from jidomem.read.turtle import turtle
+
+    memory = door.open()
+    folders = [memory.settings.root]
+    found = None if term is None else glossary.find(memory.schema, term)
+    chosen = glossary.terms(memory.schema) if found is None else [found]
+    form = form_of(door)
+    if form == "ttl":
+        click.echo(turtle(glossary.described(memory.schema, chosen)), nl=False)
+    elif found is not None:
+        entry = glossary.entry(memory.schema, found, folders)
+        if form == "json":
+            show_json(entry.to_dict())
+        else:
+            _print_entry(entry, md=form == "md")
+    elif form == "json":
+        listed = [_brief(memory.schema, each) for each in chosen]
+        show_json({"version": memory.schema.version, "terms": listed})
+    else:
+        _print_all(memory.schema, md=form == "md")
+        door.say(f"version {memory.schema.version}")
+
+
+def _brief(schema: Schema, term: Term) -> dict[str, Any]:
+    from jidomem.govern.glossary import short
+
+    kind = "class" if term in schema.classes else "property" if term in schema.properties else "individual"
+    return {"iri": bare(term), "name": short(term), "kind": kind, "deprecated": term in schema.deprecated}
+
+
+def _print_all(schema: Schema, *, md: bool) -> None:
+    """Print the class tree, then the properties with what they lead from and to, then the individuals."""
+    from jidomem.govern import glossary
+
+    def listed(found: Iterable[Term]) -> str:
+        return " or ".join(sorted(map(glossary.short, found))) or "anything"
+
+    old = schema.deprecated
+    mark = dict.fromkeys(old, " (deprecated)")
+    click.echo("## Classes\n" if md else "Classes")
+    for depth, cls in glossary.tree(schema):
+        click.echo(clean(f"{'  ' * depth}{'- ' if md else '  '}{glossary.short(cls)}{mark.get(cls, '')}"))
+    click.echo("\n## Properties\n" if md else "\nProperties")
+    for term, said in sorted(schema.properties.items()):
+        ends = f"{listed(said.domain)} -> {listed(said.range)}"
+        click.echo(clean(f"{'- ' if md else '  '}{glossary.short(term)}: {ends}{mark.get(term, '')}"))
+    click.echo("\n## Individuals\n" if md else "\nIndividuals")
+    for term, kinds in sorted(schema.individuals.items()):
+        click.echo(clean(f"{'- ' if md else '  '}{glossary.short(term)}: {listed(kinds)}{mark.get(term, '')}"))
+
+
+def _print_entry(entry: Entry, *, md: bool) -> None:
+    from jidomem.govern.glossary import short
+
+    name, bullet = short(iri(entry.iri)), "- " if md else "  "
+    kind = f"functional {entry.kind}" if entry.functional else entry.kind
+    title = f"{name} ({'deprecated ' if entry.deprecated else ''}{kind})"
+    click.echo(f"# {clean(title)}\n" if md else clean(title))
+    rows = [("means", entry.definition), ("example", entry.example), ("not", entry.note)]
+    rows += [(field, ", ".join(short(iri(each)) for each in getattr(entry, field)))
+             for field in ("above", "below", "classes", "individuals", "properties", "domain", "range")]  # fmt: skip
+    rows.append(("declared", f"{entry.path}:{entry.line}" if entry.line else entry.path or ""))
+    for field, text in rows:
+        if text:
+            click.echo(clean(f"{bullet}{field}: {text}"))
+    for rule in entry.rules:
+        aim = f" (of {short(iri(rule.target))})" if rule.target and rule.target != entry.iri else ""
+        click.echo(clean(f"{bullet}{rule.severity} {short(iri(rule.iri))}{aim}: {rule.message}"))
