@@ -14,6 +14,7 @@ from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern import gates
 from jidomem.govern.chains import chains
 from jidomem.govern.gates import Ask, Gate
+from jidomem.govern.integrity import Finding, findings
 from jidomem.govern.judged import aimless, idle, shacl, untargeted
 from jidomem.govern.reasoning import inconsistencies
 from jidomem.govern.references import dangling, orphans
@@ -72,9 +73,15 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
         closed, report.not_compared, missing = tasks_closed(source, schema, asked.issues)
         found += closed
         report.unchecked += missing
+    found = _excused(found, source)
     others = [other for name in NAMES if (other := Stream(project, name)) != stream]
+    noted = [note for each in (stream, *others) for note in findings(tail.journal, each)]
     damage = [*source.damage, *(one for other in others for one in tail.journal.verify(other))]
-    report.problems += [*map(_damaged, damage), *_of_overlay(source.placed(_once(found)), asked.overlay)]
+    report.problems += [
+        *map(_damaged, damage),
+        *map(_noted, noted),
+        *_of_overlay(source.placed(_once(found)), asked.overlay),
+    ]
     report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
 
@@ -174,6 +181,24 @@ def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
 def _damaged(found: JournalDamaged) -> Problem:
     commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path
     return Problem(commit, JOURNAL, "violation", found.detail, found.path, found.line)
+
+
+def _noted(found: Finding) -> Problem:
+    commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path or ""
+    return Problem(commit, JOURNAL, found.severity, f"{found.detail}: {found.hint}", found.path, found.line)
+
+
+def _excused(found: Iterable[Found], source: Source) -> list[Found]:
+    """Return *found*; that a statement is missing which was redacted is no more than to be known."""
+    orders = {order for order, _, _ in source.of(jido("redactedItem"))}
+    gone = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
+            for name in source.values(order, jido("redactedProperty"))}  # fmt: skip
+    return [
+        replace(each, severity="info", message=f"it was redacted: {each.message}")
+        if each.property and (each.item, each.property) in gone and not source.values(each.item, each.property)
+        else each
+        for each in found
+    ]
 
 
 def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:

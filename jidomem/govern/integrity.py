@@ -17,6 +17,7 @@ from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.names import ASIDE, set_aside
 from jidomem.journal.redaction import leaves, taken_out
+from jidomem.judge import Severity
 from jidomem.terms import bare, parts
 
 _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
@@ -27,7 +28,7 @@ class Finding:
     """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
 
     kind: str  # exposed, unrecorded, set_aside, missing
-    severity: str
+    severity: Severity
     detail: str
     hint: str
     path: str | None = None

@@ -154,7 +154,7 @@ class JournalSource(Source):
         super().__init__(list(triples), added)
 
     def _take(self, commit: Commit) -> None:
-        if commit.head not in self._commits:
+        if commit.redacted or commit.head not in self._commits:  # of two forms the redacted one counts
             one = self._terms.setdefault
             self._commits[commit.head] = [(one(s, s), one(p, p), one(o, o)) for s, p, o in commit.triples]
 

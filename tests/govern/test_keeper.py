@@ -10,7 +10,9 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound
+from jidomem.govern.check import check_project
 from jidomem.govern.integrity import findings
+from jidomem.govern.report import JOURNAL
 from jidomem.govern.traces import DIGEST, NAME, SAYS
 from jidomem.index import tail as limits
 from jidomem.journal.commit import parse
@@ -163,6 +165,22 @@ def test_what_else_a_memory_says_stays_and_it_can_be_said_anew(memory):
     assert receipt.status == "asserted"
 
 
+def test_check_knows_that_what_is_missing_was_redacted_and_what_was_set_aside(memory):
+    first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
+    memory.keeper.redact(memory.keeper.plan("p", first), agent="ana", reason="a password")
+    lost = memory.writer.submit_intent("p", intent(summary="soon lost")).commit
+    (path,) = memory.journal.path(STREAM).glob(f"*-{lost[:12]}.ttl")
+    path.write_bytes(path.read_bytes()[:100])
+    assert memory.journal.verify(STREAM)
+    memory.keeper.set_aside(STREAM, lost, agent="ana", reason="torn")
+
+    report = check_project(memory.tail, memory.schema, "p")
+
+    found = {(each.severity, each.rule == JOURNAL) for each in report.problems if each.severity != "info"}
+    assert found == {("warning", True)}
+    assert any(each.item == first and each.message.startswith("it was redacted") for each in report.problems)
+
+
 def test_a_retry_of_a_request_that_was_redacted_is_refused_and_brings_nothing_back(memory):
     asked = intent(summary="the password is hunter2", idempotency_key="once")
     memory.writer.submit_intent("p", asked)
@@ -232,6 +250,12 @@ def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(m
     lines = (folder / pack.name).read_text("utf-8").splitlines()
     assert lines[found.line - 1] == "# jidomem journal 1"
     assert any("hunter2" in line for line in lines[found.line : found.line + 80])
+
+    with jidomem.open(memory.settings.root) as anew:
+        report = check_project(anew.tail, anew.schema, "p")
+    assert "hunter2" not in str(report.to_dict())
+    (problem,) = [each for each in report.problems if each.rule == JOURNAL]
+    assert (problem.severity, problem.path, problem.line) == ("violation", found.path, found.line)
 
     assert len(memory.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
     assert findings(journal, STREAM) == []
