@@ -57,6 +57,9 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if found["more_derived"]:
         yield "concluded from it", "and more: jidomem ask derived"
     yield from (
+        ("shown in", f"{each['in']} {short(each['at'])} {each['agent'] or ''}") for each in found["shown"] or ()
+    )
+    yield from (
         ("disagrees with", f"{short(each['iri'])} ({each['kind']}) {each['summary']}") for each in found["conflicts"]
     )
 

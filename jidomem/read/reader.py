@@ -21,7 +21,7 @@ from jidomem.read.playbook import Playbook
 from jidomem.read.records import Records
 from jidomem.read.roles import Architect, Debugger, Planner, Role
 from jidomem.read.walk import Place, walk
-from jidomem.read.why import Why
+from jidomem.read.why import Shown, Why
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, boolean
 from jidomem.values import to_value
@@ -57,11 +57,12 @@ class MemoryReader(Records):
         schema: Schema,
         shelved: Shelved | None = None,
         past: Callable[[str, str], OxigraphIndex] | None = None,
+        shown: Shown | None = None,
     ) -> None:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
 
         Long lists are kept in *shelved* for the next process; *past* replays a project to a moment for raw SPARQL.
-        *schema* has the rules that memories are held to.
+        *schema* has the rules that memories are held to, *shown* tells when and to whom one was shown.
         """
         self.playbook = playbook
         self._index = index
@@ -70,6 +71,7 @@ class MemoryReader(Records):
         self._catch_up = catch_up
         self._past = past
         self._schema = schema
+        self._shown = shown
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -270,9 +272,10 @@ class MemoryReader(Records):
         """Return why one memory is there: who said it, when and where, on what it rests and which rules judged it.
 
         And what it replaced, what replaced it and is now `in_its_place`, what was `derived` from it directly or by way
-        of others, and its conflicts. The id is one that `resolve` takes. Raises what `get_memory` raises.
+        of others, its conflicts, and when it was `shown`, None where no read log is kept. The id is one that `resolve`
+        takes. Raises what `get_memory` raises.
         """
-        return Why(self, self._schema, project, as_of=as_of, valid_at=valid_at).explain(memory_id)
+        return Why(self, self._schema, self._shown, project, as_of=as_of, valid_at=valid_at).explain(memory_id)
 
     def resolve(self, project: str, short: str) -> str:
         """Return the IRI that *short* names.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from jidomem import rules
@@ -11,9 +11,11 @@ from jidomem.query import FOREVER, to_term
 from jidomem.read.functions import Rows
 from jidomem.read.records import Records
 from jidomem.schema import Schema
-from jidomem.terms import iri
+from jidomem.terms import bare, iri
 from jidomem.vocab import BASE, LABEL, jido
 
+#: Tells, of a project's memory, when and to whom it was shown by a moment.
+Shown = Callable[[str, str, str], Rows]
 #: How many memories that were concluded from one are listed.
 MOST = 1_000
 #: What is told of a memory as it stands in it: name -> property.
@@ -33,12 +35,16 @@ ORDER BY ?at ?node"""
 class Why:
     """Explains memories of one project as they were known at one moment."""
 
-    def __init__(self, reader: Records, schema: Schema, project: str, *, as_of: object, valid_at: object) -> None:
-        """Ask *reader*; *schema* has the rules."""
+    def __init__(
+        self, reader: Records, schema: Schema, shown: Shown | None, project: str, *, as_of: object, valid_at: object
+    ) -> None:
+        """Ask *reader*; *schema* has the rules, and *shown* tells what was shown."""
         self._reader = reader
         self._schema = schema
+        self._shown = shown
         self._project = project
         self._as_of, self._valid_at = as_of, valid_at
+        self._moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
 
     def explain(self, memory_id: str) -> dict[str, Any]:
         """Return what explains one memory as plain values; raises what `get_memory` raises."""
@@ -63,6 +69,7 @@ class Why:
             "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MOST]],
             "more_derived": len(derived) > MOST,
             "conflicts": [{"iri": row.pop("other"), **row} for row in self._asked("disagreements", item)],
+            "shown": None if self._shown is None else self._shown(self._project, item, bare(self._moment)),
         }
 
     def _asked(self, name: str, item: str, **options: Any) -> Rows:
@@ -99,8 +106,8 @@ class Why:
 
     def _revivals(self, item: str) -> list[str]:
         """Return what had revived a memory by then."""
-        moment = to_term(FOREVER if self._as_of is None else self._as_of, "dateTime", "as_of")
-        return [row["node"] for row in self._reader.select(self._project, _REVIVALS % (iri(item), moment))]
+        rows = self._reader.select(self._project, _REVIVALS % (iri(item), self._moment))
+        return [row["node"] for row in rows]
 
     def _told(self, item: str) -> dict[str, Any]:
         """Return what one memory is, in short; all but its IRI is None for what is not there."""

@@ -24,6 +24,7 @@ from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
+from jidomem.runtime.read_log import ReadLog
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
@@ -42,6 +43,9 @@ project = "{project}"
 # What happens when an intent disagrees with what is in force: "refuse" (default), "propose" or "warn".
 # [conflicts]
 # decision = "propose"
+
+# Keep in state/ which memories were shown in which briefing, for jidomem why.
+# read_log = false
 
 # The role and capabilities an agent is declared with when it is first named.
 # [agents.architect]
@@ -72,6 +76,7 @@ class Jidomem:
             session=given.session,
             blobs=self.tree.blobs if self.tree else lambda paths: {},
         )
+        self.read_log = ReadLog(given.root, sources.now) if given.read_log else None
         self.reader = MemoryReader(
             self.index,
             self.playbook,
@@ -79,6 +84,7 @@ class Jidomem:
             self.schema,
             Shelved(given.root / INDEX / "lists", self.journal),
             partial(past, self.journal, self.schema.triples),
+            self.read_log.of if self.read_log else None,
         )
 
     @property
@@ -155,7 +161,10 @@ class Jidomem:
         now = self.sources.now()
         asked = Briefed(self.reader, self.index, self.tree, name, now=now, agent=agent, role=role, about=about,
                         as_of=as_of, valid_at=valid_at)  # fmt: skip
-        return asked.brief() if budget_tokens is None else asked.brief(budget_tokens)
+        told = asked.brief() if budget_tokens is None else asked.brief(budget_tokens)
+        if self.read_log is not None:
+            self.read_log.shown(name, told.items, by=agent, in_="briefing")
+        return told
 
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files that memories in force are about and that were changed, renamed or removed since."""

@@ -18,7 +18,7 @@ from jidomem.write.kinds import family
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
 OWN = "your own memory"
-_KEYS = ("project", "strict", "create_projects", "judge", "secrets", "conflicts", "agents")
+_KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents")
 #: What a root found on disk may not decide: it may be somebody else's repository.
 _AUTHORITY = ("bind", "endpoint", "host", "index", "base_url", "port", "token", "tokens", "url")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
@@ -29,7 +29,8 @@ class Settings:
     """The root folder, the project asked for when none is named, and the policy of the memory.
 
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
-    `configured` is the project `config.toml` names, which is there before anything is written.
+    `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
+    it is kept which memories were shown.
     """
 
     root: Path
@@ -39,6 +40,7 @@ class Settings:
     session: str | None = None
     policy: Policy = field(default_factory=Policy)
     configured: str | None = None
+    read_log: bool = True
 
 
 def load(
@@ -66,6 +68,7 @@ def load(
         session=session or os.environ.get("JIDOMEM_SESSION"),
         policy=_policy(config, folder / CONFIG),
         configured=own,
+        read_log=_flag(config, "read_log", True, folder / CONFIG),
     )
 
 

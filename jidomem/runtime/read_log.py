@@ -1,0 +1,67 @@
+"""The read log: which memories were shown to whom, in which briefing; no text of theirs is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jidomem.moments import parse_moment, stamp
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+FILE = Path("state", "working.sqlite")
+#: How many times, the last ones, are told of one memory.
+TOLD = 100
+_TABLE = """
+CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
+  agent TEXT);
+CREATE INDEX IF NOT EXISTS shown_item ON shown (project, item, at);
+"""
+_OF = (
+    'SELECT at, "in", agent FROM shown WHERE project = ? AND item = ? AND at <= ? ORDER BY at DESC, rowid DESC LIMIT ?'
+)
+
+
+class ReadLog:
+    """What was shown of one root's memories, kept beside its journal."""
+
+    def __init__(self, root: Path, now: Callable[[], datetime]) -> None:
+        """Keep it in the state of *root*, which is made when something is first shown."""
+        self._path = root / FILE
+        self._now = now
+
+    def shown(self, project: str, items: Iterable[str], *, by: str | None, in_: str) -> None:
+        """Remember that *items* were shown to the agent *by* in *in_*; where nothing can be written, nothing is."""
+        from sqlite3 import Error
+
+        at = stamp(self._now())
+        rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
+        with suppress(Error, OSError):  # who reads gets an answer also from a disk that is full, or not to be written
+            self._path.parent.mkdir(exist_ok=True)
+            with self._open() as store, store:
+                store.executescript(_TABLE)
+                store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
+
+    def of(self, project: str, item: str, until: str) -> list[dict[str, Any]]:
+        """Return when, in what and to whom one memory was shown by the moment *until*, the last first."""
+        from sqlite3 import Error
+
+        with suppress(Error, OSError):
+            if self._path.exists():
+                with self._open() as store:
+                    found = store.execute(_OF, (project, item, until, TOLD)).fetchall()
+                return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in found]
+        return []
+
+    @contextmanager
+    def _open(self) -> Iterator[Connection]:
+        from sqlite3 import connect
+
+        with closing(connect(self._path, timeout=5.0)) as store:
+            store.execute("PRAGMA journal_mode=WAL")
+            store.execute("PRAGMA synchronous=FULL")
+            yield store
