@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from jidomem import vocab
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
-from jidomem.terms import Term, Triple, iri, is_iri, parts
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import LABEL, TYPE, XSD, jido
 from jidomem.write.conflict import normal_text
 
@@ -30,6 +31,7 @@ _KEYS_OF: Mapping[Term, tuple[str, ...]] = {
     jido("about"): ("duplicate", "similar_decision", "contradiction"),
     jido("conventionName"): ("convention_clash",),
 }
+_WORD = re.compile("[a-z0-9]+")
 _OTHER_KEYS = ("value", "value-is")
 
 
@@ -60,6 +62,11 @@ class Wanted:
         self._forms["everywhere"] = [found for text in long for found in _finders(text)]
         self._forms["linked"] = [found for text in self.texts for found in _finders(text)]
 
+    @property
+    def words(self) -> frozenset[str]:
+        """Return a word of each text, without which nothing shows it."""
+        return frozenset(max(_WORD.findall(normal_text(text)), key=len, default="") for text in self.texts)
+
     def shows(self, term: Term, about: Term) -> bool:
         """Return whether *term*, said of the node *about*, shows one of the texts."""
         near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
@@ -88,19 +95,20 @@ class Traces:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
+        self._words = wanted.words
         self._named: set[Term] = set()  # nodes that are named after a text
         self._prints: set[str] = set()  # digests of files that held one
         self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
 
     def look(self, commits: Iterable[Commit]) -> None:
         """Find out what says one of the texts, and what is named after it: the first reading."""
-        for commit in commits:
+        for commit in filter(self._may_say, commits):
             for triple in self._saying(commit):
                 self._note(triple, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
         """Yield all that is to go: the second reading."""
-        for commit in commits:
+        for commit in filter(lambda commit: self._may_say(commit) or self._may_name(commit), commits):
             found = dict.fromkeys(self._saying(commit), SAYS)
             for triple in sorted(commit.triples - found.keys()):
                 if _is_own(triple, commit):
@@ -113,6 +121,18 @@ class Traces:
                 if self._is_computed(triple, answered):
                     found[triple] = DIGEST
             yield from (Trace(commit.id, triple, why) for triple, why in found.items())
+
+    def _may_say(self, commit: Commit) -> bool:
+        """Return whether a commit is worth a closer look: most hold no word of the texts."""
+        document = commit.data.decode().casefold()
+        nodes = (bare(node).casefold() for node, _ in self._wanted.said)
+        return any(word in document for word in self._words) or any(node in document for node in nodes)
+
+    def _may_name(self, commit: Commit) -> bool:
+        document = commit.data.decode()
+        return any(bare(node) in document for node in chain(self._named, self._touched)) or any(
+            print_ in document for print_ in self._prints
+        )
 
     def _saying(self, commit: Commit) -> list[Triple]:
         shows = self._wanted.shows
