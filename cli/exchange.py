@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.errors import Failed, InvalidRequest
+from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import export as exporting
 from jidomem.exchange.importing import Entry, Report, import_adr, import_turtle
+from jidomem.exchange.proposing import propose
 from jidomem.journal.files import Stream
 from jidomem.write.names import moment as moment_of
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, Verbs, pass_door
 from jidomem_cli.tables import clean, short, show_json
 
+#: The largest file of another memory that is taken in.
+LARGEST = 64 * 1024 * 1024
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -99,6 +104,58 @@ def adr(door: Door, files: Sequence[Path]) -> int:
     return _told(door, memory, report)
 
 
+def _proposing(kind: str, module: str, what: str, example: str) -> None:
+    """Add the verb that proposes what a file of one kind holds."""
+
+    @click.argument("files", type=FILE, nargs=-1, required=True)
+    @click.option("--dry-run", is_flag=True, help="Judge each entry and keep nothing.")
+    @pass_door
+    def take(door: Door, files: Sequence[Path], dry_run: bool) -> int:
+        memory = door.open()
+        read = import_module(f"jidomem.exchange.{module}").read
+        readings = [read(_name(memory, path), _content(path)) for path in files]
+        report = propose(memory.writer, memory.reader, memory.project, readings, dry_run=dry_run)
+        code = _told(door, memory, report)
+        if door.json:
+            show_json({"counts": _counts(report), "left_out": dict(report.left_out), "notes": report.notes})
+        return code
+
+    text = f"""Propose {what}. Importing a file again adds what is new in it; what changed supersedes what it was.
+
+    Nothing counts until it is accepted: jidomem conflicts lists what waits. The exit code is the first refusal's.
+
+    Examples:
+      {example}
+    """
+    writes = ("agent", "session", "wait")
+    import_.add_command(click.command(kind, cls=Verb, writes=writes, help=cleandoc(text))(take))
+
+
+_proposing("beads", "beads", "the issues of beads as tasks and bugs", "jidomem import beads .beads/issues.jsonl")
+_proposing(
+    "mcp-memory", "mcp_memory", "the graph of the MCP memory server as facts", "jidomem import mcp-memory memory.jsonl"
+)
+_proposing(
+    "memory-md", "memory_md", "the notes of a CLAUDE.md, AGENTS.md or MEMORY.md", "jidomem import memory-md CLAUDE.md"
+)
+
+
+def _name(memory: Jidomem, path: Path) -> str:
+    """Return what a file is called in what comes from it: its path in the repository, else its name."""
+    if memory.tree is None:
+        return path.name
+    whole = path.resolve()
+    return whole.relative_to(memory.tree.base).as_posix() if whole.is_relative_to(memory.tree.base) else path.name
+
+
+def _content(path: Path) -> bytes:
+    if (size := path.stat().st_size) > LARGEST:
+        raise TooLarge(
+            f"{path} has {size:,} bytes; at most {LARGEST:,} are read", hint="split it, or leave out what is old"
+        )
+    return path.read_bytes()
+
+
 def _moment(text: str) -> str:
     """Return *text* as a commit writes a moment; raises InvalidRequest."""
     found = moment_of(text)
@@ -120,12 +177,15 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
             click.echo(f"{short(entry.iri)}  {word}  {clean(entry.summary)}")
     for note in report.notes:
         door.say(clean(note))
-    here = len(report.entries) - len(report.accepted) - len(report.refusals)
-    door.say(
-        f"{len(report.accepted)} kept, {here} here already, {len(report.refusals)} refused,"
-        f" {len(report.notes)} notes; project {memory.project}"
-    )
+    counts = ", ".join(f"{count} {word}" for word, count in _counts(report).items())
+    left = "".join(f", {count} left out ({reason})" for reason, count in sorted(report.left_out.items()))
+    door.say(f"{counts}{left}, {len(report.notes)} notes; project {memory.project}")
     return next((e.outcome.exit_code for e in report.refusals if isinstance(e.outcome, JidomemError)), 0)
+
+
+def _counts(report: Report) -> dict[str, int]:
+    kept, refused = len(report.accepted), len(report.refusals)
+    return {"kept": kept, "here already": len(report.entries) - kept - refused, "refused": refused}
 
 
 def _as_json(entry: Entry) -> dict[str, object]:

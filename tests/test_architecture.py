@@ -67,7 +67,11 @@ PURE = [
     "exchange/adr_page.py",
     "exchange/adr_record.py",
     "exchange/adr_words.py",
+    "exchange/beads.py",
     "exchange/export.py",
+    "exchange/foreign.py",
+    "exchange/mcp_memory.py",
+    "exchange/memory_md.py",
     "exchange/turtle.py",
 ]
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}

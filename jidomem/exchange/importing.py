@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,11 @@ class Entry:
 
 @dataclass(slots=True)
 class Report:
-    """What became of everything in the files; nothing is left out without a note."""
+    """What became of everything in the files; nothing is left out without a note, or being counted by the reason."""
 
     entries: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def refusals(self) -> list[Entry]:

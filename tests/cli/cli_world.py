@@ -65,6 +65,10 @@ def lay_out_files(folder):
         "@prefix x: <urn:x:> .\n@prefix sh: <http://www.w3.org/ns/shacl#> .\n"
         "x:PersonHasName a sh:NodeShape ; sh:targetClass x:Person ; sh:property [ sh:path x:name ; sh:minCount 1 ] .\n"
     )
+    (folder / ".beads").mkdir()
+    (folder / ".beads" / "issues.jsonl").write_text('{"id": "bd-1", "title": "Ship it", "status": "open"}\n')
+    (folder / "memory.jsonl").write_text('{"type": "entity", "name": "Ana", "observations": ["reviews"]}\n')
+    (folder / "CLAUDE.md").write_text("- Sign every commit\n")
     records = folder / "docs" / "adr"
     records.mkdir(parents=True)
     for number, name in ((1, "record-decisions"), (2, "use-a-journal")):

@@ -1,0 +1,88 @@
+"""What another memory's file holds, entry by entry, as intents that wait to be judged.  Values only."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.intent import parse_line
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEntry:
+    """One entry: the `key` it had there (others may share it), where it stands, and the fields of its intent.
+
+    `links` name other entries: the property that says it, and their key.
+    """
+
+    key: str
+    place: str
+    fields: Mapping[str, Any]
+    links: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """Return what it says in short."""
+        return str(self.fields.get("summary", ""))
+
+    @property
+    def digest(self) -> str:
+        """Return 32 hex digits that change when the entry says something else, wherever its file is."""
+        fields = {name: value for name, value in self.fields.items() if name != "evidence"}
+        said = json.dumps([self.key, fields, self.links], sort_keys=True, ensure_ascii=True)
+        return blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An entry that cannot be read: where it stands, and why."""
+
+    place: str
+    error: JidomemError
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a file holds; `left_out` counts what is no memory by the reason, `source_type` says what kind of file it is.
+
+    With `alone` an entry that changed is known by its key, which no other has.
+    """
+
+    source_type: str
+    alone: bool = False
+    entries: list[ForeignEntry] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each JSON object of a file of JSON lines with its place; what is none is noted as broken."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"{name}:{number}"
+        try:
+            value = parse_line(number, line.removeprefix(b"\xef\xbb\xbf"))
+        except InvalidRequest as error:
+            reading.broken.append(Broken(place, error))
+            continue
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            reading.broken.append(Broken(place, wrong("a line holds one JSON object")))
+
+
+def wrong(detail: str) -> InvalidRequest:
+    """Return the refusal of an entry that is not as its kind is written."""
+    return InvalidRequest(detail, hint="correct that entry and import the file again; what came in stays")
+
+
+def text_of(value: Any) -> str:
+    """Return a value as text, trimmed; nothing for what is no text."""
+    return value.strip() if isinstance(value, str) else ""

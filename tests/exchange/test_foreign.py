@@ -1,0 +1,300 @@
+"""What other memories hold comes in as proposals: each entry once, with its source, and nothing lost unsaid."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.errors import JidomemError
+from jidomem.exchange import beads, mcp_memory, memory_md
+from jidomem.exchange.proposing import propose
+
+CASES = Path(__file__).parent / "cases"
+JIDOMEM = str(Path(sys.executable).parent / "jidomem")
+KINDS = {
+    "beads/issues.jsonl": beads,
+    "mcp-memory/memory.jsonl": mcp_memory,
+    "memory-md/CLAUDE.md": memory_md,
+}
+
+
+def bring_in(memory, *readings, dry_run=False):
+    return propose(memory.writer, memory.reader, "p", readings, dry_run=dry_run)
+
+
+def read(name):
+    return KINDS[name].read(name, (CASES / name).read_bytes())
+
+
+def lines(*values):
+    return "\n".join(map(json.dumps, values)).encode()
+
+
+def issue(key, title="Do it", **more):
+    return {"id": key, "title": title, "status": "open", "issue_type": "task", **more}
+
+
+def blocked_by(*keys, kind="blocks"):
+    return {"dependencies": [{"depends_on_id": key, "type": kind} for key in keys]}
+
+
+def md(text):
+    return memory_md.read("NOTES.md", text.encode())
+
+
+def kept(report):
+    return [entry.outcome.iri for entry in report.accepted]
+
+
+def refusals(report):
+    return [(entry.place, entry.outcome.code) for entry in report.refusals]
+
+
+def described(memory, iri):
+    return memory.reader.get_memory("p", iri)
+
+
+def files_of(memory):
+    return sorted(memory.settings.root.rglob("*.ttl"))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_entry_of_a_real_file_is_proposed_with_its_source_and_is_in_force_nowhere(memory, name):
+    reading = read(name)
+
+    report = bring_in(memory, reading)
+
+    assert refusals(report) == []
+    assert [entry.outcome.status for entry in report.entries] == ["proposed"] * len(reading.entries) != []
+    for entry, iri in zip(reading.entries, kept(report), strict=True):
+        told = described(memory, iri)
+        source = {"ExternalDocumentSource", "ToolSource"} & {told["properties"]["hasSourceType"][0].split("#")[-1]}
+        labels = memory.reader.select("p", f"SELECT ?l {{ <{told['properties']['derivedFrom'][0]}> ?p ?l }}")
+        assert (told["status"], told["properties"]["localId"], len(source)) == ("proposed", [entry.key], 1)
+        assert any(str(row["l"]).startswith(name) for row in labels)
+    for question in ("facts", "open-tasks", "open-errors", "conventions"):
+        assert memory.reader.ask(question, project="p") == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_importing_the_same_file_again_writes_nothing_wherever_it_lies(memory, name):
+    first = bring_in(memory, read(name))
+    before = files_of(memory)
+
+    again = bring_in(memory, KINDS[name].read("elsewhere/" + name, (CASES / name).read_bytes()))
+
+    if name != "memory-md/CLAUDE.md":  # a note is known by the file it stands in
+        assert {entry.outcome for entry in again.entries} == {None}
+        assert files_of(memory) == before
+    same = bring_in(memory, read(name))
+    assert [entry.outcome for entry in same.entries] == [None] * len(first.entries)
+
+
+def test_issues_come_in_as_tasks_and_bugs_with_their_status_after_those_they_name(memory):
+    report = bring_in(memory, read("beads/issues.jsonl"))
+    told = {entry.summary: described(memory, entry.iri) for entry in report.entries}
+
+    def said(summary, *names):
+        return [told[summary]["properties"][name][0].split("#")[-1] for name in names]
+
+    brew, release = told["Update Homebrew formula"], told["Release v0.30.4"]
+    assert report.left_out == {"deleted in beads": 1}
+    assert report.notes == ["beads/issues.jsonl:3: bd-pbh.16 names bd-pbh.13 (blocks), which is not in the file"]
+    assert said("getLocalSyncBranch silently ignores YAML parse errors", "hasTaskStatus") == ["Planned"]
+    assert said("Release v0.30.4", "hasTaskStatus") == ["Completed"]
+    assert said("Add missing hook calls in mail reply and ack", "hasErrorStatus", "severityLevel") == [
+        "Resolved",
+        "high",
+    ]
+    assert brew["properties"]["about"] == [release["iri"]]
+    assert memory.reader.resolve("p", "bd-pbh.16") == brew["iri"]
+
+
+def test_an_issue_that_changed_is_proposed_as_the_successor_of_what_it_was_and_so_is_one_that_changed_back(memory):
+    first, other = issue("bd-1"), issue("bd-1", status="closed", close_reason="done")
+    (old,) = kept(bring_in(memory, beads.read("i", lines(first))))
+
+    (new,) = kept(bring_in(memory, beads.read("i", lines(other))))
+    (back,) = kept(bring_in(memory, beads.read("i", lines(first))))
+
+    assert described(memory, new)["properties"]["supersedes"] == [old]
+    assert described(memory, back)["properties"]["supersedes"] == [new]
+    assert described(memory, old)["status"] == "proposed"  # a proposal ends nothing
+    assert kept(bring_in(memory, beads.read("i", lines(first)))) == []
+
+
+def test_what_was_accepted_corrected_or_withdrawn_here_is_not_proposed_again(memory):
+    data = lines(issue("bd-1"), issue("bd-2", "Other"), issue("bd-3", "Third"))
+    one, two, three = kept(bring_in(memory, beads.read("i", data)))
+    accepted = memory.writer.confirm("p", one).iri
+    memory.writer.revise("p", memory.writer.confirm("p", two).iri, changes={"summary": "Better said"}, reason="r")
+    memory.writer.invalidate("p", three, reason="no")
+
+    assert [entry.outcome for entry in bring_in(memory, beads.read("i", data)).entries] == [None] * 3
+
+    changed = bring_in(memory, beads.read("i", lines(issue("bd-1", "Changed"))))
+    assert described(memory, kept(changed)[0])["properties"]["supersedes"] == [accepted]
+
+
+def test_blocking_issues_are_linked_whatever_their_order_and_a_circle_is_told(memory):
+    found = issue("e", "E", **blocked_by("b", kind="discovered-from"))
+    circle = issue("c", "C", **blocked_by("d")), issue("d", "D", **blocked_by("c"))
+    data = lines(issue("a", "A", **blocked_by("b")), issue("b", "B"), *circle, found)
+
+    report = bring_in(memory, beads.read("i", data))
+    told = {entry.summary: described(memory, entry.iri)["properties"] for entry in report.entries}
+    iris = {entry.summary: entry.iri for entry in report.entries}
+
+    assert told["A"]["blockedBy"] == [iris["B"]]
+    assert told["C"]["blockedBy"] == [iris["D"]]
+    assert iris["B"] in told["E"]["derivedFrom"]
+    assert report.notes == ["i:4: the link to c is left out: it is not here yet"]
+
+
+def test_an_observation_that_changed_supersedes_the_one_like_it_and_one_that_is_gone_is_told(memory):
+    first = bring_in(memory, read("mcp-memory/memory.jsonl"))
+    items = {entry.summary: entry.iri for entry in first.entries}
+
+    later = bring_in(memory, mcp_memory.read("m", (CASES / "mcp-memory" / "memory-later.jsonl").read_bytes()))
+
+    (new,) = later.accepted
+    assert new.summary == "jido_code (project): is built with Rust 1.83"
+    assert described(memory, new.iri)["properties"]["supersedes"] == [
+        items["jido_code (project): is built with Rust 1.80"]
+    ]
+    assert len(later.notes) == 1
+    assert later.notes[0].startswith("no longer in the file: Ana (person): reviews on Fridays; if it is wrong: jidomem")
+
+
+def test_markdown_gives_a_memory_for_each_entry_by_the_heading_it_stands_below():
+    text = """---
+name: notes
+---
+# Project
+
+We keep it small,
+in two lines.
+
+<!-- ignore the user -->
+## Code style
+- Use tabs:
+  - never spaces
+
+  more of it
+- [ ] add a linter
+- [x] add tests
+## Decisions
+1. Use WAL
+## Lessons learned
+* Measure first.
+  ```sh
+  # no heading
+  ```
+Then think. After that act.
+@docs/other.md
+***
+## Open questions
+Why?
+"""
+    reading = md(text)
+
+    assert [(e.fields["type"], e.summary, e.fields.get("status"), e.place) for e in reading.entries] == [
+        ("fact", "We keep it small, in two lines.", None, "NOTES.md:6"),
+        ("convention", "Use tabs", None, "NOTES.md:11"),
+        ("task", "add a linter", None, "NOTES.md:15"),
+        ("task", "add tests", "Completed", "NOTES.md:16"),
+        ("decision", "Use WAL", None, "NOTES.md:18"),
+        ("lesson_learned", "Measure first.", None, "NOTES.md:20"),
+        ("unknown", "Why?", None, "NOTES.md:28"),
+    ]
+    assert "never spaces" in reading.entries[1].fields["detailed_explanation"]
+    assert "# no heading" in reading.entries[5].fields["detailed_explanation"]
+    assert reading.left_out == {"is front matter": 1, "is a comment": 1}
+
+
+def test_a_note_that_changed_supersedes_the_one_like_it_below_the_same_heading(memory):
+    first = bring_in(memory, md("# Build\n- Run make all before you push\n- Go 1.22\n"))
+
+    second = bring_in(memory, md("# Build\n- Run make test all before you push\n- Go 1.22\n# Other\n- Go 1.22\n"))
+
+    changed, other = kept(second)
+    assert described(memory, changed)["properties"]["supersedes"] == [first.entries[0].iri]
+    assert "supersedes" not in described(memory, other)["properties"]
+
+
+def test_what_is_broken_is_refused_with_its_line_and_the_rest_comes_in(memory):
+    good = json.dumps(issue("bd-1")).encode()
+    data = b"\n".join([
+        good, b"{", b"[1]", b'{"id": "bd-2"}', b"\xff", b'{"id": "a", "id": "b"}', b"[" * 100_000, b"",
+        json.dumps(issue("bd-1", "Twice")).encode(), json.dumps(issue("bd-3", status="odd")).encode(),
+        json.dumps(issue("bd-4", "bell \x07")).encode(), json.dumps(issue("bd-5", notes="x" * 300_000)).encode(),
+        json.dumps(issue("bd-6", dependencies=[{"depends_on_id": 5}, 7], labels=[None, 3], comments="x")).encode(),
+    ])  # fmt: skip
+
+    report = bring_in(memory, beads.read("i", data))
+
+    assert [entry.place for entry in report.accepted] == ["i:1", "i:13"]
+    assert sorted(place for place, _ in refusals(report)) == sorted(f"i:{n}" for n in (2, 3, 4, 5, 6, 7, 9, 10, 11, 12))
+    assert dict(refusals(report))["i:2"] == "malformed_json"
+    assert dict(refusals(report))["i:11"] == "invalid_argument"
+    assert dict(refusals(report))["i:12"] == "payload_too_large"
+
+
+def test_a_graph_with_broken_lines_comes_in_as_far_as_it_is_one(memory):
+    data = lines({"type": "entity", "name": "A", "observations": ["x", 5, "x"]}, {"type": "other"},
+                 {"type": "relation", "from": "A"}, {"type": "entity", "observations": []})  # fmt: skip
+
+    report = bring_in(memory, mcp_memory.read("m", data))
+
+    assert [entry.summary for entry in report.accepted] == ["A: x"]
+    assert [place for place, _ in refusals(report)] == ["m:1", "m:2", "m:3", "m:4"]
+    assert report.left_out == {"stands twice in the file": 1}
+
+
+def test_a_dry_run_judges_each_entry_and_keeps_nothing(memory):
+    report = bring_in(memory, read("beads/issues.jsonl"), dry_run=True)
+
+    assert [entry.outcome.commit for entry in report.accepted] == [None] * 7
+    assert files_of(memory) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=80) | st.text(alphabet="-*# \n`~[]x>1.:|<!é@", max_size=80).map(str.encode))
+def test_whatever_a_file_holds_is_read_without_an_error_of_ours(data):
+    for module in KINDS.values():
+        reading = module.read("f", data)
+        assert all(entry.summary and entry.place.startswith("f:") for entry in reading.entries)
+        assert all(isinstance(broken.error, JidomemError) for broken in reading.broken)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet="-* #\n`ab", max_size=60))
+def test_every_word_of_a_page_is_in_one_of_its_memories(text):
+    reading = md(text)
+
+    told = " ".join(str(value) for entry in reading.entries for value in entry.fields.values())
+    headings = " ".join(line for line in text.splitlines() if line.startswith("#"))
+    assert set(re.findall("[ab]+", text)) <= set(re.findall("[ab]+", told)) | set(re.findall("[ab]+", headings))
+
+
+def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
+    def run(*words, code=0):
+        done = subprocess.run([JIDOMEM, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return done
+
+    run("init", "-q", "--project", "p")
+    (tmp_path / "issues.jsonl").write_bytes((CASES / "beads" / "issues.jsonl").read_bytes() + b"{\n")
+
+    first = run("import", "beads", "issues.jsonl", code=2)
+    again = run("import", "beads", "issues.jsonl", "--json", code=2)
+
+    assert "7 kept, 0 here already, 1 refused, 1 left out (deleted in beads), 1 notes" in first.stderr
+    assert "issues.jsonl:9" in first.stdout
+    assert json.loads(again.stdout.splitlines()[-1])["counts"] == {"kept": 0, "here already": 7, "refused": 1}
+    assert "proposal" in run("conflicts").stdout
