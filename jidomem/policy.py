@@ -26,7 +26,8 @@ class Policy:
     it does not name is refused. `strict` refuses agents and sessions nobody declared and terms of foreign
     vocabularies. `create_projects` lets a first write create its project. `judge` is who holds a write to the shapes:
     `compiled`, or the reference implementation `pyshacl`. `secrets` says what becomes of what looks like a key or a
-    password: refuse, warn or off.
+    password: refuse, warn or off. `preset` names the rules of who may do what that a
+    project begins with; what is recorded in its journal takes their place.
     """
 
     on_conflict: Mapping[str, str] = field(default_factory=dict)
@@ -35,10 +36,7 @@ class Policy:
     create_projects: bool = True
     judge: str = "compiled"
     secrets: str = "refuse"
-
-    def is_curator(self, agent: str) -> bool:
-        """Return whether *agent*, by its plain name, may judge for the project: one declared as its reviewer."""
-        return self.agents.get(agent, AgentPolicy()).role == "Reviewer"
+    preset: str = "open"
 
 
 LITERAL_LIMIT = 256 * 1024  # bytes of UTF-8 in one text

@@ -83,9 +83,17 @@ SEVERITY = ("low", "medium", "high", "critical")
 ENFORCEMENT = ("Advisory", "Required", "Strict")
 SCOPE = ("GlobalScope", "ProjectScope", "AgentScope")
 SOURCE_TYPE = ("UserSource", "AgentSource", "ToolSource", "ExternalDocumentSource")
+#: How far each kind of source is trusted; what names none is ordinary.
+TRUST_OF_SOURCE: Mapping[str, str] = {
+    "UserSource": "trusted", "AgentSource": "ordinary", "ToolSource": "ordinary", "ExternalDocumentSource": "untrusted",
+}  # fmt: skip
+TRUST = ("untrusted", "ordinary", "trusted")
 SESSION_STATUS = ("Active", "Paused", "Closed", "Abandoned")
 SESSION_PHASE = ("PlanningPhase", "ImplementationPhase", "DebuggingPhase", "ReviewPhase")
-AGENT_ROLE = ("Planner", "Architect", "Implementer", "Reviewer", "Debugger", "MemoryWriter", "MemoryReader")
+AGENT_ROLE = (
+    "Planner", "Architect", "Implementer", "Reviewer", "Debugger", "MemoryWriter", "MemoryReader", "Curator",
+    "Administrator",
+)  # fmt: skip
 CAPABILITY = ("CanPlan", "CanWriteCode", "CanReviewCode", "CanDebug", "CanWriteMemory", "CanQueryMemory")
 
 #: The four graphs of a project: short name -> the last part of its IRI.

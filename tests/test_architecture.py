@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
-    {"version", "intent", "item", "query", "policy", "sparql", "statements", "values", "anchor"},
+    {"version", "intent", "item", "query", "policy", "authority", "sparql", "statements", "values", "anchor"},
     {"repository"},
     {"judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
@@ -34,6 +34,7 @@ PURE = [
     "overlay.py",
     "rules.py",
     "policy.py",
+    "authority.py",
     "version.py",
     "terms.py",
     "moments.py",
@@ -62,6 +63,7 @@ PURE = [
     "write/session.py",
     "write/stages.py",
     "write/promotion.py",
+    "write/permission.py",
     "exchange/adr.py",
     "exchange/adr_links.py",
     "exchange/adr_page.py",

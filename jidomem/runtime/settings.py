@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jidomem import vocab
+from jidomem.authority import PRESETS
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
 from jidomem.write.kinds import family
@@ -18,7 +19,7 @@ from jidomem.write.kinds import family
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
 OWN = "your own memory"
-_KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents")
+_KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
 #: What a root found on disk may not decide: it may be somebody else's repository.
 _AUTHORITY = ("bind", "endpoint", "host", "index", "base_url", "port", "token", "tokens", "url")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
@@ -157,6 +158,8 @@ def _policy(config: Mapping[str, Any], path: Path) -> Policy:
     _known(judge, JUDGES, path, "judge = ")
     secrets = config.get("secrets", Policy().secrets)
     _known(secrets, ON_SECRET, path, "secrets = ")
+    preset = config.get("policy", Policy().preset)
+    _known(preset, PRESETS, path, "policy = ")
     return Policy(
         on_conflict=conflicts,
         agents={name: _agent(name, entry, path) for name, entry in _table(config, "agents", path).items()},
@@ -164,6 +167,7 @@ def _policy(config: Mapping[str, Any], path: Path) -> Policy:
         create_projects=_flag(config, "create_projects", True, path),
         judge=judge,
         secrets=secrets,
+        preset=preset,
     )
 
 

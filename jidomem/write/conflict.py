@@ -17,7 +17,7 @@ from jidomem.terms import Term, bare, iri, literal
 from jidomem.vocab import jido
 from jidomem.write.kinds import family
 from jidomem.write.triples import digest, names_a_thing
-from jidomem.write.view import View
+from jidomem.write.view import ITEM_MARK, View
 
 #: Fields that say who, when and how, not what.
 NOT_CONTENT = {
@@ -92,6 +92,23 @@ def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) 
     same = literal(key_of["identical"])
     holders = (item for item in _holders(key_of["duplicate"], view) if same in view.objects(item, jido("conflictKey")))
     return next(map(bare, holders), None)
+
+
+def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
+    """Return the proposal of the same agent that waits and says, and would replace, exactly this; else None."""
+    key_of = {kind: key for key, kind in found.items()}
+    if "identical" not in key_of:
+        return None
+    wanted = {
+        jido("assertedBy"): {iri(intent.asserted_by or "")},
+        jido("supersedes"): set(map(iri, intent.supersedes)),
+        jido("invalidates"): set(map(iri, intent.invalidates)),
+    }
+    for item in view.subjects(jido("conflictKey"), literal(key_of["identical"])):
+        waits = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
+        if waits and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
+            return bare(item)
+    return None
 
 
 def detect(

@@ -59,7 +59,7 @@ class Corrections:
     def _now(self) -> datetime: ...
 
     @abstractmethod
-    def _is_curator(self, agent: str) -> bool: ...
+    def _is_curator(self, project_id: str, agent: str) -> bool: ...
 
     def restated(self, project_id: str, item: str) -> dict[str, Any]:
         """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
@@ -113,7 +113,7 @@ class Corrections:
             values["supersedes"] = [item, *old.get("supersedes", [])]
         else:
             values["supersedes"] = [item]
-        if self._is_curator(values["asserted_by"]):
+        if self._is_curator(project_id, values["asserted_by"]):
             values["extra_triples"] = [*_without_verified(values), [_VERIFIED, True]]
         return self.submit_intent(project_id, values | fields, dry_run=dry_run)
 

@@ -20,7 +20,7 @@ _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200
 _LONGEST = 2048
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
 _CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
-_FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions")
+_FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions", "policies")
 #: What only jidomem mints, and what nobody mints at run time.
 MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
 RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from jidomem.errors import IntentRefused, Violation
 from jidomem.intent import MemoryUpdateIntent
-from jidomem.policy import Policy
 from jidomem.terms import iri
 from jidomem.vocab import jido, local_name
 from jidomem.write.names import is_absolute
@@ -16,7 +15,7 @@ _RULE = "https://jido.ai/shapes#PromotedHypothesisHasEvidence"
 _GUESSES = frozenset((jido("Assumption"), jido("Hypothesis")))
 
 
-def borne_out(intent: MemoryUpdateIntent, view: View, policy: Policy) -> MemoryUpdateIntent:
+def borne_out(intent: MemoryUpdateIntent, view: View, is_curator: bool) -> MemoryUpdateIntent:
     """Return the normal *intent*; a fact made of a guess rests on its evidence, or on the curator's judgement.
 
     Raises IntentRefused where it has neither.
@@ -28,8 +27,8 @@ def borne_out(intent: MemoryUpdateIntent, view: View, policy: Policy) -> MemoryU
     kinds = {other: local_name(min(kind)).lower() for other, kind in guesses if kind}
     if not kinds:
         return intent
-    agent = local_name(intent.asserted_by or "")
-    if policy.is_curator(agent):
+    if is_curator:
+        agent = local_name(intent.asserted_by or "")
         return replace(intent, evidence=[f"judged by {agent}" + (f": {intent.reason}" if intent.reason else "")])
     other, kind = next(iter(kinds.items()))
     message = f"{other[1:-1]} is an {kind}: " if kind == "assumption" else f"{other[1:-1]} is a {kind}: "

@@ -26,6 +26,7 @@ _NOT_SAID = {
     for name in (
         "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
         "idempotencyKey", "supersededBy", "invalidatedBy", "hasConfidence", "confidenceValue", "aboutBlob",
+        "confirmedBy", "quarantined", "proposedBecause",
     )
 }  # fmt: skip
 

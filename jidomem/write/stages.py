@@ -17,7 +17,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.version import Head, Version
 from jidomem.vocab import TYPE, jido
-from jidomem.write import conflict, names, placement, promotion, repair, secrets, triples, validate
+from jidomem.write import conflict, names, permission, placement, promotion, repair, secrets, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
 from jidomem.write.view import View
@@ -69,13 +69,15 @@ class Judged:
 class Stages:
     """What judging needs besides the rows: the ontology and shapes, the policy, and where ids come from.
 
-    With *fresh_ids* an id is never given twice, by whomever, so that it need not be looked up.
+    With *fresh_ids* an id is never given twice, by whomever, so that it need not be looked up. *speaker* is who a door
+    knows to speak, by a token.
     """
 
     schema: Schema
     policy: Policy
     new_id: Callable[[], str]
     fresh_ids: bool = False
+    speaker: permission.Speaker | None = None
 
     def judge(
         self,
@@ -123,13 +125,19 @@ class Stages:
         request = _request(proposal) if intent.idempotency_key else ""
         if (first := _first_receipt(intent, request, view)) is not None:
             return Judged(first)
-        intent = promotion.borne_out(intent, view, self.policy)
+        allowed = permission.permitted(intent, view, self.policy, self.speaker)
+        intent = promotion.borne_out(intent, view, allowed.is_curator)
         described, declared, warnings = self._validate(intent, project, view, known, manner)
         keys = conflict.keys(intent)
         if (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional)
         status = self._settle(intent, conflicts, manner)
+        held_back, marks = permission.held(described, intent, allowed, view)
+        if held_back is not None:
+            status, warnings = triples.PROPOSED, [*warnings, f"proposed, not asserted: {held_back}"]
+        if status == triples.PROPOSED and (same := conflict.proposed_already(intent, keys, view)) is not None:
+            return self._deduplicated(intent, same, request, view)
         receipt = Receipt(
             iri=intent.iri or "",
             commit=None,
@@ -140,7 +148,7 @@ class Stages:
             warnings=(*looks_secret, *warnings, *close),
         )
         kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
-        kept += self._keys(intent, keys)
+        kept += [*self._keys(intent, keys), *marks]
         kept += _idempotency(iri(receipt.iri), intent, request, receipt)
         return self.judged(receipt, kept, view)
 

@@ -50,13 +50,13 @@ OWN_FIELD: Mapping[str, str] = {
 #: What only the writer says.
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
-) | {"aboutBlob"}
+) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause"}
 #: Fields that hold one value and that no shape counts: a second one, in an extra triple, would go unjudged.
 _SAID_ONCE = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
 #: Classes of what the writer makes besides memories.
-_WRITERS_OWN = frozenset(vocab.JIDO + name for name in ("Commit", "Submission", "SessionEvent"))
+_WRITERS_OWN = frozenset(vocab.JIDO + name for name in ("Commit", "Submission", "SessionEvent", "PolicyChange"))
 
 Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
 
@@ -170,8 +170,10 @@ def check_declared(rows: Iterable[Triple], schema: Schema) -> None:
     """Raise IntentRefused when *rows* describe memories, commits or submissions, or end a memory."""
     for subject, predicate, value in rows:
         name = vocab.local_name(predicate)
-        ours = subject.startswith(("<urn:jido:", f"<{vocab.BASE}memory/", f"<{vocab.BASE}submissions/"))
-        item = predicate == TYPE and schema.is_a(value, jido("MemoryItem"))
+        ours = subject.startswith(
+            ("<urn:jido:", f"<{vocab.BASE}memory/", f"<{vocab.BASE}submissions/", f"<{vocab.BASE}policies/")
+        )
+        item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value == jido("PolicyChange"))
         if ours or item or predicate in map(jido, WRITER_ONLY) or (name in OWN_FIELD and name != "summary"):
             message = f"{bare(subject)} jido:{name}: only the writer says this, and of memories"
             raise IntentRefused([broken_triple(bare(subject), message)])

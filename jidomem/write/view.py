@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from jidomem import vocab
 from jidomem.terms import Term, Triple
@@ -18,7 +19,8 @@ class View:
     """Rows for the judging stages; every look-up is by subject or by predicate and object, never a scan.
 
     What the index says of a subject, or in one property, is asked once, and what is accepted is added here: so
-    the index may come to hold what was added while the view is in use. `size` is about how many triples it keeps.
+    the index may come to hold what was added while the view is in use. `size` is about how many triples it keeps;
+    `derived` is what others have worked out from the rows.
     """
 
     def __init__(self, probe: Probe) -> None:
@@ -30,6 +32,7 @@ class View:
         self._pointed: set[Term] = set()
         self._new: set[Term] = set()
         self._found: dict[tuple[Term, Term], frozenset[Term]] = {}
+        self.derived: dict[str, Any] = {}
 
     def add(self, triples: Iterable[Triple]) -> None:
         """Let those who are judged later see *triples*."""

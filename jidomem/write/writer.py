@@ -26,12 +26,13 @@ from jidomem.write import session, triples
 from jidomem.write.correction import Corrections
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.outcomes import Given, Outcomes
+from jidomem.write.policing import Policing
 from jidomem.write.stages import Judged, Manner, Proposal, Stages, abouts
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
 
 
-class MemoryWriter(Corrections):
+class MemoryWriter(Policing, Corrections):
     """Takes each intent through its stages: normalise, validate, detect conflicts, build triples, append."""
 
     def __init__(
@@ -152,6 +153,7 @@ class MemoryWriter(Corrections):
         left: list[Term] = []
 
         def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("description", view)
             judged, left[:] = self._stages.declare(rows, view)
             return judged or Judged(Receipt("", None, Version(), "deduplicated"))
 
@@ -167,7 +169,12 @@ class MemoryWriter(Corrections):
         self.refresh(project_id)
         held = self._held(Stream(project_id, stream))
         line = self._line(project_id, stream)
-        return _answer(line.submit([lambda view, now: self._stages.append(rows, view, held)])[0])
+
+        def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("description", view)
+            return self._stages.append(rows, view, held)
+
+        return _answer(line.submit([judge])[0])
 
     def clear(self, project_id: str, stream: str) -> Receipt:
         """Return the receipt of a commit from which on a stream without memories is empty; none where it was so.
@@ -177,6 +184,7 @@ class MemoryWriter(Corrections):
         kept = Stream(project_id, stream)
 
         def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("description", view)
             if next(self._tail.index.triples(kept.graph), None) is None:
                 return Judged(Receipt("", None, Version(), "deduplicated"))
             return Judged(Receipt("", None, Version(), "asserted"), ((vocab.THIS, jido("clears"), iri(kept.graph)),))
@@ -192,6 +200,7 @@ class MemoryWriter(Corrections):
         held = self._held(Stream(project_id))
 
         def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("description", view)
             judged, _ = self._stages.declare(rows, view)
             for subject, predicate, value in rows:
                 if view.types(subject) and not held((subject, predicate, value)):
@@ -218,10 +227,11 @@ class MemoryWriter(Corrections):
         project = iri(f"{vocab.BASE}projects/{project_id}")
 
         def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("session", view, who)
             opening = session.opened(node, project, who, stamp(now), continues=before, view=view)
             return self._session(node, [*opening, *self._declared(who, project, view)], view)
 
-        return _answer(self._line(project_id).submit([judge])[0])
+        return self._submit(project_id, judge)
 
     def move_session(
         self,
@@ -245,6 +255,7 @@ class MemoryWriter(Corrections):
         project = iri(f"{vocab.BASE}projects/{project_id}")
 
         def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("session", view, who)
             moved = session.moved(node, who, stamp(now), status=status, phase=phase, view=view)
             return self._session(node, [*moved, *self._declared(who, project, view)], view)
 
@@ -257,8 +268,8 @@ class MemoryWriter(Corrections):
     def _now(self) -> datetime:
         return self._sources.now()
 
-    def _is_curator(self, agent: str) -> bool:
-        return self._policy.is_curator(vocab.local_name(agent))
+    def _submit(self, project_id: str, judge: JudgeFn) -> Receipt:
+        return _answer(self._line(project_id).submit([judge])[0])
 
     def _judge(self, project_id: str, intent: Given, manner: Manner | None = None) -> JudgeFn:
         if isinstance(intent, JidomemError):

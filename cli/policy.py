@@ -1,0 +1,187 @@
+"""`jidomem policy`: who may assert, propose or do nothing at all, and who has decided so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jidomem import vocab
+from jidomem.authority import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, Authority, Change, role_named
+from jidomem.errors import InvalidRequest
+from jidomem.read.policing import authority
+from jidomem.write.kinds import family
+from jidomem_cli.door import ROWS, Door, Verbs, pass_door
+from jidomem_cli.receipts import show_receipt
+from jidomem_cli.tables import show_json, show_rows
+
+_WRITES = ("agent", "wait")
+_COLUMNS = ("says", "by", "reason", "change")
+_reason = click.option("--reason", metavar="TEXT", help="Why; kept with the change.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+_kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="For this type, or family of types.")
+_about = click.option("--about", metavar="PATH", help="For what is about this file, folder or module, or lies below.")
+_scope = click.option("--scope", type=click.Choice(vocab.SCOPE), metavar="SCOPE", help="For conventions of this scope.")
+
+
+@click.group(cls=Verbs)
+def policy() -> None:
+    """Say who may assert, who only proposes, and who is denied; each change is a commit of its own.
+
+    Without a rule everybody may assert. The closest rule counts: for an agent before one for a place, a scope, a kind
+    and a role. Once a project has an administrator, nobody else changes its policy.
+
+    Examples:
+      jidomem policy show
+      jidomem policy grant ana admin --agent ana
+      jidomem policy set --preset curated --agent ana
+      jidomem policy may bob architectural_decision
+    """
+
+
+@policy.command("show", formats=ROWS, as_of=True)
+@pass_door
+def show(door: Door) -> None:
+    """List the rules, roles and confirmations in force; all changes there were: jidomem ask policy-changes.
+
+    Examples:
+      jidomem policy show
+      jidomem policy show --as-of 2030-01-01 --json
+    """
+    rows = [
+        {**_told(change), "by": change.by or "the root's configuration", "reason": change.reason}
+        for change in _authority(door).in_force
+    ]
+    show_rows(door, rows, _COLUMNS)
+
+
+@policy.command("set", writes=_WRITES)
+@click.argument("allows", type=click.Choice((*VERDICTS, UNSET)), required=False)
+@click.option("--preset", type=click.Choice(tuple(PRESETS)), help="Set the rules of this name instead.")
+@click.option("--role", metavar="ROLE", help="For agents of this role.")
+@click.option("--for", "whom", metavar="AGENT", help="For this agent.")
+@_kind
+@_about
+@_scope
+@_reason
+@_dry_run
+@pass_door
+def set_(
+    door: Door,
+    allows: str | None,
+    preset: str | None,
+    role: str | None,
+    whom: str | None,
+    kind: str | None,
+    about: str | None,
+    scope: str | None,
+    reason: str | None,
+    dry_run: bool,
+) -> None:
+    """Say what agents may do: assert, propose or deny; unset takes back the rule for the same.
+
+    Examples:
+      jidomem policy set propose --kind decision --about src/billing --reason "it handles money"
+      jidomem policy set assert --kind decision --about src/billing --role curator
+      jidomem policy set unset --kind decision --about src/billing
+      jidomem policy set --preset curated --dry-run
+    """
+    given = Change(whom, role_named(role) if role else None, kind, about, scope, allows)
+    if (allows is None) == (preset is None) or (preset and given != Change()):
+        hint = "jidomem policy set propose --kind decision, or jidomem policy set --preset curated"
+        raise InvalidRequest("give a rule, or the name of a preset", hint=hint)
+    if preset is None:
+        _change(door, [given], reason, dry_run)
+        return
+    rules = _authority(door).rules
+    over = [rule for rule in rules if rule.kind or rule.path or rule.scope or rule.agent] if preset == "open" else []
+    changes = [*PRESETS[preset], *(_taken_back(rule) for rule in over)]
+    if not changes:
+        door.say("it is open already, nothing changed")
+    else:
+        _change(door, changes, reason, dry_run)
+
+
+@policy.command("grant", writes=_WRITES)
+@click.argument("agent_", metavar="AGENT")
+@click.argument("role")
+@_reason
+@_dry_run
+@pass_door
+def grant(door: Door, agent_: str, role: str, reason: str | None, dry_run: bool) -> None:
+    """Give AGENT a ROLE: agent, curator, admin, reader, or one of the ontology such as Architect.
+
+    Examples:
+      jidomem policy grant bob Architect --reason "he knows the store"
+      jidomem policy grant rita curator --dry-run
+    """
+    _change(door, [Change(agent=agent_, grants=role_named(role))], reason, dry_run)
+
+
+@policy.command("confirm", writes=_WRITES)
+@click.argument("way", type=click.Choice(CONFIRMS))
+@_kind
+@click.option("--days", type=int, metavar="N", help="For unopposed: how long a proposal stands before.")
+@click.option("--off", is_flag=True, help="Let them wait for a curator again.")
+@_reason
+@_dry_run
+@pass_door
+def confirm(
+    door: Door, way: str, kind: str | None, days: int | None, off: bool, reason: str | None, dry_run: bool
+) -> None:
+    """Let `jidomem review --by-rule` confirm proposals: restated by a second agent, or unopposed for some days.
+
+    Examples:
+      jidomem policy confirm restated --kind fact
+      jidomem policy confirm unopposed --kind lesson_learned --days 14
+      jidomem policy confirm restated --kind fact --off
+    """
+    change = Change(confirms=way, kind=kind, days=days, allows=UNSET if off else None)
+    _change(door, [change], reason, dry_run)
+
+
+@policy.command("may", as_of=True)
+@click.argument("who", metavar="AGENT")
+@click.argument("what", metavar="KIND", type=click.Choice(KINDS))
+@click.option("--about", multiple=True, metavar="PATH", help="What it would be about; repeat it for more.")
+@_scope
+@pass_door
+def may(door: Door, who: str, what: str, about: tuple[str, ...], scope: str | None) -> None:
+    """Say what would become of a KIND that AGENT submits, and by which rule; also as of a past moment.
+
+    Examples:
+      jidomem policy may bob architectural_decision --about src/billing/api.py
+    """
+    rules = _authority(door)
+    agent = who if ":" in who else f"{vocab.BASE}agents/{who}"
+    role = rules.role_of(agent)
+    verdict, rule = rules.verdict(agent, role, (what, family(what)), about, scope)
+    if door.json:
+        show_json({"agent": agent, "role": role, "verdict": verdict, "rule": str(rule) if rule else None})
+        return
+    click.echo(verdict)
+    door.say(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule speaks of it"))
+
+
+def _authority(door: Door) -> Authority:
+    memory = door.read()
+    return authority(memory.reader, memory.project, memory.settings.policy, as_of=door.as_of)
+
+
+def _told(change: Change) -> dict[str, Any]:
+    fields = ("agent", "role", "kind", "path", "scope", "allows", "grants", "confirms", "days")
+    return {"says": str(change), **{name: getattr(change, name) for name in fields}, "change": change.node or None}
+
+
+def _taken_back(rule: Change) -> Change:
+    return Change(rule.agent, rule.role, rule.kind, rule.path, rule.scope, allows=UNSET)
+
+
+def _change(door: Door, changes: list[Change], reason: str | None, dry_run: bool) -> None:
+    memory = door.open()
+    receipt = memory.writer.change_policy(memory.project, changes, reason=reason, dry_run=dry_run)
+    show_receipt(door, memory, receipt)
+    for change in changes:
+        door.say(str(change))
+    if not memory.writer.authority(memory.project).administrators:
+        door.say("nobody is an administrator, so everybody may change this: jidomem policy grant AGENT admin")

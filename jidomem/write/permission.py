@@ -1,0 +1,206 @@
+"""May this agent assert this, propose it, or neither; and does it rest on a source that is trusted.  Pure over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jidomem import vocab
+from jidomem.authority import BESIDES, CURATORS, PRESETS, Authority, Change
+from jidomem.errors import PolicyDenied
+from jidomem.intent import MemoryUpdateIntent
+from jidomem.policy import Policy
+from jidomem.terms import Term, Triple, bare, boolean, integer, iri, literal, parts
+from jidomem.vocab import TYPE, jido
+from jidomem.write.kinds import family
+from jidomem.write.names import is_absolute
+from jidomem.write.view import View
+
+_CHANGE = jido("PolicyChange")
+_FROM, _SOURCE, _QUARANTINED = jido("derivedFrom"), jido("hasSourceType"), jido("quarantined")
+_UNTRUSTED = frozenset(jido(name) for name, level in vocab.TRUST_OF_SOURCE.items() if level == "untrusted")
+_TEXT = f"<{vocab.BASE}evidence/"  # evidence that was given as a text has no source of its own
+#: Field of a change -> the property that says it.
+_TEXTS = {
+    "kind": "forKind", "path": "forPath", "scope": "forScope", "allows": "allows", "confirms": "confirmsBy",
+    "reason": "policyReason",
+}  # fmt: skip
+_AGENTS = {"agent": "forAgent", "by": "setBy"}
+_ROLES = {"role": "forRole", "grants": "grantsRole"}
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who speaks, on the word of a door that knows it by a token: an agent, and its role where the door says it."""
+
+    agent: str
+    role: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What may become of an intent: to be asserted (or only proposed, for a reason), and on whose judgement."""
+
+    is_curator: bool
+    held_back: str | None = None
+
+
+def authority(view: View, policy: Policy) -> Authority:
+    """Return the policy of the project as the journal has it, on top of the root's."""
+    nodes = view.subjects(TYPE, _CHANGE)
+    kept = view.derived.get("authority")
+    if kept is None or kept[0] != nodes:
+        roles = {name: agent.role for name, agent in policy.agents.items()}
+        changes = tuple(_change(node, view) for node in nodes)
+        kept = view.derived["authority"] = (nodes, Authority(changes, PRESETS[policy.preset], roles))
+    found: Authority = kept[1]
+    return found
+
+
+def permitted(intent: MemoryUpdateIntent, view: View, policy: Policy, speaker: Speaker | None) -> Permission:
+    """Return what may become of the normal *intent*; raises PolicyDenied where its agent may not say this at all.
+
+    What an intent ends or revives counts as much as what it says: who may not assert a decision may not withdraw one.
+    """
+    rules = authority(view, policy)
+    agent = intent.asserted_by
+    if agent is None or intent.type is None:
+        return Permission(is_curator=False)  # refused for that in a moment
+    role = role_of(agent, rules, speaker)
+    if rules.is_open and role != "MemoryReader":
+        return Permission(role in CURATORS)
+    held_back = None
+    for kind, places, scope in _matters(intent, view):
+        verdict, rule = rules.verdict(agent, role, (kind, family(kind)), places, scope)
+        if verdict == "deny":
+            raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {kind}", rule, rules, agent, role)
+        if verdict == "propose":
+            held_back = f"by policy: {rule}"
+    return Permission(role in CURATORS, held_back)
+
+
+def check_besides(what: str, agent: str, view: View, policy: Policy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* may write *what* is no memory: a session, or a description."""
+    assert what in BESIDES
+    rules = authority(view, policy)
+    role = role_of(agent, rules, speaker)
+    verdict, rule = rules.verdict(agent, role, (what, what))
+    if verdict == "deny":
+        raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {what}", rule, rules, agent, role)
+
+
+def role_of(agent: str, rules: Authority, speaker: Speaker | None) -> str:
+    """Return the role of *agent*: the speaker's, whom a door knows, else the one the project gives it.
+
+    Raises PolicyDenied where a speaker who is no curator speaks for somebody else.
+    """
+    if speaker is None:
+        return rules.role_of(agent)
+    role = speaker.role or rules.role_of(speaker.agent)
+    if speaker.role is None and role in CURATORS:
+        role = "Implementer"  # a curator is one by the token
+    if agent != speaker.agent and role not in CURATORS:
+        raise PolicyDenied(
+            f"{vocab.local_name(speaker.agent)} may not speak for {vocab.local_name(agent)}",
+            hint=f"leave asserted_by out, or give {vocab.local_name(speaker.agent)}",
+        )
+    return role
+
+
+def change_triples(project: Term, changes: Iterable[tuple[Term, Change]]) -> list[Triple]:
+    """Return what is recorded of *changes* in *project*, each with the node that is to hold it."""
+    triples: list[Triple] = []
+    for node, change in changes:
+        triples += [(node, TYPE, _CHANGE), (node, jido("partOfProject"), project)]
+        said = {field: getattr(change, field) for field in (*_TEXTS, *_AGENTS, *_ROLES)}
+        triples += [(node, jido(name), literal(said[field])) for field, name in _TEXTS.items() if said[field]]
+        triples += [(node, jido(name), iri(said[field])) for field, name in _AGENTS.items() if said[field]]
+        triples += [(node, jido(name), jido(said[field])) for field, name in _ROLES.items() if said[field]]
+        if change.days is not None:
+            triples.append((node, jido("afterDays"), integer(change.days)))
+    return triples
+
+
+def check_may_change(agent: str, rules: Authority, after: Authority, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* may change the policy from *rules* to *after*."""
+    role, others = role_of(agent, rules, speaker), rules.administrators
+    names = ", ".join(map(vocab.local_name, others))
+    if role != "Administrator" and (others or speaker is not None or role == "MemoryReader"):
+        hint = f"ask {names}" if others else "ask whoever gives out the tokens for one of the role admin"
+        raise PolicyDenied(f"{vocab.local_name(agent)}, {_a(role)}, may not change the policy", hint=hint)
+    if others and not after.administrators:
+        hint = "make another one first: jidomem policy grant AGENT admin"
+        raise PolicyDenied(f"{names} would be no administrator, and there is no other", hint=hint)
+
+
+def quarantine(described: Iterable[Triple], item: Term, view: View) -> str | None:
+    """Return why *item* is not trusted: its own source, or what it is derived from; None where it is.
+
+    A memory is trusted as far as the least of itself and all it is derived from. What was not trusted carries a mark,
+    so that one step back is enough.
+    """
+    for subject, predicate, value in described:
+        if subject != item:
+            continue
+        if predicate == _SOURCE and value in _UNTRUSTED:
+            return f"its source is not trusted: {vocab.local_name(value)}"
+        if predicate == _FROM and not value.startswith(_TEXT) and view.objects(value, _QUARANTINED):
+            return f"it rests on what is not trusted: {bare(value)}"
+    return None
+
+
+def held(
+    described: Iterable[Triple], intent: MemoryUpdateIntent, permission: Permission, view: View
+) -> tuple[str | None, list[Triple]]:
+    """Return why the memory is only proposed, None where it is asserted, and what is written of that.
+
+    What is not trusted is asserted on the word of a curator alone.
+    """
+    item = iri(intent.iri or "")
+    untrusted = quarantine(described, item, view)
+    if untrusted and permission.is_curator and permission.held_back is None:
+        return None, [(item, jido("confirmedBy"), iri(intent.asserted_by or ""))]
+    held_back = permission.held_back or untrusted
+    because = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
+    return held_back, [*because, (item, _QUARANTINED, boolean(True))] if untrusted else because
+
+
+def _change(node: Term, view: View) -> Change:
+    def text(name: str) -> str | None:
+        found = view.first(node, jido(name))
+        return bare(found) if found else None
+
+    roles = {field: vocab.local_name(found) for field, name in _ROLES.items() if (found := text(name))}
+    said = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
+    days = view.first(node, jido("afterDays"))
+    recorded = view.first(node, jido("recordedAt"))
+    return Change(
+        **said,
+        **roles,
+        days=int(parts(days).text) if days else None,
+        recorded=bare(recorded) if recorded else "",
+        node=bare(node),
+    )
+
+
+def _matters(intent: MemoryUpdateIntent, view: View) -> Iterable[tuple[str, list[str], str | None]]:
+    """Yield kind, places and scope of what the intent says, and of each memory it ends or revives."""
+    named = (other for field in ("supersedes", "invalidates", "revives") for other in getattr(intent, field))
+    ended = [iri(other) for other in named if is_absolute(other)]
+    if intent.type != "deleted_marker" or not ended:
+        yield intent.type or "", intent.about, intent.convention_scope
+    for other in ended:
+        kinds = (vocab.TYPE_OF_CLASS.get(vocab.local_name(cls)) for cls in view.types(other))
+        kind = next(filter(None, kinds), "")
+        scope = view.first(other, jido("hasConventionScope"))
+        yield kind, [bare(value) for value in view.objects(other, jido("about"))], vocab.local_name(scope or "") or None
+
+
+def _denied(what: str, rule: Change | None, rules: Authority, agent: str, role: str) -> PolicyDenied:
+    may = [kind for kind in vocab.CLASS_OF_TYPE if rules.verdict(agent, role, (kind, family(kind)))[0] != "deny"]
+    hint = f"say it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
+    return PolicyDenied(f"{what}: {rule}", hint=f"{hint}; the rules: jidomem policy show")
+
+
+def _a(role: str) -> str:
+    return f"{'an' if role[0] in 'AI' else 'a'} {role}"

@@ -1,0 +1,104 @@
+"""The policy of a project at the writer: what it is, how it is changed, and whom a door knows to speak."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
+from datetime import datetime
+from typing import Self
+
+from jidomem import vocab
+from jidomem.authority import CURATORS, Authority, Change, checked, role_named
+from jidomem.clock import Sources
+from jidomem.errors import InvalidRequest
+from jidomem.intent import Receipt
+from jidomem.terms import Term, Triple, bare, iri
+from jidomem.version import Version
+from jidomem.write import permission
+from jidomem.write.line import JudgeFn
+from jidomem.write.stages import Judged, Stages
+from jidomem.write.view import View
+
+
+class Policing:
+    """What a writer knows of who may write what; the journal holds each change of it."""
+
+    agent: str
+    _stages: Stages
+    _sources: Sources
+
+    @abstractmethod
+    def _fresh_view(self, project_id: str) -> View:
+        """Return a view of all that others have committed."""
+
+    @abstractmethod
+    def _submit(self, project_id: str, judge: JudgeFn) -> Receipt:
+        """Return the receipt of what *judge* lets pass, durable."""
+
+    @abstractmethod
+    def _node(self, name: str, folder: str) -> Term:
+        """Return the IRI of an agent or session, from its IRI or its plain name."""
+
+    @abstractmethod
+    def _declared(self, agent: Term, project: Term, view: View) -> list[Triple]:
+        """Return the stubs of an agent and a project that are named for the first time."""
+
+    def acting_as(self, agent: str, role: str) -> Self:
+        """Return this writer as a door uses it that knows who speaks, by a token: *agent*, in *role*.
+
+        The role counts in place of the one the project gives the agent; `agent` leaves it the one it has, but for that
+        of a curator. Who is no curator speaks for itself alone. Raises InvalidRequest for an unknown role.
+        """
+        bound = copy(self)
+        bound.agent = agent
+        known = None if role == "agent" else role_named(role)
+        speaker = permission.Speaker(bare(self._node(agent, "agents")), known)
+        bound._stages = replace(self._stages, speaker=speaker)
+        return bound
+
+    def authority(self, project_id: str) -> Authority:
+        """Return the policy of *project_id* as it is now: who may assert, propose or do nothing at all."""
+        return permission.authority(self._fresh_view(project_id), self._stages.policy)
+
+    def change_policy(
+        self, project_id: str, changes: Iterable[Change], *, reason: str | None = None, dry_run: bool = False
+    ) -> Receipt:
+        """Return the receipt of *changes* of the policy, recorded in one commit; its IRI is that of the first.
+
+        Raises InvalidRequest for what says nothing, or one thing twice, and PolicyDenied unless an administrator
+        changes it: the writer's agent, or whom a door knows to speak. While a project has none, every agent may.
+        """
+        who = self._node(self.agent, "agents")
+        made = [self._made(change, bare(who), reason) for change in changes]
+        if not made or len({change.slot for change in made}) < len(made):
+            raise InvalidRequest("a change of policy says something, and nothing twice", hint="give each rule once")
+        nodes = [f"{vocab.BASE}policies/{self._sources.new_id()}" for _ in made]
+        project = iri(f"{vocab.BASE}projects/{project_id}")
+
+        def judge(view: View, now: datetime) -> Judged:
+            rules = permission.authority(view, self._stages.policy)
+            after = replace(rules, changes=(*rules.changes, *made))
+            permission.check_may_change(bare(who), rules, after, self._stages.speaker)
+            agents = dict.fromkeys([who, *(iri(change.agent) for change in made if change.agent)])
+            declared = [row for agent in agents for row in self._declared(agent, project, view)]
+            kept = [*permission.change_triples(project, zip(map(iri, nodes), made, strict=True)), *declared]
+            return self._stages.judged(Receipt(nodes[0], None, Version(), "asserted"), kept, view)
+
+        if dry_run:
+            return judge(self._fresh_view(project_id), self._sources.now()).receipt
+        return self._submit(project_id, judge)
+
+    def _made(self, change: Change, by: str, reason: str | None) -> Change:
+        agent = bare(self._node(change.agent, "agents")) if change.agent is not None else None
+        return replace(checked(change), agent=agent, by=by, reason=reason)
+
+    def _is_curator(self, project_id: str, agent: str) -> bool:
+        who = bare(self._node(agent, "agents"))
+        return permission.role_of(who, self.authority(project_id), self._stages.speaker) in CURATORS
+
+    def _check_besides(self, what: str, view: View, agent: Term | None = None) -> None:
+        """Raise PolicyDenied unless *agent*, the writer's own unless given, may write what is no memory."""
+        who = bare(agent or self._node(self.agent, "agents"))
+        permission.check_besides(what, who, view, self._stages.policy, self._stages.speaker)

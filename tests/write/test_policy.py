@@ -1,0 +1,252 @@
+"""Who may assert, propose or do nothing at all: rules are data in the journal, and hold for every door."""
+
+import pytest
+from conftest import START, decision, fixed_sources, intent
+from hypothesis import given
+from hypothesis import strategies as st
+from writing import held, open_with, refusal, said
+
+import jidomem
+from jidomem.authority import BUILT_IN, PRESETS, UNSET, VERDICTS, Authority, Change
+from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied
+from jidomem.terms import iri
+from jidomem.vocab import TYPE, jido
+
+BOB, ANA = "https://jido.ai/agents/bob", "https://jido.ai/agents/ana"
+
+
+def ruled(memory, *changes, agent="ana"):
+    memory.writer.agent = agent
+    return memory.writer.change_policy("p", changes, reason="as agreed")
+
+
+def say(memory, agent="bob", **fields):
+    return memory.writer.submit_intent("p", {**decision(asserted_by=agent, topic="store"), **fields})
+
+
+@pytest.mark.parametrize(
+    ("allows", "status"), [("assert", "asserted"), ("propose", "proposed")], ids=["assert", "propose"]
+)
+def test_a_rule_says_what_becomes_of_what_an_agent_submits(memory, allows, status):  # C016
+    ruled(memory, Change(kind="decision", allows=allows))
+    receipt = say(memory)
+    assert receipt.status == status
+    assert [("Implementer" in w or "decision" in w) for w in receipt.warnings] == [True] * (status == "proposed")
+
+
+def test_who_may_not_write_a_kind_is_told_what_it_may_write(memory):  # C016
+    ruled(memory, Change(kind="decision", allows="deny"))
+    before = held(memory)
+    error = refusal(say, memory)
+    assert (error.code, "may not write a architectural_decision" in error.detail) == ("policy_denied", True)
+    assert "fact" in error.hint
+    assert held(memory) == before
+    assert say(memory, type="fact", rationale=None).status == "asserted"
+
+
+def test_a_proposal_by_policy_ends_nothing_and_is_not_in_force(memory):
+    old = say(memory).iri
+    ruled(memory, Change(kind="decision", allows="propose"))
+    receipt = say(memory, summary="Use Lucene", supersedes=[old])
+    assert receipt.status == "proposed"
+    assert [row["decision"] for row in memory.reader.ask("decisions", project="p")] == [old]
+    assert said(memory, receipt.iri, "proposedBecause")
+
+
+@pytest.mark.parametrize("ending", [
+    lambda memory, item: memory.writer.invalidate("p", item, reason="wrong"),
+    lambda memory, item: memory.writer.revise("p", item, changes={"type": "fact"}, reason="wrong"),
+    lambda memory, item: memory.writer.submit_intent("p", intent(type="incident", invalidates=[item])),
+], ids=["withdrawing", "changing its kind", "an incident"])  # fmt: skip
+def test_what_may_not_be_written_may_not_be_ended_by_another_kind_either(memory, ending):
+    item = say(memory).iri
+    ruled(memory, Change(kind="architectural_decision", allows="deny"))
+    assert refusal(ending, memory, item).code == "policy_denied"
+
+
+@pytest.mark.parametrize(("about", "status"), [
+    (["src/billing/api.py"], "proposed"), (["./src/billing"], "proposed"), (["src/x", "src/billing/a"], "proposed"),
+    (["src/ui/../billing"], "proposed"), (["src/billing2"], "asserted"), ([], "asserted"),
+])  # fmt: skip
+def test_a_rule_for_a_place_holds_below_it_whatever_else_is_named(memory, about, status):
+    ruled(memory, Change(path="src/billing", allows="propose"))
+    assert say(memory, about=about).status == status
+
+
+def test_a_rule_for_a_scope_holds_for_conventions_of_that_scope(memory):
+    ruled(memory, Change(scope="GlobalScope", allows="propose"))
+    fields = {"type": "convention", "summary": "Tabs"}
+    assert memory.writer.submit_intent("p", intent(**fields, convention_scope="GlobalScope")).status == "proposed"
+    assert memory.writer.submit_intent("p", intent(**fields)).status == "asserted"
+
+
+def test_the_closest_rule_counts_and_of_equals_the_strictest():
+    rules = (
+        Change(allows="deny"),
+        Change(kind="decision", allows="propose"),
+        Change(kind="decision", role="Architect", allows="assert"),
+        Change(path="src", allows="propose"),
+        Change(path="src/a", allows="deny"),
+        Change(agent=BOB, allows="assert"),
+    )
+    given = Authority(rules)
+
+    def verdict(agent, role, kind, *places):
+        return given.verdict(agent, role, (kind, "decision" if "decision" in kind else kind), places)[0]
+
+    assert verdict(ANA, "Planner", "fact") == "deny"
+    assert verdict(ANA, "Planner", "architectural_decision") == "propose"
+    assert verdict(ANA, "Architect", "architectural_decision") == "assert"
+    assert verdict(ANA, "Architect", "architectural_decision", "src/b") == "propose"
+    assert verdict(ANA, "Architect", "architectural_decision", "src/b", "src/a/x") == "deny"
+    assert verdict(BOB, "Planner", "fact", "src/a") == "assert"
+
+
+changes = st.builds(
+    Change,
+    agent=st.sampled_from([None, ANA, BOB]),
+    role=st.sampled_from([None, "Implementer", "Curator"]),
+    kind=st.sampled_from([None, "fact", "decision"]),
+    path=st.sampled_from([None, "src", "src/a"]),
+    allows=st.sampled_from([*VERDICTS, UNSET]),
+)
+
+
+@given(st.lists(changes, max_size=8), st.permutations(range(8)))
+def test_what_is_in_force_depends_on_when_rules_were_made_and_not_on_their_order(made, order):
+    dated = [Change(**{**{f: getattr(c, f) for f in ("agent", "role", "kind", "path", "allows")}, "node": f"n{i}"})
+             for i, c in enumerate(made)]  # fmt: skip
+    shuffled = [dated[i] for i in order if i < len(dated)]
+    one, other = Authority(tuple(dated)), Authority(tuple(shuffled))
+    assert one.in_force == other.in_force
+    assert len({change.slot for change in one.in_force}) == len(one.in_force)
+    taken = {change.slot for change in one.in_force}
+    last = {change.slot: change for change in (*BUILT_IN, *dated)}
+    assert taken == {slot for slot, change in last.items() if change.allows != UNSET}
+
+
+def test_a_role_is_granted_in_the_journal_and_counts_from_then_on(memory):
+    ruled(memory, *PRESETS["curated"], Change(agent="ana", grants="Administrator"))
+    assert say(memory).status == "proposed"
+    ruled(memory, Change(agent="bob", grants="Curator"))
+    assert say(memory, topic="other").status == "asserted"
+    ruled(memory, Change(agent="bob", grants="Implementer"))
+    assert say(memory, topic="third").status == "proposed"
+
+
+@pytest.mark.parametrize("raising", [
+    lambda memory: memory.writer.declare("p", [
+        (iri(BOB), TYPE, jido("Agent")), (iri(BOB), jido("hasRole"), jido("Curator")),
+        (iri(BOB), jido("hasCapability"), jido("CanWriteMemory")),
+    ]),
+    lambda memory: say(memory, type="fact", rationale=None, extra_triples=[
+        ["urn:own:bob", "rdf:type", "jido:Agent"], ["urn:own:bob", "jido:hasRole", "jido:Curator"],
+        ["urn:own:bob", "jido:hasCapability", "jido:CanWriteMemory"],
+    ]),
+], ids=["declare", "an extra triple"])  # fmt: skip
+def test_what_an_agent_says_of_its_own_role_grants_nothing(memory, raising):
+    ruled(memory, *PRESETS["curated"])
+    raising(memory)
+    assert say(memory).status == "proposed"
+    assert say(memory, agent="urn:own:bob", summary="Use Lucene", topic="other").status == "proposed"
+
+
+def test_an_agent_elsewhere_with_the_name_of_a_curator_is_none(tmp_path):
+    with open_with(tmp_path, 'policy = "curated"\n[agents.rita]\nrole = "Reviewer"\n') as memory:
+        assert say(memory, agent="rita").status == "asserted"
+        assert say(memory, agent="https://e.org/rita", topic="other").status == "proposed"
+
+
+@pytest.mark.parametrize("node", ["urn:x:rule", "https://jido.ai/policies/1"])
+def test_a_rule_is_made_by_its_own_verb_alone(memory, node):
+    rows = [(iri(node), TYPE, jido("PolicyChange")), (iri(node), jido("allows"), '"assert"')]
+    for stream in ("system", "codebase"):
+        with pytest.raises(IntentRefused):
+            memory.writer.append("p", stream, rows)
+    with pytest.raises(IntentRefused):
+        memory.writer.declare("p", rows)
+    with pytest.raises(IntentRefused):
+        say(memory, extra_triples=[[node, "rdf:type", {"@id": jido("PolicyChange")[1:-1]}]])
+
+
+def test_once_there_is_an_administrator_nobody_else_changes_the_policy_and_the_last_one_stays(memory):
+    ruled(memory, Change(agent="ana", grants="Administrator"))
+    with pytest.raises(PolicyDenied, match="bob, an Implementer, may not change the policy"):
+        ruled(memory, Change(allows="deny"), agent="bob")
+    with pytest.raises(PolicyDenied, match="no other"):
+        ruled(memory, Change(agent="ana", grants="Curator"))
+    ruled(memory, Change(agent="bob", grants="Administrator"), Change(agent="ana", grants="Curator"))
+    assert memory.writer.authority("p").administrators == [BOB]
+
+
+def test_a_token_says_who_speaks_and_in_which_role(memory):
+    ruled(memory, *PRESETS["curated"])
+    curator = memory.writer.acting_as("rita", "curator")
+    agent = memory.writer.acting_as("bob", "agent")
+    reader = memory.writer.acting_as("eve", "reader")
+    given = decision(asserted_by="bob", topic="store")
+    assert agent.submit_intent("p", given).status == "proposed"
+    assert curator.submit_intent("p", {**given, "summary": "Use Lucene"}).status == "asserted"
+    assert refusal(agent.submit_intent, "p", intent(asserted_by="rita")).code == "policy_denied"
+    for call in (
+        lambda: reader.remember("p", "anything"),
+        lambda: reader.start_session("p", "mine"),
+        lambda: reader.append("p", "codebase", [("<urn:a>", "<urn:b>", '"c"')]),
+        lambda: agent.change_policy("p", [Change(allows="assert")]),
+        lambda: curator.change_policy("p", [Change(allows="assert")]),
+    ):
+        assert refusal(call).code == "policy_denied"
+    assert memory.writer.acting_as("root", "admin").change_policy("p", [Change(allows="assert")]).commit
+
+
+def test_an_agents_token_does_not_make_it_the_curator_its_name_is(memory):
+    ruled(memory, *PRESETS["curated"], Change(agent="bob", grants="Curator"))
+    given = decision(asserted_by="bob", topic="store")
+    assert memory.writer.acting_as("bob", "agent").submit_intent("p", given).status == "proposed"
+    assert memory.writer.submit_intent("p", {**given, "summary": "Use Lucene"}).status == "asserted"
+
+
+def test_a_policy_binds_the_next_intent_of_the_same_batch_of_processes(tmp_path):
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as one, jidomem.open(tmp_path / "root") as other:
+        say(one)
+        ruled(other, Change(kind="decision", allows="deny"))
+        assert refusal(say, one, topic="other").code == "policy_denied"
+
+
+def test_what_the_journal_says_takes_the_place_of_what_the_root_brings(tmp_path):
+    with open_with(tmp_path, 'policy = "curated"\n[agents.rita]\nrole = "Reviewer"\n') as memory:
+        ruled(memory, Change(kind="convention", allows=UNSET), Change(agent="rita", grants="Planner"), agent="rita")
+        assert memory.writer.submit_intent("p", intent(type="convention", summary="Tabs")).status == "asserted"
+        assert say(memory, agent="rita").status == "proposed"
+
+
+def test_the_same_proposal_of_the_same_agent_waits_once(memory):
+    ruled(memory, Change(kind="decision", allows="propose"))
+    first = say(memory)
+    again, others = say(memory), say(memory, agent="eve")
+    assert (again.status, again.iri) == ("deduplicated", first.iri)
+    assert others.status == "proposed"
+
+
+@pytest.mark.parametrize("given", [
+    {}, {"allows": "maybe"}, {"allows": "deny", "role": "King"}, {"allows": "deny", "kind": "musing"},
+    {"grants": "Curator"}, {"allows": "deny", "grants": "Curator", "agent": "ana"}, {"confirms": "unopposed"},
+    {"confirms": "restated", "days": 3}, {"confirms": "unopposed", "days": 0}, {"allows": "deny", "scope": "Here"},
+])  # fmt: skip
+def test_a_change_that_says_nothing_or_something_unknown_is_refused(memory, given):
+    with pytest.raises(InvalidRequest):
+        ruled(memory, Change(**given))
+    with pytest.raises(InvalidRequest, match="nothing twice"):
+        ruled(memory, Change(allows="deny"), Change(allows="assert"))
+
+
+def test_who_was_allowed_what_when_can_be_asked(memory):
+    ruled(memory, Change(kind="decision", allows="deny"))
+    first = memory.catch_up("p").recorded_at
+    ruled(memory, Change(kind="decision", allows=UNSET), agent="bob")
+    (then,) = memory.reader.ask("policy-changes", project="p", as_of=first)
+    now = memory.reader.ask("policy-changes", project="p")
+    assert (then["allows"], then["kind"], then["by"], then["reason"]) == ("deny", "decision", ANA, "as agreed")
+    assert [(row["allows"], row["by"]) for row in now] == [("deny", ANA), (UNSET, BOB)]
+    assert START <= then["recorded"] < now[1]["recorded"]
+    assert memory.writer.authority("p").rules == BUILT_IN
