@@ -57,16 +57,18 @@ FORMS: tuple[Form, ...] = (
     _form(
         "a password",
         "=",
-        rf"(?i:\b[a-z0-9_-]*{_NAMES}[\"']?\s*=\s*)(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}})(?!\()",
+        rf"(?i:\b[a-z0-9_-]*{_NAMES}[\"']?\s*=\s*)(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
     ),
     _form(
-        "a password", ":", rf"(?i:\b[a-z0-9_-]*{_NAMES}[\"']?\s*:\s*)(?=\S*[0-9!#%^&*+])(?P<said>[^\s,;()]{{6,}})(?!\()"
+        "a password",
+        ":",
+        rf"(?i:\b[a-z0-9_-]*{_NAMES}[\"']?\s*:\s*)(?=\S*[0-9!#%^&*+])(?P<said>[^\s,;()]{{6,}}+)(?!\()",
     ),
 )
 #: What stands where a secret would: a word for it, a variable, a call or an attribute, stars.
 _STANDS_FOR_ONE = re.compile(
-    r"[\"']?(?:<.*|\$.*|%.*|\{.*|\[.*|.*\*\*\*.*|x{3,}|\.{3,}.*|[A-Za-z_]\w*(?:[.:]+\w+)+(?:\[.*)?|~?/.*|_?[A-Z][A-Z_]+|[a-z]+(?:_[a-z]+)+"
-    r"|(?i:your.*|my.*|.*example.*|(?:the)?(?:password|secret|token|key)|required|optional|none|null|true|false|string"
+    r"[\"']?(?:<.*|\$.*|%.*|\{.*|\[.*|.*\*\*\*.*|x{3,}|\.{3,}.*|[A-Za-z_]\w*(?:[.:]+\w+)+(?:\[.*)?|\w+\[.*|~?/.*|_?[A-Z][A-Z_]+|[a-z]+(?:_[a-z]+)+"
+    r"|(?i:your.*|my.*|.*example.*|(?:the)?(?:pass\w*|pwd|secret|token|key)|required|optional|none|null|true|false|string"
     r"|redacted|removed|hidden|empty|changeme|placeholder|unknown|missing|rotated|expired))[\"']?\.?"
 )
 #: What marks a form by itself, and words that come before a password.

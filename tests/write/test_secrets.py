@@ -78,6 +78,7 @@ HARMLESS = [
     "AKIAIOSFODNN7EXAMPLE is what the manual of AWS shows",
     "the password is read from the vault, and the secret: it never leaves it",
     "password=<password>", "password = os.environ['DB_PASSWORD']", "token: ${TOKEN}", "api_key=API_KEY",
+    "password = unquote(given)", "secret = keypair[:32]", "passphrase = passphrase", "scheme://user:passwd@proxy.server",
     "secret = settings.secret_key", "DB_PASSWORD=/run/secrets/db", "password: required",
     "set password=changeme and change it", "token=***",
     "key: value", "primary key = id", "keyboard: layout2", "sk-learn is what scikit-learn was called before",
