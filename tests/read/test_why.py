@@ -18,7 +18,7 @@ def explained(memory, item, **moment):
     return memory.reader.why("p", item, **moment)
 
 
-def test_who_said_a_memory_when_and_on_what_grounds_is_told(memory):
+def test_who_said_a_memory_when_and_on_what_grounds_is_told(memory):  # C115
     seen = kept(memory, summary="it was slow")
     receipt = memory.writer.submit_intent(
         "p",

@@ -37,7 +37,7 @@ def revised(memory, item, **changes):
     return memory.writer.revise("p", item, changes=changes, reason="newer").iri
 
 
-def test_undoing_says_again_what_was_superseded_and_revives_it(memory):  # C117
+def test_undoing_says_again_what_was_superseded_and_revives_it(memory):
     old = memory.writer.submit_intent("p", decision(topic="store", alternatives=["SQLite"], evidence=["a trial"])).iri
     new = revised(memory, old, summary="Use QLever")
 
