@@ -75,6 +75,15 @@ PURE = [
     "exchange/mcp_memory.py",
     "exchange/memory_md.py",
     "exchange/turtle.py",
+    "govern/lines.py",
+    "govern/report.py",
+    "govern/waivers.py",
+    "govern/tasks.py",
+    "govern/references.py",
+    "govern/chains.py",
+    "govern/terms_used.py",
+    "govern/junit.py",
+    "govern/workflow.py",
 ]
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
 
