@@ -139,8 +139,10 @@ class Clones:
         return True
 
     def discard_snapshots(self) -> None:
-        """Throw every snapshot away, also those this program cannot read."""
+        """Throw every snapshot away, also those this program cannot read, and the clones of the dead."""
         shutil.rmtree(self._snapshots, ignore_errors=True)
+        with suppress(OSError):
+            self._sweep()
 
     def _folder(self) -> Live:
         """Return a new clone's folder, locked; raise OSError where there can be none."""

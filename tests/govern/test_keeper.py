@@ -218,6 +218,16 @@ def test_the_reason_may_not_say_the_secret(memory):
     assert len(list(memory.journal.read(STREAM))) == 1
 
 
+def test_what_a_killed_process_left_of_its_index_goes_as_well(memory):
+    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    left = memory.settings.root / "index" / "live" / "0123456789abcdef"
+    (left / "store").mkdir(parents=True)
+    (left / "store" / "000007.sst").write_bytes(b"hunter2")
+    left.with_name(f"{left.name}.lock").touch()
+    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+    assert b"hunter2" not in bytes_below(memory.settings.root)
+
+
 def test_what_is_said_while_it_is_redacted_goes_as_well(memory, tmp_path):
     memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
     plan = memory.keeper.plan("p", None, texts=["hunter2"])
