@@ -11,11 +11,12 @@ import click
 from jidomem.terms import Term, bare, iri
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.complain import complain
-from jidomem_cli.door import Door, Verb, Verbs, pass_door
-from jidomem_cli.tables import clean, form_of, show_json
+from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
+from jidomem_cli.tables import clean, form_of, show_json, show_rows
 
 if TYPE_CHECKING:
     from jidomem.govern.glossary import Entry
+    from jidomem.govern.proposals import Proposal
     from jidomem.schema import Schema
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -138,3 +139,80 @@ def _print_entry(entry: Entry, *, md: bool) -> None:
     for rule in entry.rules:
         aim = f" (of {short(iri(rule.target))})" if rule.target and rule.target != entry.iri else ""
         click.echo(clean(f"{bullet}{rule.severity} {short(iri(rule.iri))}{aim}: {rule.message}"))
+
+
+@ontology.command("propose", cls=Verb, writes=("agent", "wait"))
+@click.argument("term")
+@click.option("--kind", required=True, type=click.Choice(("class", "property")), help="What it is to be.")
+@click.option("--definition", required=True, metavar="TEXT", help="What it means, in a sentence that stands alone.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why it is needed.")
+@click.option("--parent", "parents", multiple=True, metavar="TERM", help="The class, or property, it is to lie below.")
+@click.option("--domain", multiple=True, metavar="CLASS", help="What it is said of.")
+@click.option("--range", "range_", multiple=True, metavar="CLASS", help="What it leads to: a class, or xsd:integer.")
+@click.option("--label", metavar="TEXT", help="What people call it; else the words of its name.")
+@pass_door
+def propose(door: Door, /, term: str, **fields: Any) -> None:
+    """Ask for TERM, a class or property that the ontology has not: a curator accepts or rejects it.
+
+    TERM is a plain name, which is put into the project's own namespace, or an IRI.
+
+    Examples:
+      jidomem ontology propose Recipe --kind class --parent Fact --definition "A way to cook." --reason "we cook"
+    """
+    memory = door.open()
+    _tell(door, memory.term_proposals().propose(term, **fields))
+
+
+@ontology.command("proposals", cls=Verb, formats=ROWS)
+@click.option("--all", "answered", is_flag=True, help="Also those that were answered.")
+@pass_door
+def proposals(door: Door, answered: bool) -> None:
+    """List the terms that wait for a curator.
+
+    Examples:
+      jidomem ontology proposals
+      jidomem ontology proposals --all --json
+    """
+    found = door.read().term_proposals()
+    rows = [each.to_dict() for each in (found.all() if answered else found.waiting())]
+    show_rows(door, rows, ("term", "outcome", "by", "reason", "proposed_at", "answered_by", "answer"))
+
+
+@ontology.command("accept", cls=Verb, writes=("agent", "wait"))
+@click.argument("term")
+@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@pass_door
+def accept(door: Door, term: str, reason: str) -> None:
+    """Accept a proposed TERM, as a curator: it is written to ontology/accepted.ttl, and counts from then on.
+
+    A process that runs, such as `jidomem serve`, knows it after a restart.
+
+    Examples:
+      jidomem ontology propose serves --kind property --range xsd:integer --definition "For how many." --reason "asked"
+      jidomem ontology accept serves --agent curator
+    """
+    memory = door.read()
+    _tell(door, memory.term_proposals().accept(term, reason=reason))
+
+
+@ontology.command("reject", cls=Verb, writes=("agent", "wait"))
+@click.argument("term")
+@click.option("--reason", required=True, metavar="TEXT", help="Why.")
+@pass_door
+def reject(door: Door, term: str, reason: str) -> None:
+    """Reject a proposed TERM, as a curator, or take back your own.
+
+    Examples:
+      jidomem ontology propose Soup --kind class --definition "Something liquid to eat." --reason "we cook"
+      jidomem ontology reject Soup --reason "it is a recipe"
+    """
+    memory = door.read()
+    _tell(door, memory.term_proposals().reject(term, reason=reason))
+
+
+def _tell(door: Door, proposal: Proposal) -> None:
+    if door.json:
+        show_json(proposal.to_dict())
+    else:
+        click.echo(proposal.term)
+    door.say(f"{proposal.outcome}: {clean(proposal.term)}")

@@ -174,7 +174,15 @@ def _hint(violations: Sequence[Violation]) -> str:
         return _HINTS[violations[0].code]
     fields = sorted({violation.field for violation in violations if violation.field})
     nearest = [f"{v.field}: did you mean {v.nearest!r}?" for v in violations if v.nearest]
+    nearest += [_proposing(str(v.value)) for v in violations if v.code == "unknown_term" and not v.nearest]
     return "; ".join([*nearest, f"correct {', '.join(fields)} and resubmit" if fields else "correct it and resubmit"])
+
+
+def _proposing(term: str) -> str:
+    """Return how a term that nobody declared may be proposed; one of the shipped namespace in the project's own."""
+    name = term.removeprefix("https://jido.ai/ontology#")
+    kind = "class" if name.rsplit("#", 1)[-1].rsplit("/", 1)[-1][:1].isupper() else "property"
+    return f"propose it: jidomem ontology propose '{name}' --kind {kind} --definition TEXT --reason TEXT"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from jidomem.judge import SH
 from jidomem.schema import ITEM, OWL, Schema, objections
 from jidomem.terms import Term, Triple, bare, iri, is_iri
 from jidomem.vocab import LABEL, RDF, RDFS, TYPE, TYPE_OF_CLASS, XSD, local_name
+from jidomem.write.names import is_reserved
 
 _SUBCLASS, _DOMAIN, _RANGE = (iri(RDFS + name) for name in ("subClassOf", "domain", "range"))
 _DEFINITIONS = {iri("http://www.w3.org/2004/02/skos/core#definition"), iri(RDFS + "comment")}
@@ -44,6 +45,9 @@ def terms(own: Sequence[Triple], schema: Schema) -> list[Found]:
         if missing:
             text = f"{bare(term)} has no {' and no '.join(each[2:] for each in missing)}: say what it means"
             found.append(Found(term, EXPLAINED, "warning", text, TYPE))
+        if is_reserved(bare(term)):
+            text = f"{bare(term)} lies in a namespace of jidomem, and no memory may use it: take one of your own"
+            found.append(Found(term, USABLE, "violation", text, TYPE))
         if term in schema.classes:
             found += _class(term, schema)
         if term in schema.properties:

@@ -37,7 +37,7 @@ REPAIRS = vocab.SHAPE + "ShapeSaysWhatToDo"
 SHACL = vocab.SHAPE + "ShapeIsWellFormed"
 SOUND = vocab.SHAPE + "QueryIsSound"
 TREE = vocab.SHAPE + "ClassTreeHasNoCycle"
-USABLE = vocab.SHAPE + "PropertyCanBeUsed"
+USABLE = vocab.SHAPE + "TermCanBeUsed"
 EXPIRED = vocab.SHAPE + "WaiverIsInForce"
 UNUSED = vocab.SHAPE + "WaiverIsOfUse"
 #: What each rule that is no shape asks for.
@@ -68,7 +68,7 @@ RULES: Mapping[str, str] = {
     SHACL: "A shape is one by the SHACL of SHACL.",
     SOUND: "A query has its header, is SPARQL, and asks this memory only.",
     TREE: "No class lies, over however many steps, below itself.",
-    USABLE: "A property says one thing of what it takes: things, or values of a datatype.",
+    USABLE: "A term lies in a namespace of the project; a property takes things, or values of a datatype.",
     EXPIRED: "A waiver holds until the day it names.",
     UNUSED: "A waiver waives something.",
 }

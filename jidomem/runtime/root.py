@@ -31,6 +31,7 @@ from jidomem.write.writer import MemoryWriter
 if TYPE_CHECKING:
     from jidomem.govern.briefing import Briefing
     from jidomem.govern.keeper import Keeper
+    from jidomem.govern.proposals import TermProposals
 
 #: The folder of what is derived from the journal.
 INDEX = "index"
@@ -171,6 +172,12 @@ class Jidomem:
         from jidomem.govern.freshness import changed_files
 
         return changed_files(self.reader, self.tree, project or self.project)
+
+    def term_proposals(self, project: str | None = None) -> TermProposals:
+        """Return the terms proposed in *project*, the configured one unless given, and who answers them."""
+        from jidomem.govern.proposals import TermProposals  # most processes have no need of one
+
+        return TermProposals(self.settings.root, project or self.project, self.schema, self.writer, self.tail)
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
         """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""

@@ -261,6 +261,14 @@ class MemoryWriter(Policing, Corrections):
 
         return _answer(self._line(project_id).submit([judge])[0])
 
+    def agent_iri(self) -> Term:
+        """Return the IRI of who asserts when a verb names nobody; raises IntentRefused where the name is none."""
+        return self._node(self.agent, "agents")
+
+    def is_curator(self, project_id: str) -> bool:
+        """Return whether who asserts, when a verb names nobody, may judge for the project."""
+        return self._is_curator(project_id, self.agent)
+
     def _fresh_view(self, project_id: str) -> View:
         self.refresh(project_id)
         return self._line(project_id).view()

@@ -31,6 +31,8 @@ def rows(*args):
 def build(folder):
     """Make a memory with a decision, a task and a fact of known short ids, and the session `morning`."""
     root = init(folder, "p")
+    with open(root / "config.toml", "a") as config:
+        config.write('\n[agents.curator]\nrole = "Reviewer"\n')
     later = (f"01900000-0000-7000-8000-{n:012x}" for n in count(1))
     ids = chain((MEMORY.rsplit("/", 1)[1] + short for short in (OLD, TASK, FACT)), later)
     with jidomem.open(root, sources=replace(fixed_sources(), new_id=lambda: next(ids))) as memory:

@@ -71,8 +71,9 @@ TERMS = [
     (f"my:p a owl:ObjectProperty ; rdfs:domain my:Nobody ;{SAID}", "TermIsDeclared", 0),
     (f"my:p a owl:ObjectProperty ; rdfs:range my:serves ;{SAID}", "TermIsDeclared", 0),
     (f"my:A a owl:Class ; my:serves 3 ; my:feeds 3 ;{SAID}", "TermIsDeclared", 0),
-    (f"my:p a owl:DatatypeProperty ; rdfs:range my:Recipe ;{SAID}", "PropertyCanBeUsed", 0),
-    (f"my:p a owl:ObjectProperty ; rdfs:range xsd:string ;{SAID}", "PropertyCanBeUsed", 0),
+    (f"my:p a owl:DatatypeProperty ; rdfs:range my:Recipe ;{SAID}", "TermCanBeUsed", 0),
+    (f"my:p a owl:ObjectProperty ; rdfs:range xsd:string ;{SAID}", "TermCanBeUsed", 0),
+    (f"<https://jido.ai/projects/p/x#p> a owl:ObjectProperty ;{SAID}", "TermCanBeUsed", 0),
     (f"my:A a owl:Class ; rdfs:subClassOf jido:Fact , jido:Project ;{SAID}", "OntologyIsConsistent", 0),
 ]
 
@@ -167,7 +168,7 @@ def test_a_question_that_is_none_or_reaches_outside_is_refused_with_its_line(tmp
 
 @pytest.mark.parametrize("text", [text for text, line in QUESTIONS if line != 6])
 def test_it_is_refused_when_the_playbook_is_read_and_its_file_is_named(tmp_path, text):
-    with pytest.raises(JidomemError, match="mine.rq"):
+    with pytest.raises(JidomemError, match=r"mine\.rq"):
         Playbook([laid(tmp_path, (), (), mine=text) / "queries"])
 
 

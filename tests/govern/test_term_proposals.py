@@ -1,0 +1,179 @@
+"""Terms that agents ask for: from the refusal of an unknown one, over a proposal, to an ontology that has it."""
+
+import json
+import re
+import shlex
+from contextlib import contextmanager
+
+import pytest
+from click.testing import CliRunner
+from conftest import intent
+
+import jidomem
+from jidomem import schema
+from jidomem.errors import IntentRefused, InvalidRequest, NotFound, PolicyDenied
+from jidomem.govern.overlay import check_overlay
+from jidomem.runtime.root import init
+from jidomem_cli.main import cli
+
+SPACE = "urn:project:p#"
+SERVES = {
+    "kind": "property", "domain": ["Fact"], "range_": ["xsd:integer"], "definition": "For how many.", "reason": "asked",
+}  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = init(tmp_path, "p")
+    with open(root / "config.toml", "a") as config:
+        config.write('\n[agents.rita]\nrole = "Reviewer"\n')
+    return root
+
+
+@contextmanager
+def proposals(root, agent):
+    with jidomem.open(root, agent=agent) as memory:
+        yield memory.term_proposals()
+
+
+def unknown(root, term):
+    with jidomem.open(root) as memory, pytest.raises(IntentRefused) as refusal:
+        memory.writer.submit_intent("p", intent(extra_triples=[[term, 4]]))
+    return refusal.value
+
+
+def test_a_term_that_was_refused_is_proposed_as_the_hint_says_accepted_and_from_then_on_judged(root):
+    hint = unknown(root, "jido:zqxSpoons").hint
+    command = re.search(r"jidomem (ontology propose [^;]*)", hint)[1].replace("TEXT", "'How many spoons.'")
+    done = CliRunner().invoke(cli, [*shlex.split(command), "--range", "xsd:integer", "--root", str(root), "--json"])
+    assert done.exit_code == 0, done.stderr
+    with proposals(root, "rita") as terms:
+        accepted = terms.accept("zqxSpoons", reason="two memories need it")
+
+    assert (accepted.term, accepted.outcome) == (f"{SPACE}zqxSpoons", "accepted")
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", intent(extra_triples=[[accepted.term, 4]]))
+        with pytest.raises(IntentRefused, match="is not written as"):
+            memory.writer.submit_intent("p", intent(extra_triples=[[accepted.term, "many"]]))
+        (newest, *_) = memory.reader.ask("commits", project="p")
+    assert newest["ontology"] == schema.load([root]).version
+    assert newest["ontology"] != schema.load().version
+
+
+def test_a_proposal_is_on_record_with_who_asked_why_and_what_came_of_it(root):
+    with proposals(root, "ana") as terms:
+        terms.propose("serves", **SERVES)
+        terms.propose("Recipe", kind="class", parents=["Fact"], definition="A way to cook.", reason="we cook")
+    with proposals(root, "rita") as terms:
+        assert [each.term for each in terms.waiting()] == [f"{SPACE}serves", f"{SPACE}Recipe"]
+        terms.accept("serves", reason="fine")
+        terms.reject(f"{SPACE}Recipe", reason="a fact will do")
+        assert terms.waiting() == []
+        first, second = terms.all()
+
+    assert (first.by, first.reason) == ("https://jido.ai/agents/ana", "asked")
+    assert (first.outcome, first.answered_by, first.answer) == ("accepted", "https://jido.ai/agents/rita", "fine")
+    assert (second.outcome, second.answer) == ("rejected", "a fact will do")
+    assert first.proposed_at < second.proposed_at < first.answered_at < second.answered_at
+
+
+def test_the_file_of_accepted_terms_does_not_depend_on_the_order_and_passes_the_check(root, tmp_path):
+    other = init(tmp_path / "other", "p")
+    (other / "config.toml").write_bytes((root / "config.toml").read_bytes())
+    fields = {"kind": "class", "definition": "A thing to eat.", "reason": "we cook"}
+    for folder, names in ((root, ["Soup", "Cake"]), (other, ["Cake", "Soup"])):
+        for name in names:
+            with proposals(folder, "rita") as terms:
+                terms.propose(name, parents=["Fact"], **fields)
+                terms.accept(name)
+
+    assert (root / "ontology/accepted.ttl").read_bytes() == (other / "ontology/accepted.ttl").read_bytes()
+    assert [each for each in check_overlay(root).problems if each.severity != "info"] == []
+    assert schema.load([root]).family(f"<{SPACE}Cake>") == "<https://jido.ai/ontology#Fact>"
+
+
+def test_what_was_accepted_before_the_answer_could_be_kept_is_accepted_again(root):
+    with proposals(root, "rita") as terms:
+        terms.propose("serves", **SERVES)
+        terms.accept("serves")
+        written = (root / "ontology/accepted.ttl").read_bytes()
+    commits = sorted((root / "projects/p/system").glob("**/*.ttl"))
+    commits[-1].unlink()  # the answer
+    with proposals(root, "rita") as terms:
+        assert terms.accept("serves").outcome == "accepted"
+    assert (root / "ontology/accepted.ttl").read_bytes() == written
+
+
+def test_only_a_curator_accepts_and_whoever_proposed_may_take_it_back(root):
+    with proposals(root, "ana") as terms:
+        terms.propose("serves", **SERVES)
+        with pytest.raises(PolicyDenied, match="ana is no curator") as refusal:
+            terms.accept("serves")
+        assert refusal.value.hint.endswith("jidomem policy grant ana curator")
+    with proposals(root, "bob") as terms, pytest.raises(PolicyDenied):
+        terms.reject("serves", reason="no")
+    with proposals(root, "ana") as terms:
+        assert terms.reject("serves", reason="not needed").outcome == "rejected"
+        assert terms.propose("serves", **SERVES).outcome == "waiting"
+    assert not (root / "ontology").exists()
+
+
+def test_the_same_proposal_again_is_the_first_and_another_of_that_name_waits_its_turn(root):
+    with proposals(root, "ana") as terms:
+        first = terms.propose("serves", **SERVES)
+        assert terms.propose("serves", **SERVES) == first
+        with pytest.raises(InvalidRequest, match="waits with another declaration"):
+            terms.propose("serves", **{**SERVES, "definition": "Something else."})
+        assert len(terms.all()) == 1
+
+
+@pytest.mark.parametrize(
+    ("term", "fields", "problem"),
+    [
+        ("Fact", {"kind": "class"}, None),
+        ("jido:Recipe", {"kind": "class"}, "no name for a new term"),
+        ("my Recipe", {"kind": "class"}, "no name for a new term"),
+        ("https://jido.ai/ontology#Fact", {"kind": "class"}, "is declared"),
+        ("https://jido.ai/ontology#Recipe", {"kind": "class"}, "no name for a new term"),
+        ("https://jido.ai/projects/p#Recipe", {"kind": "class"}, "no name for a new term"),
+        ("Recipe", {"kind": "class", "domain": ["Fact"]}, "a class has no domain"),
+        ("Recipe", {"kind": "class", "definition": " "}, "has a definition"),
+        ("Recipe", {"kind": "class", "reason": " "}, "says why"),
+        ("Recipe", {"kind": "klass"}, "no kind of term"),
+        ("serves", {"kind": "property", "range_": ["xsd:integer", "Fact"]}, "can have no value"),
+        ("Recipe", {"kind": "class", "parents": ["Fact", "Project"]}, "Disjoint classes"),
+    ],
+)
+def test_a_term_that_could_not_be_declared_is_not_proposed(root, term, fields, problem):
+    with proposals(root, "ana") as terms:
+        given = {"definition": "A way to cook.", "reason": "we cook", **fields}
+        if problem is None:
+            assert terms.propose(term, **given).term == f"{SPACE}{term}"
+            return
+        with pytest.raises(InvalidRequest, match=problem):
+            terms.propose(term, **given)
+        assert terms.all() == []
+
+
+def test_an_unknown_parent_or_proposal_is_answered_with_what_there_is(root):
+    with proposals(root, "rita") as terms:
+        terms.propose("serves", **SERVES)
+        with pytest.raises(NotFound, match="'Fakt'"):
+            terms.propose("Recipe", kind="class", parents=["Fakt"], definition="A way to cook.", reason="x")
+        with pytest.raises(NotFound) as refusal:
+            terms.accept("Recipe")
+    assert refusal.value.hint == "there is serves: jidomem ontology proposals"
+
+
+def test_the_commands_list_accept_and_reject(root):
+    def run(*args):
+        done = CliRunner().invoke(cli, ["ontology", *args, "--root", str(root), "--json"])
+        assert done.exit_code == 0, done.stderr
+        return json.loads(done.stdout)
+
+    run("propose", "serves", "--kind", "property", "--definition", "For how many.", "--reason", "asked")
+    run("accept", "serves", "--agent", "rita")
+
+    assert run("proposals")["rows"] == []
+    assert [row["outcome"] for row in run("proposals", "--all")["rows"]] == ["accepted"]
+    assert run("show", "serves")["definition"] == "For how many."
