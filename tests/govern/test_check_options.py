@@ -347,12 +347,49 @@ def test_junit_counts_and_names_what_failed(repository):
     assert [case.get("classname") for case in cases if case.find("failure") is not None] == ["DecisionHasRationale"]
 
 
+#: Of each object of SARIF 2.1.0 that is written here, what its schema requires, and what else it knows.
+SARIF = {
+    "": ("version runs", "$schema"),
+    "runs": ("tool", "columnKind invocations results"),
+    "tool": ("driver", ""),
+    "driver": ("name", "version informationUri rules"),
+    "rules": ("id", "name shortDescription defaultConfiguration"),
+    "shortDescription": ("text", ""),
+    "defaultConfiguration": ("", "level"),
+    "invocations": ("executionSuccessful", "exitCode toolExecutionNotifications"),
+    "toolExecutionNotifications": ("message", "level"),
+    "results": ("message", "ruleId ruleIndex level partialFingerprints locations suppressions"),
+    "message": ("text", ""),
+    "partialFingerprints": ("", "jidomem/v1"),
+    "locations": ("", "physicalLocation logicalLocations"),
+    "logicalLocations": ("", "fullyQualifiedName kind"),
+    "physicalLocation": ("artifactLocation", "region"),
+    "artifactLocation": ("", "uri"),
+    "region": ("", "startLine"),
+    "suppressions": ("kind", "status justification"),
+}
+
+
+def assert_sarif(value, name=""):
+    """Raise unless every object in *value* has what it must have and nothing that its schema does not know."""
+    if isinstance(value, list):
+        for each in value:
+            assert_sarif(each, name)
+    elif isinstance(value, dict):
+        required, known = (set(keys.split()) for keys in SARIF[name])
+        assert required <= value.keys() <= required | known, name
+        assert value.get("level", "note") in ("none", "note", "warning", "error")
+        for key, inner in value.items():
+            assert_sarif(inner, key)
+
+
 def test_sarif_has_all_that_its_schema_requires(repository):
     slip_in(repository)
     remember(repository, summary="fix the build", tracked_by=f"{ISSUE}9")
 
     words = ("check", "--format", "sarif", "--open-tasks-from", issues(repository, "OPEN"))
     log = json.loads(run(*words, code=3).stdout)
+    assert_sarif(log)
     (run_,) = log["runs"]
     driver, (result,) = run_["tool"]["driver"], run_["results"]
 
@@ -375,6 +412,7 @@ def test_a_waived_finding_is_a_suppressed_result_in_sarif(repository):
 
     log = json.loads(run("check", "--format", "sarif", "--baseline", baseline(repository)).stdout)
 
+    assert_sarif(log)
     (result,) = log["runs"][0]["results"]
     assert result["suppressions"][0]["justification"] == "imported before the rule (until 2999-01-31)"
 
