@@ -30,6 +30,7 @@ NEEDED = {
     "module": "Jido.Files",
     "topic": "rust",
     "since": "2026-01-03",
+    "agent": "https://jido.ai/agents/ana",
 }
 
 
