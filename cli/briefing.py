@@ -6,11 +6,13 @@ import click
 
 from jidomem.read.tables import plain
 from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.governing import path_of
 from jidomem_cli.tables import form_of, show_json
 
 
 @click.command(cls=Verb, formats=("md", "json"), as_of=True, valid_at=True)
-@click.option("--agent", "who", metavar="NAME", help="Who is briefed: its tasks come first, and what is new to it.")
+@click.option("--agent", "who", envvar="JIDOMEM_AGENT", metavar="NAME",
+              help="Who is briefed, else $JIDOMEM_AGENT: its tasks come first, and what is new to it.")  # fmt: skip
 @click.option("--role", metavar="ROLE", help="Whose matters come first; else the role the agent is declared with.")
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long it may be (1500).")
 @click.option("--about", multiple=True, metavar="PATH", help="A file that will be worked on; repeat it for more.")
@@ -27,7 +29,12 @@ def briefing(door: Door, who: str | None, role: str | None, budget_tokens: int |
     """
     memory = door.read()
     told = memory.briefing(
-        agent=who, role=role, budget_tokens=budget_tokens, about=about, as_of=door.as_of, valid_at=door.valid_at
+        agent=who,
+        role=role,
+        budget_tokens=budget_tokens,
+        about=[path_of(memory, path) for path in about],
+        as_of=door.as_of,
+        valid_at=door.valid_at,
     )
     if form_of(door) == "json":
         show_json(plain(told.to_dict()))

@@ -26,7 +26,7 @@ def governing(door: Door, paths: tuple[str, ...], include_inactive: bool) -> Non
       jidomem governing src/a.py src/b.py --json
     """
     memory = door.read()
-    asked = [_path(memory, path) for path in paths]
+    asked = [path_of(memory, path) for path in paths]
     rows = memory.governing(
         *dict.fromkeys(asked), as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive
     )
@@ -35,7 +35,7 @@ def governing(door: Door, paths: tuple[str, ...], include_inactive: bool) -> Non
     show_rows(door, rows, COLUMNS if len(asked) > 1 else COLUMNS[1:])
 
 
-def _path(memory: Jidomem, given: str) -> str:
+def path_of(memory: Jidomem, given: str) -> str:
     """Return a path as memories have it: from the folder that holds the root, wherever the command is called."""
     return memory.tree.path_here(given, Path.cwd().resolve()) if memory.tree else given
 

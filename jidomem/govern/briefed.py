@@ -24,8 +24,8 @@ from jidomem.terms import iri
 from jidomem.vocab import BASE, jido, local_name
 from jidomem.write.names import slug
 
-#: How many entries of a list are looked at, and how many signs of a text are shown.
-LOOKED_AT, LONGEST = 30, 320
+#: How many signs of a text are shown; of a list one entry is looked at for so many tokens, and never more than so many.
+LONGEST, TOKENS_AN_ENTRY, MOST = 320, 100, 200
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
 _LAST = (
@@ -33,6 +33,18 @@ _LAST = (
 )
 _RIVALS = f"""SELECT ?key WHERE {{ ?any {jido("conflictKey")} ?key
 MINUS {{ ?any {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} }} GROUP BY ?key HAVING(COUNT(?any) > 1) LIMIT 1"""
+_IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
+FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} }}}}"""
+_DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
+FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
+ORDER BY ?due ?item LIMIT {{limit}}"""
+_UNDATED = f"""SELECT ?item ?due WHERE {{{{ ?item a {jido("Assumption")}
+MINUS {{{{ ?item {jido("expiresOn")}|{jido("validUntil")} ?date }}}} {_IN_FORCE} }}}} ORDER BY ?item LIMIT {{limit}}"""
+_REASONS = (
+    ("expired", _DUE, jido("expiresOn")),
+    ("no longer valid", _DUE, jido("validUntil")),
+    ("no review date", _UNDATED, ""),
+)
 _TWO_ENDS = (
     f"""SELECT ?old WHERE {{ ?old {jido("supersededBy")} ?end }} GROUP BY ?old HAVING(COUNT(?end) > 1) LIMIT 1"""
 )
@@ -64,9 +76,11 @@ class Briefed:
         self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
         self._role = _role(role) if role else self._declared_role()
         self._about = tuple(about)
+        self._looked_at = MOST
 
     def brief(self, budget: int = BUDGET) -> Briefing:
         """Return the briefing that fits into *budget* tokens; raises InvalidRequest for one that is too small."""
+        self._looked_at = min(MOST, 1 + budget // TOKENS_AN_ENTRY)
         found: dict[str, Found | None] = {
             "rules": self._page("strict-conventions", "conv", "strict convention"),
             "files": self._files(),
@@ -91,7 +105,7 @@ class Briefed:
         return roles.pop() if len(roles) == 1 else None
 
     def _rows(self, name: str, **params: Any) -> tuple[list[dict[str, Any]], bool]:
-        page = self._reader.ask_page(name, project=self._project, limit=LOOKED_AT, **self._moment, **params)
+        page = self._reader.ask_page(name, project=self._project, limit=self._looked_at, **self._moment, **params)
         return page.rows, page.cursor is not None
 
     def _page(self, name: str, column: str, label: str) -> Found:
@@ -163,11 +177,18 @@ class Briefed:
         return self._found(entries, more)
 
     def _questions(self) -> Found:
-        moment = {**self._moment, "valid_at": self._now}
-        rows = self._reader.ask("stale", project=self._project, **moment)
+        """Return what is to be looked at again, what was due first before the rest."""
+        if self._moment["as_of"] is not None:
+            rows = self._reader.ask("stale", project=self._project, **{**self._moment, "valid_at": self._now})
+        else:  # the same, asked for the first alone: stale goes over all that has a date
+            moment = to_term(self._now, "dateTime", "valid_at")
+            rows = []
+            for reason, text, by in _REASONS:
+                asked = text.format(by=by, moment=moment, limit=self._looked_at)
+                rows += [{**row, "reason": reason} for row in self._reader.select(self._project, asked)]
         rows.sort(key=lambda row: (str(row["due"] or "9999"), row["item"]))
         entries = {row["item"]: (row["item"], str(row["reason"]).replace("_", " "), ()) for row in rows}
-        return self._found([*entries.values()])
+        return self._found([*entries.values()][: self._looked_at], len(rows) >= self._looked_at)
 
     def _news(self) -> Found | None:
         """Return what others recorded since the agent recorded anything; nothing where it never did."""
@@ -180,7 +201,7 @@ class Briefed:
         rows, more = self._rows("timeline")
         new = {row["item"]: row for row in rows if row["recorded"] > last and row["agent"] != self._agent}
         return self._found([(name, local_name(row["kind"]), ()) for name, row in new.items()],
-                           more and len(new) == LOOKED_AT)  # fmt: skip
+                           more and len(new) == self._looked_at)  # fmt: skip
 
     def _freshness(self, name: str) -> list[Freshness]:
         """Return what became of the files that a memory is about; git is asked once where the files of any are gone."""

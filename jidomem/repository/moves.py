@@ -10,7 +10,10 @@ from posixpath import basename
 from jidomem.anchor import Anchor
 from jidomem.repository.worktree import Worktree, blob_id
 
-_GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+#: Nothing that a configuration found beside the files could run is run, and nothing is fetched.
+_SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false",
+        "protocol.allow=never")  # fmt: skip
+_GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
 _RENAMES = ("-M", "-z", "--diff-filter=R", "--name-status", "--no-ext-diff", "--no-textconv", "--relative")
 _SECONDS = 10
 #: How far back renames are looked for, and how many files git does not know are read.
@@ -63,7 +66,7 @@ def _renames(tree: Worktree) -> Mapping[str, str]:
     """Return what each path was renamed to last, in the history and since."""
     past = _git(tree, "log", *_RENAMES, "--format=", "-n", str(_COMMITS))
     found: dict[str, str] = {}
-    for entries in (list(_git(tree, "diff", *_RENAMES, "HEAD")), list(past)):  # newest first
+    for entries in (list(_git(tree, "diff", "--cached", *_RENAMES, "HEAD")), list(past)):  # newest first
         entries = [entry.lstrip("\n") for entry in entries]
         for at in range(0, len(entries) - 2, 3):
             found.setdefault(entries[at + 1], entries[at + 2])

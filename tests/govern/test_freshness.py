@@ -7,6 +7,9 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import IntentRefused
+from jidomem.exchange import export
+from jidomem.exchange.importing import import_turtle
+from jidomem.journal.files import Stream
 from jidomem.repository.worktree import blob_id
 
 
@@ -142,3 +145,43 @@ def test_an_anchor_that_leads_outside_is_never_read(memory, folder, tmp_path):
     )
     assert anchors_of([literal("no blob"), literal(blob_id(b"s") + " src/a.py")]) == [("src/a.py", blob_id(b"s"))]
     assert item
+
+
+def test_looking_for_a_rename_runs_nothing_that_the_repository_is_configured_with(memory, folder, tmp_path):
+    item = about(memory, "src/a.py")
+    marker = tmp_path / "ran"
+    script = tmp_path / "run.sh"
+    script.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    script.chmod(0o755)
+    for name in (
+        "core.fsmonitor",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "diff.x.textconv",
+        "diff.external",
+        "gpg.program",
+    ):
+        git(folder, "config", name, str(script))
+    git(folder, "config", "log.showSignature", "true")
+    (folder / ".gitattributes").write_text("* filter=x diff=x\n")
+    (folder / "src/b.py").write_text("changed\n")
+    (folder / "src/a.py").rename(folder / "src/x.py")
+
+    assert states(memory) == [(item, "src/a.py", "renamed", "src/x.py")]
+    assert not marker.exists()
+
+
+def test_an_export_is_taken_in_elsewhere_and_anchored_to_the_files_there(memory, folder, tmp_path):
+    about(memory, "src/a.py")
+    exported = tmp_path / "memory.ttl"
+    other = tmp_path / "other"
+    (other / "src").mkdir(parents=True)
+    (other / "src" / "a.py").write_text("else\n")
+    git(other, "init", "-q")
+    exported.write_bytes(export.turtle("p", memory.journal.read(Stream("p")), memory.schema.version))
+
+    with jidomem.open(other / ".jidomem", project="p", sources=fixed_sources()) as elsewhere:
+        report = import_turtle(elsewhere.writer, elsewhere.schema, "p", "memory.ttl", exported.read_bytes())
+
+        assert len(report.accepted) == 1
+        assert anchors(elsewhere, report.accepted[0].iri) == [blob_id(b"else\n") + " src/a.py"]
