@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jidomem.terms import Term, bare, iri
+from jidomem.vocab import local_name
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.complain import complain
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
@@ -216,3 +217,40 @@ def _tell(door: Door, proposal: Proposal) -> None:
     else:
         click.echo(proposal.term)
     door.say(f"{proposal.outcome}: {clean(proposal.term)}")
+
+
+@ontology.command("diff", cls=Verb, formats=("table", "json", "md"))
+@click.option("--from", "old", metavar="VERSION", default="shipped", show_default=True, help="What it was.")
+@click.option("--to", "new", metavar="VERSION", help="What it is to be; else the root's overlay as it stands.")
+@click.option("--first", type=click.IntRange(0), default=20, show_default=True, help="How many failures to list.")
+@pass_door
+def diff(door: Door, old: str, new: str | None, first: int) -> int:
+    """Tell what two versions of the ontology say otherwise, and which memories in force would now fail.
+
+    A VERSION is `shipped`, a folder with ontology/ and shapes/, or a git revision of the root's own.
+    Exits with 1 where a memory that passes under the one would fail under the other.
+
+    Examples:
+      jidomem ontology diff
+      jidomem ontology diff --from shipped --to shipped --json
+    """
+    from jidomem.govern.changed_terms import changes, now_failing, version
+
+    memory = door.read()
+    memory.catch_up(memory.project)
+    before, after = (version(memory.settings.root, name) for name in (old, new))
+    rows = [each.to_dict() for each in changes(before, after)]
+    failing, count = [], 0
+    for found in now_failing(memory.index, memory.project, before, after):
+        count += 1
+        if count <= first:
+            failing.append({"item": bare(found.item), "rule": found.rule, "message": found.message})
+    if form_of(door) == "json":
+        ends = {"from": before.version, "to": after.version}
+        show_json({**ends, "changes": rows, "failing": failing, "failures": count})
+        return int(count > 0)
+    show_rows(door, rows, ("change", "kind", "term", "what"))
+    for each in failing:
+        click.echo(clean(f"would fail: {each['item']}: {local_name(each['rule'])}: {each['message']}"))
+    door.say(f"from {before.version} to {after.version}: {len(rows)} changed, {count} would now fail")
+    return int(count > 0)
