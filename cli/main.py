@@ -32,6 +32,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "policy": ("policy:policy", "Say who may assert, propose or do neither."),
     "session": ("session:session", "Open, move and close work sessions."),
     "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
+    "review": ("review:review", "Settle what waits for a curator."),
     "check": ("check:check", "Check the memory as CI does."),
     "ontology": ("ontology:ontology", "Look up terms, and judge those of your own."),
     "verify": ("verify:verify", "Read every byte of the journal and verify it."),

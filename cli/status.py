@@ -62,11 +62,13 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
 def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
     version: Version = memory.catch_up(name) if door.as_of is None else memory.reader.version(name, door.as_of)
     streams = [stream for stream in memory.journal.streams() if stream.project == name]
+    held = counts(memory.reader, name, as_of=door.as_of, valid_at=door.valid_at)
     return {
         "project": name,
         "version": str(version),
         "last_commit": version.recorded_at or None,
-        "counts": counts(memory.reader, name, as_of=door.as_of, valid_at=door.valid_at),
+        "counts": held,
+        "waiting": sum(states.get("proposed", 0) for states in held.values()),
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
     }
@@ -79,5 +81,7 @@ def _tell(project: dict[str, Any]) -> None:
         click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
     if project["commit_files"] > LOOSE:
         click.echo(f"  {project['commit_files']} commit files: jidomem pack makes a few packs of them")
+    if project["waiting"]:
+        click.echo(f"  {project['waiting']} proposals wait for a curator: jidomem review")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from flask import Response, request
 
 from jidomem.errors import InvalidRequest, NotServed, TooLarge
+from jidomem.govern.review import queue
 from jidomem.query import NamedQuery, snake
 from jidomem.read import sessions as read_sessions
 from jidomem.read.counts import counts
@@ -176,6 +177,13 @@ def why(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name
     given = wire.arguments(*MOMENTS, "min_position")
     reach(site, project, given)
     return wire.answer(site.memory.reader.why(project, id, **_moment(given)))
+
+
+def conflicts(site: Site, project: str) -> Response:
+    """Return what waits for a curator, the most pressing first."""
+    reach(site, project, wire.arguments("min_position"))
+    rows = [one.to_dict() for one in queue(site.memory.reader, project, site.memory.sources.now())]
+    return wire.answer({"rows": rows, "cursor": None})
 
 
 def sessions(site: Site, project: str) -> Response:

@@ -117,6 +117,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/projects/{project}/conflicts",
+        answers.conflicts,
+        "List what waits for a curator: what disagrees in force, proposals, and what is due, the most pressing first",
+        _OK,
+        {_JSON: "Page"},
+        _AT,
+    ),
+    Route(
+        "GET",
         "/projects/{project}/briefing",
         briefings.briefing,
         "Tell what an agent should know first, in so many tokens",

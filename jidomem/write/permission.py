@@ -31,10 +31,14 @@ _ROLES = {"role": "forRole", "grants": "grantsRole"}
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who speaks, on the word of a door that knows it by a token: an agent, and its role where the door says it."""
+    """Who speaks, on the word of a door that knows it by a token: an agent, and its role where the door says it.
+
+    With *by_rule* it is the writer itself, which does what a rule says.
+    """
 
     agent: str
     role: str | None
+    by_rule: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ def permitted(intent: MemoryUpdateIntent, view: View, policy: Policy, speaker: S
     if agent is None or intent.type is None:
         return Permission(is_curator=False)  # refused for that in a moment
     role = role_of(agent, rules, speaker)
+    if speaker is not None and speaker.by_rule:
+        return Permission(is_curator=False)
     if rules.is_open and role != "MemoryReader":
         return Permission(role in CURATORS)
     held_back = None

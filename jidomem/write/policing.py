@@ -18,7 +18,7 @@ from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.write import permission
 from jidomem.write.line import JudgeFn
-from jidomem.write.stages import Judged, Stages
+from jidomem.write.stages import WRITER_AGENT, Judged, Stages
 from jidomem.write.view import View
 
 
@@ -55,6 +55,14 @@ class Policing:
         bound.agent = agent
         known = None if role == "agent" else role_named(role)
         speaker = permission.Speaker(bare(self._node(agent, "agents")), known)
+        bound._stages = replace(self._stages, speaker=speaker)
+        return bound
+
+    def by_rule(self) -> Self:
+        """Return this writer as it confirms what a rule of the policy confirms: in its own name, and held to no other."""
+        bound = copy(self)
+        bound.agent = vocab.local_name(WRITER_AGENT)
+        speaker = permission.Speaker(bare(WRITER_AGENT), "MemoryWriter", by_rule=True)
         bound._stages = replace(self._stages, speaker=speaker)
         return bound
 

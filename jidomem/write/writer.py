@@ -23,16 +23,16 @@ from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import session, triples
-from jidomem.write.correction import Corrections
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.outcomes import Given, Outcomes
 from jidomem.write.policing import Policing
+from jidomem.write.settlement import Settlements
 from jidomem.write.stages import Judged, Manner, Proposal, Stages, abouts
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
 
 
-class MemoryWriter(Policing, Corrections):
+class MemoryWriter(Policing, Settlements):
     """Takes each intent through its stages: normalise, validate, detect conflicts, build triples, append."""
 
     def __init__(

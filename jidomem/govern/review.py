@@ -1,0 +1,327 @@
+"""What waits for a curator, the most pressing first, and the rules by which some of it is settled without one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from jidomem.authority import Authority, Change
+from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.intent import Receipt
+from jidomem.read.reader import MemoryReader
+from jidomem.terms import iri
+from jidomem.vocab import CLASS_OF_TYPE, TYPE_OF_CLASS, graph_iri, local_name
+from jidomem.write.kinds import family
+from jidomem.write.settlement import ACTIONS
+from jidomem.write.writer import MemoryWriter
+
+#: What waits this long moves up a tier.
+OVERDUE = 30
+_BINDING = ("decision", "convention")
+_OF_DUE = ("accept", "reject")
+_ABOUT = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined WHERE { GRAPH <%s> { VALUES ?item { %s }
+  ?item a ?class ; jido:recordedAt ?recorded ; jido:assertedBy ?agent .
+  OPTIONAL { ?item jido:proposedBecause ?because }
+  OPTIONAL { ?item jido:quarantined ?quarantined }
+  OPTIONAL { ?item jido:conflictKey ?key }
+} } ORDER BY ?item ?agent ?key
+"""
+_LEANING = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?item { %s }
+  ?leans jido:derivedFrom|jido:dependsOn|jido:blockedBy|jido:about|jido:supersedes|jido:invalidates ?item .
+  FILTER NOT EXISTS { ?leans jido:supersededBy|jido:invalidatedBy ?end }
+} } GROUP BY ?item ORDER BY ?item
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One thing to settle: tier 1 keeps agents from working, 2 waits to bind them, 3 waits, 4 is to be looked at.
+
+    `leaning` counts the memories that rest on it or wait for it; `actions` are the ways to settle it.
+    """
+
+    tier: int
+    kind: str
+    item: str
+    summary: str
+    other: str | None
+    other_summary: str | None
+    why: str
+    agents: tuple[str, ...]
+    since: datetime
+    days: int
+    leaning: int
+    actions: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {**asdict(self), "since": self.since.isoformat(), "agents": [*self.agents], "actions": [*self.actions]}
+
+
+def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
+    """Return all that waits for a curator in *project*: by tier, then what most leans on, then the oldest.
+
+    What has waited for a month is a tier higher, so that nothing stays at the end for ever.
+    """
+    found = [*_disagreements(reader, project), *_proposals(reader, project), *_due(reader, project, now)]
+    items = sorted({row["item"] for row in found} | {row["other"] for row in found if row["other"]})
+    known, leaning = _known(reader, project, items), _leaning(reader, project, items)
+    waiting = [_waiting(row, known, leaning, now) for row in found if row["item"] in known]
+    return sorted(waiting, key=lambda one: (one.tier, -one.leaning, one.since, one.item, one.other or ""))
+
+
+def settle_by_rule(
+    writer: MemoryWriter, reader: MemoryReader, project: str, rules: Authority, now: datetime, *, dry_run: bool = False
+) -> list[tuple[Waiting, Change, Receipt | JidomemError]]:
+    """Return what the confirmations of the policy settle, each with its rule and its receipt or refusal.
+
+    A rule never asserts what ends or disagrees with something in force, nor what rests on an untrusted source. What it
+    confirms is asserted by the memory writer, and the reason names the rule.
+    """
+    proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
+    waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
+    known = _known(reader, project, items)
+    ends = (
+        {row["item"] for row in reader.select(project, _ENDING % (graph_iri(project), _listed(items)))} if items else ()
+    )
+    said_by = _said_by(known)
+    judge, settled = writer.by_rule(), []
+    done: set[str] = set()
+    for one in waiting:
+        about = known[one.item]
+        if one.item in ends or about["quarantined"] or about["identical"] in done:
+            continue
+        rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, said_by)), None)
+        if rule is None:
+            continue
+        reason = f"by rule: {rule} ({rule.node or 'the root'})"
+        try:
+            outcome: Receipt | JidomemError = judge.settle(project, one.item, "accept", reason=reason, dry_run=dry_run)
+            done.add(about["identical"])
+        except JidomemError as refusal:
+            outcome = refusal
+        settled.append((one, rule, outcome))
+    return settled
+
+
+_ENDING = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT DISTINCT ?item WHERE { GRAPH <%s> { VALUES ?item { %s } ?item jido:supersedes|jido:invalidates ?any } }
+ORDER BY ?item
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a review: what to do with what waits, and why."""
+
+    number: int
+    action: str
+    waiting: Waiting
+    reason: str | None
+
+
+def todo(waiting: Iterable[Waiting]) -> str:
+    """Return *waiting* as the text of a review: a line each, which begins with `skip`."""
+    lines = [_HOW]
+    for one in waiting:
+        who = ", ".join(map(local_name, one.agents))
+        lines.append(
+            f"# tier {one.tier}, {one.kind}: {_plain(one.why)}; by {who}, {one.days} days, {one.leaning} lean on it"
+        )
+        lines.append(f"#   {_plain(one.summary)}")
+        if one.other:
+            lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
+        lines.append(f"#   {' | '.join((*one.actions, 'skip'))}")
+        lines.append(f"skip {one.item}{f' {one.other}' if one.other else ''}\n")
+    return "\n".join(lines)
+
+
+def parse(text: str, waiting: Iterable[Waiting]) -> list[Line]:
+    """Return what the lines of a review say to do, those that skip left out.
+
+    Raises InvalidRequest that names the line, before anything is done: for a word that is no action, for what does not
+    wait, and for what stands twice.
+    """
+    known = {(one.item, one.other): one for one in waiting}
+    lines: list[Line] = []
+    seen: set[tuple[str, str | None]] = set()
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition(" #")[0].split()
+        if not words or words[0].startswith("#"):
+            continue
+        action, named = words[0], words[1:]
+        found = next((pair for pair in ((*named[:2],), (*named[:1], None)) if pair in known), None)
+        if action not in (*ACTIONS, "skip"):
+            raise _bad(number, f"{action!r} is no action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
+        if found is None:
+            raise _bad(number, f"{' '.join(named[:2]) or 'nothing'} does not wait", "leave the line as it was written")
+        if found in seen:
+            raise _bad(number, f"{found[0]} stands in two lines", "say once what becomes of it")
+        seen.add(found)
+        one = known[found]
+        if action not in (*one.actions, "skip"):
+            raise _bad(number, f"{action} does not settle a {one.kind}", f"one of: {', '.join((*one.actions, 'skip'))}")
+        reason = " ".join(named[1 if one.other is None else 2 :]) or None
+        if action != "skip":
+            lines.append(Line(number, action, one, reason))
+    return lines
+
+
+def apply(
+    writer: MemoryWriter, project: str, lines: Iterable[Line], *, dry_run: bool = False
+) -> list[tuple[Line, Receipt | JidomemError]]:
+    """Return each of *lines* with its receipt or its refusal; the refusal of one stops no other."""
+    outcomes: list[tuple[Line, Receipt | JidomemError]] = []
+    for line in lines:
+        one = line.waiting
+        other = one.other if one.kind != "proposal" else None
+        try:
+            outcome: Receipt | JidomemError = writer.settle(
+                project, one.item, line.action, other=other, reason=line.reason, dry_run=dry_run
+            )
+        except JidomemError as refusal:
+            outcome = refusal
+        outcomes.append((line, outcome))
+    return outcomes
+
+
+_HOW = """\
+# A line says what becomes of what waits: put another word in the place of skip, and a reason after it where it helps.
+#   accept     hold it: a proposal is asserted, what it disagrees with in force is withdrawn, what is due holds on
+#   reject     withdraw it
+#   supersede  assert it in the place of what it disagrees with
+#   keep-both  assert it beside what it disagrees with, which applies elsewhere
+#   skip       leave it for the next time; so does taking the line out
+# Nothing is done where a line cannot be read. Empty the file to do nothing.
+"""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())[:120]
+
+
+def _bad(number: int, what: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(f"line {number}: {what}; nothing was done", hint=hint)
+
+
+def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
+    pairs: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in reader.ask("conflicts", project=project):
+        pairs.setdefault((row["a"], row["b"]), {
+            "kind": "conflict", "item": row["a"], "summary": row["a_summary"], "other": row["b"],
+            "other_summary": row["b_summary"], "why": row["kind"], "actions": ACTIONS,
+        })  # fmt: skip
+    return [*pairs.values()]
+
+
+def _proposals(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in reader.ask("proposals", project=project):
+        entry = found.setdefault(row["item"], {
+            "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
+            "why": "proposed", "actions": _OF_DUE,
+        })  # fmt: skip
+        if row["conflict"] and entry["other"] is None and _is_in_force(reader, project, row["conflict"]):
+            entry |= {"other": row["conflict"], "why": "disagrees with what is in force", "actions": ACTIONS}
+            entry["other_summary"] = _summary(reader, project, row["conflict"])
+    alternatives = [item for item in found if item.rpartition("/alternatives/")[0] in found]
+    return [entry for item, entry in found.items() if item not in alternatives]
+
+
+def _due(reader: MemoryReader, project: str, now: datetime) -> list[dict[str, Any]]:
+    return [
+        {**row, "kind": row["reason"], "other": None, "other_summary": None, "why": row["question"], "actions": _OF_DUE}
+        for row in reader.ask("stale", project=project, valid_at=now)
+    ]
+
+
+def _is_in_force(reader: MemoryReader, project: str, item: str) -> bool:
+    return bool(reader.get_memory(project, item)["status"] == "active")
+
+
+def _summary(reader: MemoryReader, project: str, item: str) -> str:
+    found: list[str] = reader.get_memory(project, item)["properties"].get("summary", [""])
+    return found[0]
+
+
+def _listed(items: Iterable[str]) -> str:
+    return " ".join(map(iri, items))
+
+
+def _known(reader: MemoryReader, project: str, items: list[str]) -> dict[str, dict[str, Any]]:
+    """Return of each of *items* its type, since when it is known, who says it, and its keys."""
+    found: dict[str, dict[str, Any]] = {}
+    if not items:
+        return found
+    for row in reader.select(project, _ABOUT % (graph_iri(project), _listed(items))):
+        kind = TYPE_OF_CLASS.get(local_name(row["class"]))
+        entry = found.setdefault(row["item"], {
+            "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
+            "quarantined": bool(row["quarantined"]), "identical": row["item"],
+        })  # fmt: skip
+        entry["type"] = entry["type"] or kind
+        entry["agents"][row["agent"]] = None
+        if row["key"]:
+            entry["keys"][row["key"]] = None
+            if row["key"].startswith("identical:"):
+                entry["identical"] = row["key"]
+    return found
+
+
+def _leaning(reader: MemoryReader, project: str, items: list[str]) -> Mapping[str, int]:
+    if not items:
+        return {}
+    rows = reader.select(project, _LEANING % (graph_iri(project), _listed(items)))
+    return {row["item"]: row["count"] for row in rows}
+
+
+def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime) -> Waiting:
+    about = known[row["item"]]
+    since = (
+        max(about["since"], known.get(row["other"], about)["since"]) if row["kind"] == "conflict" else about["since"]
+    )
+    since = row.get("due") or since
+    days = max((now - since).days, 0)
+    binds = row["other"] is not None or family(about["type"] or "") in _BINDING
+    tier = {"conflict": 1, "proposal": 2 if binds else 3}.get(row["kind"], 4)
+    return Waiting(
+        tier=max(tier - (days >= OVERDUE), 1),
+        kind=row["kind"],
+        item=row["item"],
+        summary=row["summary"] or "",
+        other=row["other"],
+        other_summary=row["other_summary"],
+        why=about["because"] or row["why"] if row["why"] == "proposed" else row["why"],
+        agents=tuple(about["agents"]),
+        since=since,
+        days=days,
+        leaning=leaning.get(row["item"], 0) + leaning.get(row["other"] or "", 0),
+        actions=tuple(row["actions"]),
+    )
+
+
+def _said_by(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """Return for each key of what is proposed the agents who say it."""
+    found: dict[str, Counter[str]] = {}
+    for about in known.values():
+        for key in about["keys"]:
+            found.setdefault(key, Counter()).update([*about["agents"]])
+    return found
+
+
+def _confirms(rule: Change, one: Waiting, about: Mapping[str, Any], said_by: Mapping[str, Counter[str]]) -> bool:
+    kind = about["type"] or ""
+    if kind not in CLASS_OF_TYPE or (rule.kind is not None and rule.kind not in (kind, family(kind))):
+        return False
+    if rule.confirms == "restated":
+        return len(said_by.get(about["identical"], ())) > 1
+    alone = all(key.startswith("identical:") or said_by[key].total() == 1 for key in about["keys"])
+    return alone and one.days >= (rule.days or 1)

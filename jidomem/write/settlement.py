@@ -1,0 +1,99 @@
+"""What waits for a curator, settled in one call: a proposal, two that disagree, or what is to be looked at again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
+from jidomem.intent import Receipt
+from jidomem.moments import stamp
+from jidomem.terms import Term, bare, iri, literal
+from jidomem.vocab import jido
+from jidomem.write.correction import Corrections
+from jidomem.write.view import ITEM_MARK, View
+
+ACTIONS = ("accept", "reject", "supersede", "keep-both")
+#: How long an assumption without a date stands before it is asked about again.
+_LATER = timedelta(days=90)
+_KEY = jido("conflictKey")
+
+
+class Settlements(Corrections):
+    """The judgement of a curator on what waits; each is one more memory, and nothing is rewritten."""
+
+    def settle(
+        self,
+        project_id: str,
+        item: str,
+        action: str,
+        *,
+        other: str | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Return the receipt of what settles *item*: a proposal, what disagrees with *other*, or what is due.
+
+        *accept* holds it: a proposal is asserted, what is due holds on, and *other* is withdrawn. *reject* withdraws
+        it. *supersede* asserts it in the place of what it disagrees with, *keep-both* beside that, where it says where
+        each applies. Raises InvalidRequest for what cannot be settled so, PolicyDenied for an agent that may only
+        propose, and what `submit_intent` raises.
+        """
+        if action not in ACTIONS:
+            raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
+        view = self._fresh_view(project_id)
+        self.restated(project_id, item)  # raises for what is no memory
+        if view.has_ended(iri(item)):
+            raise InvalidRequest(f"{item} is settled already", hint="see: jidomem review")
+        told = {"reason": reason or _REASONS[action]}
+        if action == "reject" or (action == "accept" and other is not None):
+            loser = item if action == "reject" else other
+            if action == "accept":
+                told = {"reason": reason or f"rejected in review: {item} holds"}
+            self._must_settle(self.invalidate(project_id, loser or "", dry_run=True, **told))
+            return self.invalidate(project_id, loser or "", dry_run=dry_run, **told)
+        values = self._accepted(iri(item), action, other, view) | told
+        self._must_settle(self.confirm(project_id, item, dry_run=True, **values))
+        return self.confirm(project_id, item, dry_run=dry_run, **values)
+
+    def _accepted(self, item: Term, action: str, other: str | None, view: View) -> dict[str, Any]:
+        """Return the fields that assert *item* again, with or in place of what it disagrees with."""
+        rivals = [iri(other)] if other else [o for o in view.objects(item, jido("conflictsWith")) if view.in_force(o)]
+        if action in ("supersede", "keep-both") and not rivals:
+            raise InvalidRequest(f"{bare(item)} disagrees with nothing in force", hint="accept it, or reject it")
+        proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
+        replaced = [item, *(twins(item, view) if proposed else [])]
+        replaced += view.objects(item, jido("supersedes")) if proposed else []
+        replaced += rivals if action == "supersede" else []
+        values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(bare, replaced))]}
+        if action == "keep-both":
+            values["coexists_with"] = sorted(map(bare, rivals))
+        if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
+            values["expires_on"] = stamp(self._now() + _LATER)
+        return values
+
+    def _must_settle(self, receipt: Receipt) -> None:
+        if receipt.conflicts:
+            raise Conflict(receipt.conflicts)
+        if receipt.status == "proposed":
+            raise PolicyDenied(
+                f"{self.agent} may not settle this: {'; '.join(receipt.warnings)}",
+                hint="ask a curator; who is one says: jidomem policy show",
+            )
+
+
+_REASONS = {
+    "accept": "accepted in review",
+    "reject": "rejected in review",
+    "supersede": "accepted in review, in place of what it disagrees with",
+    "keep-both": "accepted in review, beside what it disagrees with",
+}
+
+
+def twins(item: Term, view: View) -> list[Term]:
+    """Return the other proposals that wait and say exactly what *item* says."""
+    identical = [key for key in view.objects(item, _KEY) if key.startswith('"identical:')]
+    found = {other for key in identical for other in view.subjects(_KEY, literal(bare(key))) if other != item}
+    return sorted(
+        other for other in found if jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other)
+    )

@@ -1,0 +1,280 @@
+"""What waits for a curator: in which order, how each kind is settled, and what rules settle without one."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+from conftest import decision, fixed_sources, intent
+
+import jidomem
+from jidomem.authority import PRESETS, Change
+from jidomem.clock import Sources
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
+from jidomem.govern.review import apply, parse, queue, settle_by_rule, todo
+from jidomem.terms import iri
+from jidomem.vocab import jido
+
+CURATED = (*PRESETS["curated"], Change(agent="rita", grants="Curator"))
+WARN = '[conflicts]\ndecision = "warn"\nfact = "propose"\n'
+
+
+class Clock:
+    """A clock that moves a second a look, and further when told."""
+
+    def __init__(self):
+        self.now = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+    def __call__(self):
+        self.now += timedelta(seconds=1)
+        return self.now
+
+    def pass_days(self, days):
+        self.now += timedelta(days=days)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path, clock):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "config.toml").write_text(WARN)
+    ids = (f"01900000-0000-7000-8000-{n:012x}" for n in count(1))
+    with jidomem.open(root, agent="rita", sources=Sources(clock, lambda: next(ids), fixed_sources().nonce)) as opened:
+        yield opened
+
+
+def say(memory, summary, **fields):
+    return memory.writer.submit_intent("p", intent(summary=summary, asserted_by="bob", **fields)).iri
+
+
+def decide(memory, summary, **fields):
+    return memory.writer.submit_intent("p", decision(summary=summary, asserted_by="bob", **fields)).iri
+
+
+def waiting(memory):
+    return queue(memory.reader, "p", memory.sources.now())
+
+
+def told(memory):
+    return [(one.tier, one.kind, one.summary) for one in waiting(memory)]
+
+
+def status(memory, item):
+    return memory.reader.get_memory("p", item)["status"]
+
+
+def settle(memory, *args, **more):
+    return memory.writer.settle("p", *args, **more)
+
+
+def one_of_each(memory):
+    """A pair that disagrees, a proposal that binds, one that does not, and an assumption without a date."""
+    memory.writer.change_policy("p", [*CURATED, Change(kind="lesson_learned", allows="propose", role="Implementer")])
+    say(memory, "it is cold", type="assumption")
+    say(memory, "pin the toolchain", type="lesson")
+    say(memory, "tabs", type="convention")
+    decide(memory, "Use Oxigraph", type="decision", topic="store")
+    decide(memory, "Use Lucene", type="decision", topic="store")
+
+
+def test_what_keeps_agents_from_working_comes_first(memory):
+    one_of_each(memory)
+    assert told(memory) == [
+        (1, "conflict", "Use Oxigraph"),
+        (2, "proposal", "tabs"),
+        (3, "proposal", "pin the toolchain"),
+        (4, "no_review_date", "it is cold"),
+    ]
+
+
+def test_what_has_waited_for_a_month_moves_up_and_what_more_leans_on_comes_before_it(memory, clock):
+    memory.writer.change_policy("p", [Change(kind="risk", allows="propose")])
+    old = say(memory, "old", type="risk")
+    clock.pass_days(20)
+    leant = say(memory, "leant on", type="risk")
+    say(memory, "a fact", evidence=[leant])
+    assert [one.item for one in waiting(memory)] == [leant, old]
+    clock.pass_days(15)
+    assert [(one.tier, one.item) for one in waiting(memory)] == [(2, old), (3, leant)]
+
+
+def test_an_accepted_proposal_is_asserted_anew_and_stays_as_it_was(memory):
+    memory.writer.change_policy("p", CURATED)
+    old = decide(memory, "Use Oxigraph", topic="store", type="decision")
+    proposed = decide(memory, "Use Lucene", topic="store", supersedes=[old])
+    before = set(memory.index.triples(memory.reader and "https://jido.ai/projects/p/graphs/long-term-context"))
+    receipt = settle(memory, proposed, "accept", reason="measured")
+    assert (receipt.status, status(memory, receipt.iri)) == ("asserted", "active")
+    assert [status(memory, item) for item in (old, proposed)] == ["superseded", "superseded"]
+    assert before <= set(memory.index.triples("https://jido.ai/projects/p/graphs/long-term-context"))
+    assert memory.reader.get_memory("p", receipt.iri)["properties"]["revisionReason"] == ["measured"]
+    assert waiting(memory) == []
+
+
+def test_who_may_only_propose_settles_nothing(memory):
+    memory.writer.change_policy("p", CURATED)
+    proposed = say(memory, "tabs", type="convention")
+    memory.writer.agent = "bob"
+    for action in ("accept", "reject"):
+        with pytest.raises(PolicyDenied, match="bob may not settle this"):
+            settle(memory, proposed, action)
+    assert [one.item for one in waiting(memory)] == [proposed]
+
+
+@pytest.mark.parametrize(("action", "left"), [
+    ("accept", {"a": "active", "b": "invalidated"}), ("reject", {"a": "invalidated", "b": "active"}),
+    ("supersede", {"a": "superseded", "b": "superseded"}),
+])  # fmt: skip
+def test_two_that_disagree_are_settled_in_one_call(memory, action, left):
+    a = decide(memory, "Use Oxigraph", topic="store")
+    b = decide(memory, "Use Lucene", topic="store")
+    settle(memory, a, action, other=b)
+    assert {"a": status(memory, a), "b": status(memory, b)} == left
+    assert waiting(memory) == []
+
+
+def test_two_are_kept_only_where_each_says_where_it_applies(memory):
+    a = decide(memory, "Use Oxigraph", topic="store", about=["server"])
+    b = decide(memory, "Use Lucene", topic="store", about=["search"])
+    settle(memory, a, "keep-both", other=b)
+    assert status(memory, b) == "active"
+    assert waiting(memory) == []
+    one = say(memory, "the port is 80", topic="port")
+    other = say(memory, "the port is 81", topic="port")
+    assert [(w.item, w.other) for w in waiting(memory)] == [(other, one)]
+    with pytest.raises(Conflict, match="distinct scope"):
+        settle(memory, other, "keep-both")
+    settle(memory, other, "supersede")
+    assert (status(memory, one), waiting(memory)) == ("superseded", [])
+
+
+@pytest.mark.parametrize(("action", "left"), [("accept", "superseded"), ("reject", "invalidated")])
+def test_what_is_due_holds_on_or_is_withdrawn(memory, clock, action, left):
+    assumed = say(memory, "it is cold", type="assumption")
+    dated = say(memory, "it is warm", expires_on="2026-12-01")
+    clock.pass_days(20)
+    assert {one.kind for one in waiting(memory)} == {"expired", "no_review_date"}
+    for item in (assumed, dated):
+        settle(memory, item, action)
+        assert status(memory, item) == left
+    assert waiting(memory) == []
+
+
+@pytest.mark.parametrize("wrong", [
+    ("accept", "urn:none"), ("shrug", None), ("supersede", None), ("keep-both", None), ("accept", "settled"),
+])  # fmt: skip
+def test_what_cannot_be_settled_so_is_refused(memory, wrong):
+    memory.writer.change_policy("p", CURATED)
+    item = say(memory, "tabs", type="convention")
+    action, which = wrong
+    if which == "settled":
+        settle(memory, item, "reject")
+    with pytest.raises(JidomemError) as caught:
+        settle(memory, which if which == "urn:none" else item, action)
+    assert caught.value.code in ("not_found", "invalid_argument")
+
+
+def test_a_review_is_read_whole_before_anything_is_done(memory):
+    one_of_each(memory)
+    waits = waiting(memory)
+    text = todo(waits)
+    assert parse(text, waits) == []
+    lines = text.replace(f"skip {waits[1].item}", f"reject {waits[1].item} spaces it is").splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("skip"))
+    for broken in (
+        "shrug " + waits[2].item,
+        "accept urn:none",
+        "accept",
+        f"keep-both {waits[3].item}",
+        lines[at] + "\n" + lines[at],
+    ):
+        with pytest.raises(InvalidRequest, match=r"line \d+: .*nothing was done"):
+            parse("\n".join([*lines, broken]), waits)
+    assert waiting(memory) == waits or [w.item for w in waiting(memory)] == [w.item for w in waits]
+    ((line, outcome),) = apply(memory.writer, "p", parse("\n".join(lines), waits))
+    assert (line.action, line.reason) == ("reject", "spaces it is")
+    assert memory.reader.get_memory("p", outcome.iri)["properties"]["rationale"] == ["spaces it is"]
+
+
+def test_the_refusal_of_one_line_stops_no_other(memory):
+    one_of_each(memory)
+    waits = waiting(memory)
+    memory.writer.agent = "bob"
+    outcomes = apply(memory.writer, "p", parse(todo(waits).replace("\nskip ", "\naccept "), waits))
+    assert [getattr(outcome, "code", "settled") for _, outcome in outcomes] == [
+        "settled", "policy_denied", "policy_denied", "settled",
+    ]  # fmt: skip
+
+
+def by_rule(memory):
+    rules = memory.writer.authority("p")
+    settled = settle_by_rule(memory.writer, memory.reader, "p", rules, memory.sources.now())
+    return [one.summary for one, _, outcome in settled if not isinstance(outcome, JidomemError)]
+
+
+def test_what_a_second_agent_proposes_in_the_same_words_is_confirmed_by_rule(memory):
+    memory.writer.change_policy("p", [Change(kind="fact", allows="propose"), Change(confirms="restated", kind="fact")])
+    say(memory, "the port is 80")
+    say(memory, "the host is x")
+    assert by_rule(memory) == []
+    memory.writer.submit_intent("p", intent(summary="The port is  80", asserted_by="eve"))
+    assert by_rule(memory) == ["the port is 80"]
+    (row,) = memory.reader.ask("facts", project="p")
+    said = memory.reader.get_memory("p", row["fact"])["properties"]
+    assert "restated" in said["revisionReason"][0]
+    assert "https://jido.ai/policies/" in said["revisionReason"][0]
+    assert said["assertedBy"] == ["https://jido.ai/agents/memory-writer"]
+    assert "verified" not in said
+    assert [one.summary for one in waiting(memory)] == ["the host is x"]
+
+
+def test_what_stood_unopposed_is_confirmed_by_rule_when_its_days_are_over(memory, clock):
+    memory.writer.change_policy("p", [
+        Change(kind="fact", role="Implementer", allows="propose"), Change(agent="rita", grants="Curator"),
+        Change(confirms="unopposed", kind="fact", days=14),
+    ])  # fmt: skip
+    old = say(memory, "the port is 80", topic="port")
+    say(memory, "the disk is full")
+    say(memory, "the port is 81", topic="port")
+    clock.pass_days(13)
+    assert by_rule(memory) == []
+    clock.pass_days(2)
+    assert by_rule(memory) == ["the disk is full"]
+    settle(memory, old, "reject")
+    assert by_rule(memory) == ["the port is 81"]
+
+
+def test_no_rule_ends_what_is_in_force_or_trusts_what_is_not_trusted(memory, clock):
+    held = say(memory, "the port is 80")
+    memory.writer.change_policy("p", [Change(allows="propose"), Change(confirms="unopposed", days=1)])
+    say(memory, "the port is 81", supersedes=[held])
+    say(memory, "the limit is 100", source_type="ExternalDocumentSource")
+    clock.pass_days(40)
+    assert by_rule(memory) == []
+
+
+def trusted(memory, item):
+    return not list(
+        memory.index.triples(
+            "https://jido.ai/projects/p/graphs/long-term-context", iri(item), jido("quarantined"), None
+        )
+    )
+
+
+def test_what_rests_on_an_untrusted_source_waits_until_a_curator_lends_it_their_word(memory):
+    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    read = say(memory, "the limit is 100", source_type="ExternalDocumentSource")
+    concluded = say(memory, "we need a queue", evidence=[read])
+    assert memory.reader.ask("facts", project="p") == []
+    assert [one.summary for one in waiting(memory)] == ["the limit is 100", "we need a queue"]
+    memory.writer.agent = "bob"
+    with pytest.raises(PolicyDenied):
+        settle(memory, concluded, "accept")
+    memory.writer.agent = "rita"
+    confirmed = settle(memory, read, "accept").iri
+    assert trusted(memory, confirmed)
+    assert status(memory, say(memory, "we need two queues", evidence=[confirmed])) == "active"
