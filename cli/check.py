@@ -126,6 +126,7 @@ def _of_project(door: Door, asked: Asked) -> tuple[Report, date]:
     options = replace(
         _options(memory, asked, memory.settings.root),
         disagreements=lambda: memory.reader.ask("conflicts", project=project),
+        changed_files=lambda: memory.changed_files(project),
     )
     with ExitStack() as stack:
         if options.own_gates:

@@ -18,7 +18,19 @@ from jidomem.govern.integrity import Finding, findings
 from jidomem.govern.judged import aimless, idle, shacl, untargeted
 from jidomem.govern.reasoning import inconsistencies
 from jidomem.govern.references import dangling, orphans
-from jidomem.govern.report import CONFLICT, DANGLING, DECLARED, GATE, JOURNAL, SYNTAX, Found, Problem, Report, in_order
+from jidomem.govern.report import (
+    CONFLICT,
+    DANGLING,
+    DECLARED,
+    FRESH,
+    GATE,
+    JOURNAL,
+    SYNTAX,
+    Found,
+    Problem,
+    Report,
+    in_order,
+)
 from jidomem.govern.since import Revision
 from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error, read
 from jidomem.govern.tasks import tasks_closed
@@ -26,6 +38,7 @@ from jidomem.govern.terms_used import literals, terms_used
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, Stream
 from jidomem.judge import EVERY_ITEM_IS_JUDGED
+from jidomem.read.item import short_id
 from jidomem.schema import Schema
 from jidomem.terms import bare, iri
 from jidomem.vocab import SHAPE, TYPE, jido
@@ -38,13 +51,15 @@ class Options:
     """What a check was asked for.
 
     As the *reference* pyshacl and owlrl are given everything; *strict* lets foreign terms count. *disagreements* gives
-    the rows of the question `conflicts`; *own_gates* are asked by *ask_own*, and *refused* says which could not be
-    read. *issues* are the lists that open tasks are held against, *overlay* is the root with terms of its own.
+    the rows of the question `conflicts`, *changed_files* the files that are not as they were; *own_gates* are asked by
+    *ask_own*, and *refused* says which could not be read. *issues* are the lists that open tasks are held against,
+    *overlay* is the root with terms of its own.
     """
 
     reference: bool = False
     strict: bool = False
     disagreements: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    changed_files: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     own_gates: Sequence[Gate] = ()
     ask_own: Ask | None = None
     refused: Sequence[str] = ()
@@ -63,7 +78,7 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
         source = JournalSource(tail.journal, stream, is_new)
         found = _judged(source, schema, asked)
         gated, rows, unchecked = answers.result()
-    found += gated + [_unsettled(row, source) for row in rows]
+    found += gated + [_unsettled(row, source) for row in rows] + [_changed(row) for row in asked.changed_files()]
     found += _reasoned(source, schema, gated, asked)
     report = _report(source, schema, unchecked)
     if source.damage:  # what it points at may be in there
@@ -176,6 +191,15 @@ def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
     earlier, later = sorted((row["a"], row["b"]), key=recorded)
     text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem conflicts"
     return Found(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
+
+
+def _changed(row: Mapping[str, Any]) -> Found:
+    """Return a file that a memory is about, and that is not as it was, as something to look at."""
+    state = f"{row['state']} to {row['at']}" if row["state"] == "renamed" else row["state"]
+    text = (
+        f"{row['path']} is {state}: look at it, then: jidomem revise {short_id(row['item'])} --confirm, or --supersede"
+    )
+    return Found(iri(row["item"]), FRESH, "warning" if row["state"] == "gone" else "info", text)
 
 
 def _damaged(found: JournalDamaged) -> Problem:

@@ -29,6 +29,7 @@ WRITTEN = vocab.SHAPE + "LiteralIsWellFormed"
 AGREED = vocab.SHAPE + "JudgesAgree"
 TARGETED = vocab.SHAPE + "ShapeHasATarget"
 CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
+FRESH = vocab.SHAPE + "FileIsAsItWas"
 COMPILED = vocab.SHAPE + "ShapeIsCompiled"
 EXPLAINED = vocab.SHAPE + "TermIsExplained"
 KEPT = vocab.SHAPE + "KindCanBeKept"
@@ -56,6 +57,7 @@ RULES: Mapping[str, str] = {
     AGREED: "The compiled shapes and pyshacl find the same.",
     TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
     CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
+    FRESH: "The files that a memory is about hold what they held when it was written, or confirmed.",
     ADDS_ONLY: "An overlay adds, and never describes again what is shipped.",
     NO_IMPORT: "An overlay imports nothing.",
     NO_CODE: "A shape of an overlay brings no code.",
