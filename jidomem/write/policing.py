@@ -59,7 +59,7 @@ class Policing:
         return bound
 
     def by_rule(self) -> Self:
-        """Return this writer as it confirms what a rule of the policy confirms: in its own name, and held to no other."""
+        """Return this writer as it confirms what a rule of the policy says: in its own name, held to no other."""
         bound = copy(self)
         bound.agent = vocab.local_name(WRITER_AGENT)
         speaker = permission.Speaker(bare(WRITER_AGENT), "MemoryWriter", by_rule=True)

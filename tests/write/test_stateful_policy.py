@@ -1,0 +1,126 @@
+"""Under any policy, however it changes, and whatever review settles: the same invariants, and no rule is passed by."""
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule
+from test_stateful import Memory, abouts, agents, kinds, picks, summaries, topics
+from writing import held
+
+from jidomem import JidomemError, Receipt
+from jidomem.authority import KINDS, UNSET, VERDICTS, Change
+from jidomem.govern.review import apply, parse, queue, settle_by_rule, todo
+from jidomem.terms import boolean, iri
+from jidomem.vocab import BASE, jido
+from jidomem.write.kinds import family
+
+_WAYS = ("accept", "reject", "supersede", "keep-both", "skip")
+_REFUSALS = ("conflict", "invalid_argument", "shape_violation", "policy_denied")
+changes = st.one_of(
+    st.builds(
+        Change,
+        role=st.sampled_from([None, "Implementer", "Curator"]),
+        kind=st.sampled_from([None, "decision", "architectural_decision", "fact", "convention"]),
+        path=st.sampled_from([None, "src", "src/a"]),
+        allows=st.sampled_from([*VERDICTS, "propose", UNSET, UNSET]),
+    ),
+    st.builds(Change, agent=agents, grants=st.sampled_from(["Implementer", "Curator", "Reviewer"])),
+    st.builds(Change, confirms=st.just("restated"), kind=st.sampled_from([None, "fact", "decision"])),
+)
+
+
+class Policed(Memory):
+    """A memory under a policy that changes at random, reviewed by whoever comes along."""
+
+    denials = ("policy_denied",)
+    explain_an_error = retry = move_a_session = None
+
+    def submit(self, **fields):
+        agent, kind = f"{BASE}agents/{fields.get('asserted_by', 'architect')}", fields.get("type", "fact")
+        rules = self.memory.writer.authority("p")
+        outcome = super().submit(**fields)
+        if kind in KINDS and isinstance(outcome, Receipt):
+            given = (
+                rules.role_of(agent),
+                (kind, family(kind)),
+                fields.get("about", ()),
+                fields.get("convention_scope"),
+            )
+            verdict, _ = rules.verdict(agent, *given)
+            assert verdict != "deny"
+            assert verdict == "assert" or outcome.status != "asserted"
+        return outcome
+
+    @rule(change=changes)
+    def rule_otherwise(self, change):
+        receipt = self.memory.writer.change_policy("p", [change])
+        self.moments.append(receipt.version.recorded_at)
+
+    @precondition(lambda self: self.items)
+    @rule(pick=picks, kind=kinds, summary=summaries, topic=topics, about=abouts, agent=agents, source=st.sampled_from(
+        [None, "ExternalDocumentSource", "UserSource"]
+    ))  # fmt: skip
+    def conclude(self, pick, agent, source, kind, summary, topic, about):
+        evidence = [self.items[pick % len(self.items)], self.items[pick // 7 % len(self.items)]]
+        said = self.content(kind, f"{summary} {pick}", topic, about)
+        self.submit(**said, asserted_by=agent, source_type=source, evidence=evidence)
+
+    @precondition(lambda self: self.items)
+    @rule(data=st.data(), agent=agents)
+    def review(self, data, agent):
+        writer, reader = self.memory.writer, self.memory.reader
+        before, writer.agent = writer.agent, agent
+        waiting = queue(reader, "p", self.sources.now())
+        text = todo(waiting)
+        for one in waiting[:3]:
+            way = data.draw(st.sampled_from([way for way in _WAYS if way in (*one.actions, "skip")]))
+            text = text.replace(f"skip {one.item}", f"{way} {one.item}", 1)
+        for _, outcome in apply(writer, "p", parse(text, waiting)):
+            self.took(outcome)
+        writer.agent = before
+
+    @precondition(lambda self: self.items)
+    @rule()
+    def confirm_by_rule(self):
+        writer = self.memory.writer
+        found = settle_by_rule(writer, self.memory.reader, "p", writer.authority("p"), self.sources.now())
+        for _, _, outcome in found:
+            self.took(outcome)
+
+    def took(self, outcome):
+        if isinstance(outcome, JidomemError):
+            assert outcome.code in _REFUSALS, outcome
+        else:
+            assert outcome.status == "asserted"
+            self.keep(outcome)
+
+    @precondition(lambda self: self.moments)
+    @invariant()
+    def nothing_is_trusted_further_than_what_it_rests_on(self):
+        rows = {}
+        for subject, predicate, value in held(self.memory):
+            rows.setdefault(subject, {}).setdefault(predicate, set()).add(value)
+
+        def sources(item, seen):
+            """What an item rests on in the end, up to what a curator stands behind; in whatever order it is walked."""
+            said = rows.get(item, {})
+            if item in seen or jido("confirmedBy") in said:
+                return set()
+            further = (sources(node, seen | {item}) for node in said.get(jido("derivedFrom"), ()))
+            return said.get(jido("hasSourceType"), set()).union(*further)
+
+        for item in map(iri, self.items):
+            untrusted = jido("ExternalDocumentSource") in sources(item, set())
+            assert (jido("quarantined") in rows[item]) == untrusted, item
+            if untrusted:
+                assert rows[item][jido("quarantined")] == {boolean(True)}
+                assert rows[item][jido("hasAssertionStatus")] == {jido("Proposed")}
+
+
+TestPoliced = Policed.TestCase  # C016 C118
+TestPoliced.settings = settings(
+    max_examples=25,
+    stateful_step_count=20,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
