@@ -10,10 +10,11 @@ from jidomem import vocab
 from jidomem.authority import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, Authority, Change, role_named
 from jidomem.errors import InvalidRequest
 from jidomem.read.policing import authority
+from jidomem.read.trust import trust
 from jidomem.write.kinds import family
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
 from jidomem_cli.receipts import show_receipt
-from jidomem_cli.tables import show_json, show_rows
+from jidomem_cli.tables import short, show_json, show_rows
 
 _WRITES = ("agent", "wait")
 _COLUMNS = ("says", "by", "reason", "change")
@@ -161,6 +162,24 @@ def may(door: Door, who: str, what: str, about: tuple[str, ...], scope: str | No
         return
     click.echo(verdict)
     door.say(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule speaks of it"))
+
+
+@policy.command("trust")
+@click.argument("item", metavar="IRI")
+@pass_door
+def trust_(door: Door, item: str) -> None:
+    """Say how far a memory is trusted, by its source and all it is derived from, and which of them it is no more by.
+
+    Examples:
+      jidomem policy trust 9c0d1e2f
+    """
+    memory = door.read()
+    level, by = trust(memory.reader, memory.project, item)
+    if door.json:
+        show_json({"trust": level, "by": by})
+        return
+    click.echo(level)
+    door.say(f"by {short(by)}")
 
 
 def _authority(door: Door) -> Authority:

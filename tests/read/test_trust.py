@@ -1,0 +1,46 @@
+"""A memory is trusted as far as the least of itself and all it is derived from."""
+
+import tempfile
+
+from conftest import fixed_sources, intent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jidomem
+from jidomem.read.trust import trust
+from jidomem.vocab import TRUST, TRUST_OF_SOURCE
+
+SOURCES = [None, *TRUST_OF_SOURCE]
+#: Each memory has a source, and is derived from some of those before it.
+graphs = st.lists(st.tuples(st.sampled_from(SOURCES), st.sets(st.integers(0, 20))), min_size=1, max_size=7)
+
+
+def build(memory, graph):
+    kept = []
+    for n, (source, parents) in enumerate(graph):
+        evidence = [kept[parent] for parent in sorted(parents) if parent < n]
+        fields = {"source_type": source, "evidence": [*evidence, "a log"], "iri": f"urn:m:{n}"}
+        kept.append(memory.writer.submit_intent("p", intent(summary=f"number {n}", **fields)).iri)
+    return kept
+
+
+@settings(max_examples=25, deadline=None)
+@given(graphs)
+def test_no_memory_is_trusted_further_than_any_it_is_derived_from(graph):
+    with tempfile.TemporaryDirectory() as root, jidomem.open(root, sources=fixed_sources()) as memory:
+        kept = build(memory, graph)
+        levels = [TRUST.index(trust(memory.reader, "p", item)[0]) for item in kept]
+        for n, (source, parents) in enumerate(graph):
+            own = TRUST.index(TRUST_OF_SOURCE.get(source, "ordinary"))
+            assert levels[n] == min([own, *(levels[parent] for parent in parents if parent < n)])
+            status = memory.reader.get_memory("p", kept[n])["status"]
+            assert (status == "proposed") == (TRUST[levels[n]] == "untrusted")
+
+
+def test_the_memory_that_takes_the_trust_away_is_named_and_a_curator_gives_it_back(memory):
+    first, second, third = build(memory, [("ExternalDocumentSource", set()), ("UserSource", {0}), (None, {1})])
+    assert trust(memory.reader, "p", third) == ("untrusted", first)
+    curator = memory.writer.acting_as("rita", "curator")
+    held = curator.settle("p", second, "accept").iri
+    assert trust(memory.reader, "p", held) == ("trusted", held)
+    assert trust(memory.reader, "p", second) == ("untrusted", first)
