@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from conftest import decision, intent
 
+from jidomem.authority import Change
 from jidomem.moments import stamp
 from jidomem.serve import answers, intents
 from jidomem.serve.http import create_app
@@ -361,6 +362,19 @@ def test_the_description_is_sound_openapi(client):
         assert "default" in operation["responses"]
     names = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
     assert names == document["components"]["schemas"].keys()
+
+
+def test_what_waits_for_a_curator_is_listed(client, memory):
+    memory.writer.submit_intent("p", intent(summary="a limit", source_type="ExternalDocumentSource"))
+    (row,) = client.get("/projects/p/conflicts").get_json()["rows"]
+    assert (row["kind"], row["summary"], row["actions"]) == ("proposal", "a limit", ["accept", "reject"])
+    assert client.get("/projects/p/conflicts?shrug=1").status_code == 400
+
+
+def test_a_role_that_may_not_write_is_refused_over_http(client, memory):
+    memory.writer.change_policy("p", [Change(kind="decision", allows="deny")])
+    answer = client.post("/projects/p/intents", json=decision(topic="other"))
+    assert (answer.status_code, answer.get_json()["code"]) == (403, "policy_denied")
 
 
 def test_a_briefing_comes_as_json_or_as_markdown(client, memory):

@@ -1,0 +1,77 @@
+"""`jidomem review` and `policy` as a person and a program use them."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from cli_world import rows, run, stand_in
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    folder = stand_in(tmp_path / "repo", monkeypatch)
+    assert run("policy", "grant", "ana", "admin").exit_code == 0
+    assert run("policy", "set", "--preset", "curated").exit_code == 0
+    for text in ("Tabs", "Spaces"):
+        assert run("remember", text, "--type", "convention", "--agent", "bob").exit_code == 0
+    return folder
+
+
+def editing(folder, monkeypatch, code):
+    """Make an editor of Python *code*, which has the text of the file in `text` and leaves it there."""
+    script = folder / "editor.py"
+    script.write_text(
+        f"import sys; path = sys.argv[1]; text = open(path).read()\n{code}\nopen(path, 'w').write(text + '\\n')\n"
+    )
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
+    monkeypatch.delenv("VISUAL", raising=False)
+
+
+def test_many_are_settled_at_once_in_an_editor(repository, monkeypatch):
+    editing(
+        repository, monkeypatch, "text = text.replace('\\nskip', '\\naccept', 1).replace('\\nskip', '\\nreject', 1)"
+    )
+    done = run("review", "--edit")
+    assert (done.exit_code, done.stdout.count("accept"), done.stdout.count("reject")) == (0, 1, 1)
+    assert rows("review") == []
+    assert [row["name"] for row in rows("memory", "conventions")] == ["Tabs"]
+
+
+def test_a_line_that_cannot_be_read_is_named_and_the_file_is_kept(repository, monkeypatch):
+    editing(repository, monkeypatch, "text = text.replace('\\nskip', '\\nshrug', 1).replace('\\nskip', '\\nreject', 1)")
+    refused = run("review", "--edit")
+    assert (refused.exit_code, "'shrug' is no action; nothing was done" in refused.stderr) == (2, True)
+    kept = refused.stderr.strip().rsplit("--from ", 1)[1]
+    text = Path(kept).read_text().replace("shrug", "accept")
+    assert len(rows("review")) == 2
+    done = run("review", "--from", "-", "--json", stdin=text)
+    assert [json.loads(line)["action"] for line in done.stdout.splitlines()] == ["accept", "reject"]
+
+
+def test_who_may_not_settle_is_refused_as_the_error_table_says(repository):
+    (first, _) = rows("review")
+    refused = run("review", "accept", first["item"], "--agent", "bob")
+    assert (refused.exit_code, "bob may not settle this" in refused.stderr) == (3, True)
+    assert run("review", "accept", first["item"]).exit_code == 0
+
+
+def test_status_counts_the_proposals_that_wait(repository):
+    assert json.loads(run("status", "--json").stdout)["projects"][0]["waiting"] == 2
+    assert "2 proposals wait for a curator: jidomem review" in run("status").stdout
+
+
+@pytest.mark.parametrize("words", [
+    ["review", "accept"], ["review", "--todo", "--edit"], ["review", "--reason", "x"], ["policy", "set"],
+    ["policy", "set", "deny", "--preset", "open"], ["policy", "grant", "bob", "king"],
+    ["policy", "confirm", "unopposed"], ["policy", "set", "deny", "--role", "king"],
+    ["review", "--as-of", "2026-01-01"],
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused(repository, words):
+    assert run(*words).exit_code == 2
+
+
+def test_a_question_about_the_past_is_answered_by_the_policy_of_then(repository):
+    before = run("policy", "may", "bob", "convention", "--as-of", "2020-01-01", "--json")
+    now = run("policy", "may", "bob", "convention", "--json")
+    assert [json.loads(answer.stdout)["verdict"] for answer in (before, now)] == ["assert", "propose"]
