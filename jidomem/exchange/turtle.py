@@ -21,7 +21,7 @@ from jidomem.write.names import slug
 from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.restate import restate
 
-_SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission")}
+_SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
 _LINKS = (("supersededBy", "supersedes"), ("invalidatedBy", "invalidates"))
 _GENID = vocab.BASE + ".well-known/genid/"
 

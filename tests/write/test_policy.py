@@ -9,6 +9,9 @@ from writing import held, open_with, refusal, said
 import jidomem
 from jidomem.authority import BUILT_IN, PRESETS, UNSET, VERDICTS, Authority, Change
 from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied
+from jidomem.exchange import export
+from jidomem.exchange.importing import import_turtle
+from jidomem.journal.files import Stream
 from jidomem.terms import iri
 from jidomem.vocab import TYPE, jido
 
@@ -250,3 +253,15 @@ def test_who_was_allowed_what_when_can_be_asked(memory):
     assert [(row["allows"], row["by"]) for row in now] == [("deny", ANA), (UNSET, BOB)]
     assert START <= then["recorded"] < now[1]["recorded"]
     assert memory.writer.authority("p").rules == BUILT_IN
+
+
+def test_what_is_exported_with_its_policy_is_imported_without_it(memory, tmp_path):
+    ruled(memory, Change(kind="decision", allows="propose"), Change(agent="bob", grants="Curator"))
+    say(memory, type="fact", rationale=None)
+    text = export.turtle("p", memory.journal.read(Stream("p")), memory.schema.version)
+    with jidomem.open(tmp_path / "other", sources=fixed_sources()) as other:
+        report = import_turtle(other.writer, other.schema, "p", "x.ttl", text)
+        assert [entry.outcome.status for entry in report.entries] == ["asserted"]
+        assert sum("policies/" in note for note in report.notes) == 2
+        assert other.writer.authority("p").rules == BUILT_IN
+        assert other.writer.authority("p").role_of(BOB) == "Implementer"
