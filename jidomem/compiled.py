@@ -52,11 +52,13 @@ class CompiledJudge:
         data, found, unsure = Data(triples), set[Finding](), set[Term]()
         for node in data.about if focus is None else focus:
             try:
-                for finding in (finding for shape in self._about(data, node) for finding in shape.broken(data, node)):
-                    if not finding.message:
-                        raise Doubt(node)
-                    found.add(finding)
+                broken = [finding for shape in self._about(data, node) for finding in shape.broken(data, node)]
             except Doubt:
+                unsure.add(node)
+                continue
+            if all(finding.message for finding in broken):
+                found.update(broken)
+            else:
                 unsure.add(node)
         return found, unsure
 

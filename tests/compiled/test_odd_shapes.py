@@ -148,6 +148,16 @@ def test_what_only_pyshacl_can_compare_or_word_is_left_to_it_node_by_node(name):
     assert broken > 0
 
 
+def test_a_node_in_doubt_has_only_the_findings_of_pyshacl():
+    rules = parsed("""my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:datatype xsd:string ;
+        sh:lessThanOrEquals my:q ; sh:message 'm' ] .""")
+    here, no_time = date_time("2026-11-21T08:00:00Z"), date_time("2026-325T08:00:00Z")
+    rows = [("<urn:my:a>", TYPE, "<urn:my:C>"), ("<urn:my:a>", "<urn:my:p>", here), ("<urn:my:a>", "<urn:my:q>", no_time)]
+
+    assert CompiledJudge(rules).judged(rows, None) == (set(), {"<urn:my:a>"})
+    assert not agree(CompiledJudge(rules), Judge(rules), rows)
+
+
 @pytest.mark.parametrize("name", LEFT)
 @pytest.mark.filterwarnings("ignore::pyshacl.errors.ShapeRecursionWarning")
 def test_a_shape_that_is_not_covered_is_left_to_pyshacl(name):
