@@ -86,8 +86,9 @@ class OxigraphIndex:
         Whoever wrote it need not wait for that. Should it fail then, the graph reaches as far as it did before.
         """
         with self._lock:
-            self._ahead[graph] = self.mark(graph).after([commit])
-            self._waiting.setdefault(graph, []).append(commit)
+            ahead = self.mark(graph).after([commit])
+            self._waiting[graph] = [*self._waiting.get(graph, ()), commit]  # first: what is marked is there, or waits
+            self._ahead[graph] = ahead
             self._waiting_bytes += len(commit.data)
             return self._waiting_bytes
 
@@ -293,13 +294,16 @@ class OxigraphIndex:
     def _load(self, graph: str, commits: list[Commit]) -> None:
         mark = self._marks.get(graph, Mark()).after(commits)
         document = trig(graph, commits, mark)
-        if len(document) > BULK:
-            self._store.bulk_load(document, ox.RdfFormat.TRIG, lenient=True)
-        else:
-            self._store.load(document, ox.RdfFormat.TRIG, lenient=True)
-            self._held_bytes += len(document)
-        self._told(graph, commits)  # first: where the mark before cannot be taken out, these are in all the same
-        self._set_mark(graph, mark)
+        try:
+            if len(document) > BULK:
+                self._store.bulk_load(document, ox.RdfFormat.TRIG, lenient=True)
+            else:
+                self._store.load(document, ox.RdfFormat.TRIG, lenient=True)
+                self._held_bytes += len(document)
+        finally:  # who is interrupted is told so when all of them are in, or nothing
+            if self._holds(graph, commits[-1]):
+                self._told(graph, commits)  # first: the mark before may not be taken out, and these are in all the same
+                self._set_mark(graph, mark)
         if self._held_bytes > HELD:
             self._store.flush()
             self._held_bytes = 0

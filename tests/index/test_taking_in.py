@@ -61,3 +61,42 @@ def test_a_query_beside_it_sees_whole_commits_and_never_fewer(tmp_path, monkeypa
     assert all(count % SUBJECTS == 0 for count in seen)
     assert all(before <= after for before, after in pairwise(seen))
     assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == COMMITS * SUBJECTS
+
+
+class InterruptedOnce:
+    """A store whose first load is interrupted when all of it is in, as a signal is told of when the call returns."""
+
+    def __init__(self):
+        self._store, self._is_due = ox.Store(), True
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def load(self, *given, **named):
+        self._store.load(*given, **named)
+        if self._is_due:
+            self._is_due = False
+            raise KeyboardInterrupt
+
+
+class Follower:
+    def __init__(self):
+        self.told = []
+
+    def applied(self, graph, triples):
+        self.told.append(triples)
+
+
+def test_what_is_in_when_the_one_who_waits_for_it_is_interrupted_is_marked_and_told_of_once():
+    first, second = commits()[:2]
+    index, follower = OxigraphIndex(InterruptedOnce()), Follower()
+    index.observers.append(follower)
+    index.take_later(STREAM.graph, first)
+
+    with pytest.raises(KeyboardInterrupt):
+        index.settle()
+    assert index.mark(STREAM.graph).version == Version.of([first.head])
+    index.take(STREAM.graph, [first, second])
+
+    assert index.mark(STREAM.graph).commits == 2
+    assert follower.told == [first.triples, second.triples]
