@@ -152,7 +152,11 @@ def test_a_node_in_doubt_has_only_the_findings_of_pyshacl():
     rules = parsed("""my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:datatype xsd:string ;
         sh:lessThanOrEquals my:q ; sh:message 'm' ] .""")
     here, no_time = date_time("2026-11-21T08:00:00Z"), date_time("2026-325T08:00:00Z")
-    rows = [("<urn:my:a>", TYPE, "<urn:my:C>"), ("<urn:my:a>", "<urn:my:p>", here), ("<urn:my:a>", "<urn:my:q>", no_time)]
+    rows = [
+        ("<urn:my:a>", TYPE, "<urn:my:C>"),
+        ("<urn:my:a>", "<urn:my:p>", here),
+        ("<urn:my:a>", "<urn:my:q>", no_time),
+    ]
 
     assert CompiledJudge(rules).judged(rows, None) == (set(), {"<urn:my:a>"})
     assert not agree(CompiledJudge(rules), Judge(rules), rows)
