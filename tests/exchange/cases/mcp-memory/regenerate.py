@@ -53,8 +53,14 @@ def talk(server: str, file: Path, calls: list[tuple[str, dict]]) -> None:
     process.wait(10)
 
 
-first, later = HERE / "memory.jsonl", HERE / "memory-later.jsonl"
-first.unlink(missing_ok=True)
-talk(sys.argv[1], first.resolve(), FIRST)
-later.write_bytes(first.read_bytes())
-talk(sys.argv[1], later.resolve(), LATER)
+def main(server: str) -> None:
+    """Write both files anew."""
+    first, later = HERE / "memory.jsonl", HERE / "memory-later.jsonl"
+    first.unlink(missing_ok=True)
+    talk(server, first.resolve(), FIRST)
+    later.write_bytes(first.read_bytes())
+    talk(server, later.resolve(), LATER)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
