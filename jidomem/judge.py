@@ -104,8 +104,8 @@ class Judge:
         """Return what *nodes* break of *rule*; values that rdflib cannot put in order break it, as SHACL has it."""
         try:
             return [self._finding(report, terms) for report in rule.validate(self._executor, graph, nodes)[1]]
-        except TypeError as error:
-            if "not supported between" not in str(error):
+        except (TypeError, ArithmeticError) as error:
+            if isinstance(error, TypeError) and "not supported between" not in str(error):
                 raise
         if len(nodes) > 1:
             return [finding for node in nodes for finding in self._found(rule, graph, [node], terms)]

@@ -162,6 +162,15 @@ def test_a_node_in_doubt_has_only_the_findings_of_pyshacl():
     assert not agree(CompiledJudge(rules), Judge(rules), rows)
 
 
+def test_a_number_that_is_none_is_in_no_order():
+    judge = CompiledJudge(parsed(IN_DOUBT["not after"]))
+    values = [("p", f'"NaN"^^<{XSD}decimal>'), ("q", f'"1.0"^^<{XSD}decimal>')]
+    rows = [("<urn:my:a>", TYPE, "<urn:my:C>"), *(("<urn:my:a>", f"<urn:my:{name}>", value) for name, value in values)]
+
+    (found,) = judge.findings(rows, None)
+    assert (found.focus, found.path, found.severity) == ("<urn:my:a>", "<urn:my:p>", "violation")
+
+
 @pytest.mark.parametrize("name", LEFT)
 @pytest.mark.filterwarnings("ignore::pyshacl.errors.ShapeRecursionWarning")
 def test_a_shape_that_is_not_covered_is_left_to_pyshacl(name):
