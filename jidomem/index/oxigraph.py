@@ -166,8 +166,10 @@ class OxigraphIndex:
             self._store = store
 
     def backup(self, folder: str) -> Mapping[str, Mark]:
-        """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches."""
-        self._store.flush()  # most of the work, while others go on applying
+        """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches.
+
+        Nobody else may have the store write its files meanwhile: of two that do, one may wait without end.
+        """
         with self._lock:
             self._take_waiting()
             self._store.backup(folder)

@@ -1,0 +1,52 @@
+"""Threads that write and read at once what they wrote, while snapshots are kept and the index is built anew.
+
+python crowd.py ROOT SECONDS
+"""
+
+import random
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import jidomem
+from jidomem.index import oxigraph, tail
+
+SMALL = {"LARGE": 20_000, "MANY": 5, "MUCH": 30_000, "OUTGROWN": 3_000, "WAITING": 20_000}
+
+
+def work(memory, name, end, seen):
+    rng, count = random.Random(name), 0
+    while time.monotonic() < end:
+        count += 1
+        receipt = memory.writer.remember("p", f"thing {name} {count}")
+        if rng.random() < 0.5:
+            seen.append(memory.reader.get_memory("p", receipt.iri)["iri"] == receipt.iri)
+        else:
+            seen.append(memory.reader.select("p", f"SELECT ?o WHERE {{ <{receipt.iri}> a ?o }}") != [])
+
+
+def rebuild(memory, end):
+    while time.monotonic() < end:
+        time.sleep(1)
+        memory.tail.rebuild()
+
+
+def main(root, seconds):
+    for name, value in SMALL.items():
+        setattr(tail, name, value)
+    oxigraph.BULK, oxigraph.HELD = 3_000, 20_000
+    end, seen = time.monotonic() + float(seconds), []
+    with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
+        memory.writer.remember("p", "the first")
+        crowd = [Thread(target=work, args=(at, name, end, seen)) for name, at in enumerate([memory] * 3 + [other])]
+        crowd.append(Thread(target=rebuild, args=(memory, end)))
+        for each in crowd:
+            each.start()
+        for each in crowd:
+            each.join()
+    print(len(seen), all(seen))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
