@@ -62,8 +62,12 @@ class Known:
     def settle(self) -> None:
         """Nothing waits."""
 
-    def taken(self, graph: str, subject: Term | None, *_: Term | None) -> list[Triple]:
-        return [(subject, TYPE, self._types[subject])] if subject in self._types else []
+    def taken(
+        self, graph: str, subject: Term | None, predicate: Term | None = None, value: Term | None = None
+    ) -> list[Triple]:
+        if subject not in self._types or predicate not in (None, TYPE):
+            return []
+        return [(subject, TYPE, self._types[subject])] if value in (None, self._types[subject]) else []
 
 
 class Unjudged(Stages):

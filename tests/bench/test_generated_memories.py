@@ -101,10 +101,10 @@ def test_the_command_prints_one_intent_a_line(made):
 def test_a_root_built_unjudged_has_the_bytes_the_writer_would_have_written(tmp_path):
     for judged in (True, False):
         nonces = count()
-        load.build(tmp_path / str(judged), 500, judged=judged, nonce=lambda: next(nonces).to_bytes(32, "big"))  # noqa: B023
+        load.build(tmp_path / str(judged), 1_800, judged=judged, nonce=lambda: next(nonces).to_bytes(32, "big"))  # noqa: B023
 
-    assert len(files(tmp_path / "True")) > 5
-    assert files(tmp_path / "False") == files(tmp_path / "True")
+    assert len(files(tmp_path / "True" / "projects")) > 20
+    assert files(tmp_path / "False" / "projects") == files(tmp_path / "True" / "projects")
 
 
 def test_a_loaded_root_is_as_old_as_what_is_said_in_it_and_its_copy_may_be_written_to(tmp_path, made):
