@@ -121,22 +121,11 @@ class Clones:
     def in_use(self) -> int:
         """Return how many clones are in use, by this process or others."""
         with suppress(OSError):
-            return sum(not self._is_free(name) for name in os.listdir(self._live) if name.endswith(".lock"))
+            locks = [_unheld(self._live / name) for name in os.listdir(self._live) if name.endswith(".lock")]
+            for lock in filter(None, locks):
+                os.close(lock)
+            return locks.count(None)
         return 0
-
-    def _is_free(self, name: str) -> bool:
-        """Return whether nobody holds a lock."""
-        try:
-            lock = os.open(self._live / name, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return True
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        finally:
-            os.close(lock)
-        return True
 
     def discard_snapshots(self) -> None:
         """Throw every snapshot away, also those this program cannot read, and the clones of the dead."""
@@ -169,12 +158,7 @@ class Clones:
         for name in os.listdir(self._live):
             if name.endswith(".lock"):
                 with suppress(OSError):
-                    lock = os.open(self._live / name, os.O_RDWR | os.O_CLOEXEC)
-                    try:
-                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    except OSError:
-                        os.close(lock)
-                    else:
+                    if lock := _unheld(self._live / name):
                         _discard(self._live / name.removesuffix(".lock"), lock)
             elif not os.path.exists(self._live / f"{name}.lock"):  # its store was still writing as it was removed
                 shutil.rmtree(self._live / name, ignore_errors=True)
@@ -186,6 +170,20 @@ def _discard(path: Path, lock: int) -> None:
     with suppress(OSError):
         os.unlink(f"{path}.lock")
     os.close(lock)
+
+
+def _unheld(path: Path) -> int | None:
+    """Return a lock that nobody held, taken, or 0 where it has gone meanwhile; None where somebody holds it."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
 
 
 def _opened(store: Path) -> Any:

@@ -157,7 +157,7 @@ class MemoryWriter(Policing, Settlements):
             judged, left[:] = self._stages.declare(rows, view)
             return judged or Judged(Receipt("", None, Version(), "deduplicated"))
 
-        _answer(self._line(project_id).submit([judge])[0])
+        self._submit(project_id, judge)
         return [bare(node) for node in left]
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
@@ -259,7 +259,7 @@ class MemoryWriter(Policing, Settlements):
             moved = session.moved(node, who, stamp(now), status=status, phase=phase, view=view)
             return self._session(node, [*moved, *self._declared(who, project, view)], view)
 
-        return _answer(self._line(project_id).submit([judge])[0])
+        return self._submit(project_id, judge)
 
     def agent_iri(self) -> Term:
         """Return the IRI of who asserts when a verb names nobody; raises IntentRefused where the name is none."""
