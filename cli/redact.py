@@ -49,13 +49,14 @@ def redact(
     """Take what the memory IRI says, or a text, out of the journal for good; the chain of commits still verifies.
 
     With it goes what was copied from it, and every digest by which a guess at it could be confirmed. The commit that
-    records it says who, why, and which memories. A secret given with --text stays in the history of your shell;
-    --text - reads it from standard input instead. Look first with --dry-run.
+    records it says who, why, and which memories. Where a project has curators, they alone redact. A secret given with
+    --text stays in the history of your shell; --text - reads it from standard input instead. Look first with
+    --dry-run.
 
     Examples:
       jidomem redact 9c0d1e2f --dry-run
-      jidomem redact 9c0d1e2f --property summary --reason "it named a customer"
-      cat secret.txt | jidomem redact --text - --reason "a key was pasted"
+      jidomem redact 9c0d1e2f --property summary --reason "it named a customer" --agent curator
+      cat secret.txt | jidomem redact --text - --reason "a key was pasted" --agent curator
     """
     memory = door.read()
     if again:

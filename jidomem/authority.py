@@ -155,6 +155,11 @@ class Authority:
         """Return the agents who may change the policy; where there are none, everybody may."""
         return sorted(agent for agent, role in self.granted.items() if role == "Administrator")
 
+    @property
+    def curators(self) -> list[str]:
+        """Return the agents who judge, administrators among them; where there are none, whoever has the files does."""
+        return sorted(agent for agent, role in self.granted.items() if role in CURATORS)
+
     def role_of(self, agent: str) -> str:
         """Return the role of the agent of that IRI."""
         return self.granted.get(agent, "Implementer")

@@ -23,6 +23,7 @@ from jidomem.version import Version
 from jidomem.vocab import BASE, LABEL, XSD, jido
 from jidomem.write.triples import TEXTS
 from jidomem.write.view import View
+from jidomem.write.writer import MemoryWriter
 
 #: What a memory says in words of its own: what is redacted where no property is named.
 _FREE = tuple(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason"))
@@ -35,6 +36,7 @@ _LINKS = tuple(
     map(jido, ("supersedes", "supersededBy", "invalidates", "invalidatedBy", "revives", "coexistsWith",
                "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
 )  # fmt: skip
+_POLICY = jido("PolicyChange")
 #: The shortest text that is looked for: fewer signs stand everywhere.
 SHORTEST = 3
 
@@ -49,15 +51,25 @@ class Plan:
 
 
 class Keeper:
-    """The keeper of the journal that *tail* follows; *forget* throws away what is kept of it beside the index."""
+    """The keeper of the journal that *tail* follows, for those whom *writer* knows as curators.
+
+    *forget* throws away what is kept of the journal beside the index.
+    """
 
     def __init__(
-        self, tail: Tail, schema: Schema, policy: Policy, sources: Sources, forget: Callable[[], object]
+        self,
+        tail: Tail,
+        schema: Schema,
+        policy: Policy,
+        sources: Sources,
+        writer: MemoryWriter,
+        forget: Callable[[], object],
     ) -> None:
         self._tail = tail
         self._schema = schema
         self._policy = policy
         self._sources = sources
+        self._writer = writer
         self._forget = forget
 
     def plan(
@@ -89,8 +101,12 @@ class Keeper:
         """Take out what *plan* names, and return the commits that record it; every snapshot and list is made anew.
 
         The record names commits, memories, properties, leaves, *agent* and *reason*, not what was taken out. Raises
-        InvalidRequest where *reason* or *agent* says it, and what an append raises.
+        PolicyDenied unless *agent* is a curator (an administrator, for what the policy says) or the project has none,
+        InvalidRequest where *reason* or *agent* says what is taken out, and what an append raises.
         """
+        view = self._view(plan.project)
+        of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
+        self._writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
         for given, name in ((reason, "the reason"), (agent, "the agent's name")):
             if plan.wanted.shows(literal(given), iri(COMMIT)):
                 raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
@@ -107,8 +123,10 @@ class Keeper:
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
         """Take out what was redacted before and is there all the same: it came back, or a redaction was cut short.
 
-        Returns the commits that record it, none where nothing was left to do.
+        Returns the commits that record it, none where nothing was left to do. Raises PolicyDenied as `redact`, which
+        asked who may redact the policy when it was done first.
         """
+        self._writer.check_keeper(project, agent, "redact")
         made = []
         for stream in self._streams(project):
             gone: dict[str, frozenset[str]] = defaultdict(frozenset)
@@ -124,7 +142,9 @@ class Keeper:
         """Set the damage *which* (the id of a commit, or a file) of a stream aside, and return the file's name.
 
         From then on nobody waits for it: writing goes on. The commit that records it names file, *agent* and *reason*.
+        Raises PolicyDenied unless *agent* is a curator, or the project has none.
         """
+        self._writer.check_keeper(stream.project, agent, "set damage aside")
 
         def record(version: Version, name: str) -> Commit:
             said = [(jido("setsAside"), literal(name))]

@@ -126,9 +126,10 @@ class Jidomem:
         """Return who takes secrets out of the journal, and sets damage aside."""
         from jidomem.govern.keeper import Keeper  # most processes have no need of one
 
-        return Keeper(
-            self.tail, self.schema, self.settings.policy, self.sources, lambda: self.reader.keep_lists(self.projects())
-        )
+        def forget() -> None:
+            self.reader.keep_lists(self.projects())
+
+        return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget)
 
     def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:
         """Return what governs the files *paths*: rules, decisions, errors and lessons, the most binding first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jidomem import vocab
@@ -130,13 +130,18 @@ def change_triples(project: Term, changes: Iterable[tuple[Term, Change]]) -> lis
 def check_may_change(agent: str, rules: Authority, after: Authority, speaker: Speaker | None) -> None:
     """Raise PolicyDenied unless *agent* may change the policy from *rules* to *after*."""
     role, others = role_of(agent, rules, speaker), rules.administrators
-    names = ", ".join(map(vocab.local_name, others))
-    if role != "Administrator" and (others or speaker is not None or role == "MemoryReader"):
-        hint = f"ask {names}" if others else "ask whoever gives out the tokens for one of the role admin"
-        raise PolicyDenied(f"{vocab.local_name(agent)}, {_a(role)}, may not change the policy", hint=hint)
+    if role != "Administrator" and _matters_who(role, others, speaker):
+        raise _not_one("change the policy", agent, role, others, "admin")
     if others and not after.administrators:
         hint = "make another one first: jidomem policy grant AGENT admin"
-        raise PolicyDenied(f"{names} would be no administrator, and there is no other", hint=hint)
+        raise PolicyDenied(f"{_named(others)} would be no administrator, and there is no other", hint=hint)
+
+
+def check_curates(what: str, agent: str, rules: Authority, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* may do *what* is for curators; while a project has none, every agent may."""
+    role, others = role_of(agent, rules, speaker), rules.curators
+    if role not in CURATORS and _matters_who(role, others, speaker):
+        raise _not_one(what, agent, role, others, "curator")
 
 
 def quarantine(described: Iterable[Triple], item: Term, view: View) -> str | None:
@@ -206,6 +211,20 @@ def _denied(what: str, rule: Change | None, rules: Authority, agent: str, role: 
     may = [kind for kind in vocab.CLASS_OF_TYPE if rules.verdict(agent, role, (kind, family(kind)))[0] != "deny"]
     hint = f"say it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
     return PolicyDenied(f"{what}: {rule}", hint=f"{hint}; the rules: jidomem policy show")
+
+
+def _matters_who(role: str, others: Sequence[str], speaker: Speaker | None) -> bool:
+    """Return whether a project says who may, so that not everybody may: it names them, or gives out tokens."""
+    return bool(others) or speaker is not None or role == "MemoryReader"
+
+
+def _not_one(what: str, agent: str, role: str, others: Sequence[str], word: str) -> PolicyDenied:
+    hint = f"ask {_named(others)}" if others else f"ask whoever gives out the tokens for one of the role {word}"
+    return PolicyDenied(f"{vocab.local_name(agent)}, {_a(role)}, may not {what}", hint=hint)
+
+
+def _named(agents: Iterable[str]) -> str:
+    return ", ".join(map(vocab.local_name, agents))
 
 
 def _a(role: str) -> str:

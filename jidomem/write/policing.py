@@ -98,6 +98,16 @@ class Policing:
             return judge(self._fresh_view(project_id), self._sources.now()).receipt
         return self._submit(project_id, judge)
 
+    def check_keeper(self, project_id: str, agent: str, what: str, *, of_policy: bool = False) -> None:
+        """Raise PolicyDenied unless *agent* may do *what* is for curators, or administrators where it is *of_policy*.
+
+        While a project names none, whoever has its files may.
+        """
+        who, rules, speaker = bare(self._node(agent, "agents")), self.authority(project_id), self._stages.speaker
+        permission.check_curates(what, who, rules, speaker)
+        if of_policy:
+            permission.check_may_change(who, rules, rules, speaker)
+
     def _made(self, change: Change, by: str, reason: str | None) -> Change:
         agent = bare(self._node(change.agent, "agents")) if change.agent is not None else None
         return replace(checked(change), agent=agent, by=by, reason=reason)

@@ -15,7 +15,9 @@ STREAM = Stream("p")
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    return stand_in(tmp_path / "repo", monkeypatch)
+    made = stand_in(tmp_path / "repo", monkeypatch)
+    monkeypatch.setenv("JIDOMEM_AGENT", "curator")
+    return made
 
 
 @pytest.fixture
@@ -104,7 +106,7 @@ def test_damage_set_aside_is_recorded_and_reported_and_writing_goes_on(repositor
     result = told("verify")
     (finding,) = result["findings"]
     assert (finding["kind"], finding["severity"]) == ("set_aside", "warning")
-    assert "set aside by https://jido.ai/agents/ana" in finding["detail"]
+    assert "set aside by https://jido.ai/agents/curator" in finding["detail"]
     assert "the disk failed" in finding["detail"]
     assert run("replay", "--check").exit_code == 0
     assert identity in finding["path"]
@@ -215,3 +217,22 @@ def test_a_redaction_that_cannot_be_done_is_refused_and_touches_nothing(reposito
     result = run("redact", *args)
     assert (result.exit_code, hint in result.stderr) == (code, True), result.stderr
     assert {path.name for path in folder.iterdir()} == before
+
+
+def test_where_there_is_a_curator_nobody_else_redacts_or_sets_damage_aside(repository, folder):
+    torn = commits(folder)[1]
+    whole = torn.read_bytes()
+    redacting = ["redact", FACT, "--reason", "it names a customer"]
+    setting_aside = ["verify", "--quarantine", torn.name, "--reason", "torn"]
+
+    denied = run(*redacting, "--agent", "ana")
+    torn.write_bytes(whole[:200])
+    kept = run(*setting_aside, "--agent", "ana", "--json")
+
+    assert (denied.exit_code, "hint: ask curator" in denied.stderr) == (3, True), denied.stderr
+    assert "ana, an Implementer, may not redact" in denied.stderr
+    error = json.loads(kept.stdout)
+    assert (kept.exit_code, error["code"], error["hint"]) == (3, "policy_denied", "ask curator")
+    assert torn.exists()
+    assert run(*setting_aside).exit_code == 0
+    assert run(*redacting).exit_code == 0

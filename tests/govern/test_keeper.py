@@ -9,9 +9,11 @@ import pytest
 from conftest import decision, fixed_sources, intent
 
 import jidomem
-from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound
+from jidomem.authority import Change
+from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
 from jidomem.govern.check import check_project
 from jidomem.govern.integrity import findings
+from jidomem.govern.keeper import Keeper
 from jidomem.govern.report import JOURNAL
 from jidomem.govern.traces import DIGEST, NAME, SAYS
 from jidomem.index import tail as limits
@@ -168,11 +170,7 @@ def test_what_else_a_memory_says_stays_and_it_can_be_said_anew(memory):
 def test_check_knows_that_what_is_missing_was_redacted_and_what_was_set_aside(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
     memory.keeper.redact(memory.keeper.plan("p", first), agent="ana", reason="a password")
-    lost = memory.writer.submit_intent("p", intent(summary="soon lost")).commit
-    (path,) = memory.journal.path(STREAM).glob(f"*-{lost[:12]}.ttl")
-    path.write_bytes(path.read_bytes()[:100])
-    assert memory.journal.verify(STREAM)
-    memory.keeper.set_aside(STREAM, lost, agent="ana", reason="torn")
+    memory.keeper.set_aside(STREAM, tear(memory), agent="ana", reason="torn")
 
     report = check_project(memory.tail, memory.schema, "p")
 
@@ -216,6 +214,69 @@ def test_the_reason_may_not_say_the_secret(memory):
         with pytest.raises(InvalidRequest, match="says what is to be redacted"):
             memory.keeper.redact(plan, **who)
     assert len(list(memory.journal.read(STREAM))) == 1
+
+
+def tear(memory):
+    """Lose half of a commit; return its id."""
+    lost = memory.writer.submit_intent("p", intent(summary="soon lost")).commit
+    (path,) = memory.journal.path(STREAM).glob(f"*-{lost[:12]}.ttl")
+    path.write_bytes(path.read_bytes()[:100])
+    assert memory.journal.verify(STREAM)
+    return lost
+
+
+@pytest.mark.parametrize("role", ["Curator", "Reviewer", "Administrator"])
+@pytest.mark.parametrize("named", ["by a grant", "by the configuration"])
+def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is_one(tmp_path, role, named):
+    (tmp_path / "config.toml").write_text(f'[agents.rita]\nrole = "{role if named != "by a grant" else "Planner"}"\n')
+    with jidomem.open(tmp_path, sources=fixed_sources()) as memory:
+        if named == "by a grant":
+            memory.writer.change_policy("p", [Change(agent="rita", grants=role)])
+        memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+        plan, lost = memory.keeper.plan("p", None, texts=["hunter2"]), tear(memory)
+        for denied in (
+            lambda who: memory.keeper.redact(plan, agent=who, reason="a password"),
+            lambda who: memory.keeper.redact_again("p", agent=who, reason="a password"),
+            lambda who: memory.keeper.set_aside(STREAM, lost, agent=who, reason="torn"),
+        ):
+            with pytest.raises(PolicyDenied, match="bob, an Implementer, may not") as refused:
+                denied("bob")
+            assert refused.value.hint == "ask rita"
+        assert memory.journal.damage(STREAM)
+        assert b"hunter2" in bytes_below(memory.journal.path(STREAM))
+
+        memory.keeper.set_aside(STREAM, lost, agent="rita", reason="torn")
+        memory.keeper.redact(plan, agent="rita", reason="a password")
+
+        assert memory.keeper.redact_again("p", agent="rita", reason="to be sure") == []
+        assert b"hunter2" not in bytes_below(tmp_path)
+
+
+def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
+    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    made = (memory.tail, memory.schema, memory.settings.policy, memory.sources)
+    keep = lambda writer: Keeper(*made, writer, lambda: None)  # noqa: E731
+    plan, why = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
+
+    for role, agent in (("agent", "bob"), ("reader", "bob"), ("agent", "rita")):
+        with pytest.raises(PolicyDenied, match="may not"):
+            keep(memory.writer.acting_as("bob", role)).redact(plan, agent=agent, **why)
+    with pytest.raises(PolicyDenied, match="may not redact") as refused:
+        keep(memory.writer.by_rule()).redact(plan, agent="memory-writer", **why)
+    assert refused.value.hint == "ask whoever gives out the tokens for one of the role curator"
+
+    (order,) = keep(memory.writer.acting_as("bob", "curator")).redact(plan, agent="rita", **why)
+    assert (iri(order.iri), jido("orderedBy"), "<https://jido.ai/agents/rita>") in order.triples
+
+
+def test_what_the_policy_says_is_redacted_by_an_administrator_alone(memory):
+    memory.writer.agent = "ana"
+    roles = [Change(agent="ana", grants="Administrator"), Change(agent="rita", grants="Curator")]
+    memory.writer.change_policy("p", [*roles, Change(kind="task", allows="deny")])
+    plan = memory.keeper.plan("p", None, texts=["deny"])
+    with pytest.raises(PolicyDenied, match="rita, a Curator, may not change the policy"):
+        memory.keeper.redact(plan, agent="rita", reason="I want tasks")
+    assert memory.writer.authority("p").verdict("bob", "Implementer", ("task", "task"))[0] == "deny"
 
 
 def test_what_a_killed_process_left_of_its_index_goes_as_well(memory):
