@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,6 +19,7 @@ from jidomem.govern.sources import Source
 from jidomem.govern.terms_used import terms_used
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.overlay import named
+from jidomem.repository import git
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, is_iri, parts
 from jidomem.vocab import graph_iri, jido, local_name
@@ -64,25 +64,17 @@ def _at(root: Path, ref: str) -> Schema:
     """Return the ontology as the root's overlay was in a git revision."""
     listed = None
     if not ref.startswith("-"):
-        listed = _git(root, "ls-tree", "-z", "--name-only", ref, "ontology/", "shapes/")
+        listed = git.found(root, "ls-tree", "-z", "--name-only", ref, "ontology/", "shapes/")
     if listed is None:
         hint = f"name {SHIPPED}, a folder with ontology/ and shapes/, or a commit, branch or tag"
         raise InvalidRequest(f"{ref!r} is no version of the ontology", hint=hint)
     with TemporaryDirectory() as folder:
         for name in map(os.fsdecode, filter(None, listed.split(b"\0"))):
-            path = Path(folder) / name
-            path.parent.mkdir(exist_ok=True)
-            if name.endswith(".ttl"):
-                path.write_bytes(_git(root, "cat-file", "blob", f"{ref}:./{name}") or b"")
+            if name.endswith(".ttl") and name.count("/") == 1:  # a tree that somebody made up may lead elsewhere
+                path = Path(folder) / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(git.blob(root, ref, name) or b"")
         return schemas.load([Path(folder)])
-
-
-def _git(root: Path, *arguments: str) -> bytes | None:
-    try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
-    except OSError as error:
-        raise InvalidRequest(f"a revision is asked of git: {error}", hint="install git, or name a folder") from error
-    return done.stdout if done.returncode == 0 else None
 
 
 def changes(old: Schema, new: Schema) -> list[Change]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from posixpath import basename
 
 from jidomem.anchor import Anchor
+from jidomem.errors import InvalidRequest
+from jidomem.repository import git
 from jidomem.repository.worktree import Worktree, blob_id
 
-#: Nothing that a configuration found beside the files could run is run, and nothing is fetched.
-_SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false",
-        "protocol.allow=never")  # fmt: skip
-_GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
 _RENAMES = ("-M", "-z", "--diff-filter=R", "--name-status", "--no-ext-diff", "--no-textconv", "--relative")
 _SECONDS = 10
 #: How far back renames are looked for, and how many files git does not know are read.
@@ -76,9 +73,8 @@ def _renames(tree: Worktree) -> Mapping[str, str]:
 def _git(tree: Worktree, *words: str) -> Iterable[str]:
     """Return what git lists, paths from the base of *tree* on; nothing where there is no git, or no answer."""
     try:
-        done = subprocess.run([*_GIT, *words], cwd=tree.base, stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=_SECONDS, check=False)  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
+        done = git.ask(tree.base, *words, seconds=_SECONDS)
+    except InvalidRequest:
         return ()
     if done.returncode:
         return ()

@@ -1,0 +1,56 @@
+"""Ask git about the repository a folder lies in, so that nothing its configuration names is run and nothing fetched."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from shlex import quote
+
+from jidomem.errors import InvalidRequest
+
+#: What a configuration found beside the files could have run: watchers, hooks, signatures.
+_SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false")
+#: A hook says where the repository is, here the folder does; a clone may promise objects that it has elsewhere, and
+#: name a program to get them with, so no protocol is allowed.
+_SAID = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_PREFIX",
+         "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")  # fmt: skip
+_GIT = ("env", *_SAID, "git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
+_SECONDS, _NOT_FOUND = 60.0, 127
+
+
+def ask(folder: Path, *words: str, seconds: float = _SECONDS) -> subprocess.CompletedProcess[bytes]:
+    """Return what git answers in *folder*; raise InvalidRequest where there is no git, or no answer in time."""
+    try:
+        done = subprocess.run([*_GIT, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=seconds, check=False)  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InvalidRequest(f"git could not be asked about {folder}: {error}", hint="try it there: git log") from error
+    if done.returncode == _NOT_FOUND:
+        raise InvalidRequest("there is no git to ask about an earlier revision", hint="install git, and try again")
+    return done
+
+
+def found(folder: Path, *words: str) -> bytes | None:
+    """Return what git prints in *folder*; None where it fails."""
+    done = ask(folder, *words)
+    return done.stdout if done.returncode == 0 else None
+
+
+def blob(folder: Path, ref: str, name: str) -> bytes | None:
+    """Return what was in the file *name* of *folder* at a revision; None where it was not there.
+
+    Raise InvalidRequest where git lists it and does not have it, as in a partial clone.
+    """
+    data = found(folder, "cat-file", "blob", f"{ref}:./{name}")
+    if data is None and (listed := found(folder, "ls-tree", ref, f"./{name}")) and b" blob " in listed:
+        raise InvalidRequest(
+            f"git lists {name} in {ref!r} and does not have it: this clone is not whole, and nothing is fetched here",
+            hint=f"let git fetch it: git -C {quote(str(folder))} archive {quote(ref)} > /dev/null",
+        )
+    return data
+
+
+def complaint(folder: Path) -> str | None:
+    """Return why git takes *folder* for part of no repository, in its words; None where it takes it for one."""
+    done = ask(folder, "rev-parse", "--show-toplevel")
+    return None if done.returncode == 0 else " ".join(done.stderr.decode("utf-8", "replace").split())
