@@ -22,6 +22,7 @@ from jidomem.write.writer import MemoryWriter
 OVERDUE = 30
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
+_OF_ONE_ORIGIN = ("accept", "reject", "supersede")  # what both took the place of has one successor
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined WHERE { GRAPH <%s> { VALUES ?item { %s }
@@ -215,10 +216,12 @@ def _bad(number: int, what: str, hint: str) -> InvalidRequest:
 def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
     for row in reader.ask("conflicts", project=project):
-        pairs.setdefault((row["a"], row["b"]), {
+        pair = pairs.setdefault((row["a"], row["b"]), {
             "kind": "conflict", "item": row["a"], "summary": row["a_summary"], "other": row["b"],
             "other_summary": row["b_summary"], "why": row["kind"], "actions": ACTIONS,
         })  # fmt: skip
+        if row["kind"] == "stale_supersession":
+            pair["actions"] = _OF_ONE_ORIGIN
     return [*pairs.values()]
 
 

@@ -196,6 +196,21 @@ def end_of_chain(item: Term, view: View) -> Term | None:
     return item if view.in_force(item) else None
 
 
+def of_one_origin(item: Term, other: Term, view: View) -> bool:
+    """Return whether both took, in the end, the place of one memory: then one of them has to go."""
+    return not _origins(item, view).isdisjoint(_origins(other, view))
+
+
+def _origins(item: Term, view: View) -> set[Term]:
+    """Return all that *item* took the place of, however many steps ago."""
+    seen: set[Term] = set()
+    todo = {item}
+    while todo:
+        todo = {old for node in todo for old in view.subjects(jido("supersededBy"), node)} - seen
+        seen |= todo
+    return seen
+
+
 def coexisting(item: Term, view: View) -> list[Term]:
     """Return what is in force of the memories *item* names in coexists_with, or of what replaced them."""
     ends = (end_of_chain(other, view) for other in view.objects(item, jido("coexistsWith")))

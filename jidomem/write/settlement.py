@@ -10,6 +10,7 @@ from jidomem.intent import Receipt
 from jidomem.moments import stamp
 from jidomem.terms import Term, bare, iri, literal
 from jidomem.vocab import jido
+from jidomem.write import conflict
 from jidomem.write.correction import Corrections
 from jidomem.write.view import ITEM_MARK, View
 
@@ -61,6 +62,12 @@ class Settlements(Corrections):
         rivals = [iri(other)] if other else [o for o in view.objects(item, jido("conflictsWith")) if view.in_force(o)]
         if action in ("supersede", "keep-both") and not rivals:
             raise InvalidRequest(f"{bare(item)} disagrees with nothing in force", hint="accept it, or reject it")
+        if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
+            one = " ".join(map(bare, (item, *rivals)))
+            raise InvalidRequest(
+                "they took the place of one memory, which has one successor: both cannot be kept",
+                hint=f"say in one what holds: jidomem review supersede {one}, or accept, or reject the first",
+            )
         proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
         replaced = [item, *(twins(item, view) if proposed else [])]
         replaced += view.objects(item, jido("supersedes")) if proposed else []
