@@ -57,9 +57,8 @@ def import_turtle(writer: MemoryWriter, schema: Schema, project: str, name: str,
     if found.declarations:
         known = writer.declare(project, found.declarations)
         report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
-    for statement in found.statements:
-        place = f"{name}:{statement.line}" if statement.line else name
-        report.entries.append(_bring_in(writer, project, statement, place))
+    places = [f"{name}:{statement.line}" if statement.line else name for statement in found.statements]
+    report.entries += _bring_in(writer, project, found.statements, places)
     return report
 
 
@@ -81,25 +80,28 @@ def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, by
         known=lambda iri: _kept(writer, project, iri) is not None,
     )
     report = Report(notes=[_worded(note) for note in found.notes])
-    for intent in found.intents:
-        statement = turtle.Statement(intent.to_dict(), None)
-        report.entries.append(_bring_in(writer, project, statement, intent.about[0] if intent.about else ""))
+    statements = [turtle.Statement(intent.to_dict(), None) for intent in found.intents]
+    places = [intent.about[0] if intent.about else "" for intent in found.intents]
+    report.entries += _bring_in(writer, project, statements, places)
     return report
 
 
-def _bring_in(writer: MemoryWriter, project: str, statement: turtle.Statement, place: str) -> Entry:
-    """Return what became of one memory; a refusal says what there is to do when it is here already, but different."""
-    said = statement.intent
-    iri, summary = str(said.get("iri", "")), str(said.get("summary", ""))
-    if is_here(writer, project, statement):
-        return Entry(iri, summary, place, None)
-    try:
-        outcome: Receipt | JidomemError = writer.submit_intent(project, said)
-    except JidomemError as refusal:
-        outcome = refusal
-        if _kept(writer, project, iri) is not None:
-            outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
-    return Entry(iri, summary, place, outcome)
+def _bring_in(
+    writer: MemoryWriter, project: str, statements: Sequence[turtle.Statement], places: Sequence[str]
+) -> list[Entry]:
+    """Return what became of each memory; a refusal says what there is to do when it is here already, but different."""
+    is_new = [not is_here(writer, project, statement) for statement in statements]
+    new = [statement.intent for statement, wanted in zip(statements, is_new, strict=True) if wanted]
+    outcomes = iter(writer.submit_many(project, new))
+    entries = []
+    for statement, place, wanted in zip(statements, places, is_new, strict=True):
+        iri, outcome = str(statement.intent.get("iri", "")), next(outcomes) if wanted else None
+        if isinstance(outcome, JidomemError):
+            outcome.position = None  # it has a place of its own
+            if _kept(writer, project, iri) is not None:
+                outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
+        entries.append(Entry(iri, str(statement.intent.get("summary", "")), place, outcome))
+    return entries
 
 
 def is_here(writer: MemoryWriter, project: str, statement: turtle.Statement) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -75,6 +75,15 @@ def _known(reader: MemoryReader, project: str) -> dict[str, list[_Version]]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _New:
+    """An entry to propose, in the place of the version it was before, and where the report tells of it."""
+
+    entry: ForeignEntry
+    before: _Version | None
+    at: int
+
+
 class _Import:
     """One file on its way in."""
 
@@ -89,32 +98,34 @@ class _Import:
     ) -> None:
         self._writer, self._project, self._reading, self._report = writer, project, reading, report
         self._known, self._dry_run = known, dry_run
+        self._new: list[_New] = []
         self._items = {key: found[-1].item for key, found in known.items() if found}
 
     def run(self) -> None:
         """Propose what is new."""
-        groups: dict[str, list[ForeignEntry]] = defaultdict(list)
+        groups: dict[str, dict[str, ForeignEntry]] = defaultdict(dict)
         for entry in self._reading.entries:
-            if any(entry.digest == other.digest for other in groups[entry.key]):
+            if groups[entry.key].setdefault(entry.digest, entry) is not entry:
                 self._report.left_out["stands twice in the file"] += 1
-            else:
-                groups[entry.key].append(entry)
         for key, entries in groups.items():
             self._group(entries, self._known.get(key, ()))
+        for some in _waves(self._new):
+            for new, outcome in zip(some, self._outcomes(some), strict=True):
+                self._took(new, outcome)
 
-    def _group(self, entries: Sequence[ForeignEntry], versions: Sequence[_Version]) -> None:
-        """Propose those of *entries*, which share a key, that no version says."""
+    def _group(self, entries: Mapping[str, ForeignEntry], versions: Sequence[_Version]) -> None:
+        """Take note of those of *entries*, which share a key, that no version says; they are given by digest."""
         here = {version.digest: version for version in versions}
-        wanted = {entry.digest for entry in entries}
-        gone = [version for version in versions if version.digest not in wanted and not version.ended]
-        for entry in entries:
-            if (version := here.get(entry.digest)) is not None:
+        gone = [version for version in versions if version.digest not in entries and not version.ended]
+        for digest, entry in entries.items():
+            if (version := here.get(digest)) is not None:
                 self._report.entries.append(Entry(version.item, entry.summary, entry.place, None))
                 continue
             before = gone[-1] if gone and self._reading.alone else _alike(entry, gone)
             if before is not None:
                 gone.remove(before)
-            self._propose(entry, before)
+            self._new.append(_New(entry, before, len(self._report.entries)))
+            self._report.entries.append(Entry("", entry.summary, entry.place, None))  # until it is answered
         for version in gone if not self._reading.alone else ():
             short = short_id(version.item)
             self._report.notes.append(
@@ -122,19 +133,31 @@ class _Import:
                 f" jidomem revise {short} --invalidate --reason 'no longer in the file'"
             )
 
-    def _propose(self, entry: ForeignEntry, before: _Version | None) -> None:
-        said = self._intent(entry, before)
+    def _outcomes(self, some: Sequence[_New]) -> list[Receipt | JidomemError]:
+        """Return what became of entries that name none of each other."""
+        said = [self._intent(new.entry, new.before) for new in some]
+        if self._dry_run:
+            return [self._judged(intent) for intent in said]
+        outcomes: list[Receipt | JidomemError] = self._writer.submit_many(self._project, said, propose=True)
+        return outcomes
+
+    def _judged(self, said: Mapping[str, Any]) -> Receipt | JidomemError:
         try:
-            outcome: Receipt | JidomemError = self._writer.submit_intent(
-                self._project, said, dry_run=self._dry_run, propose=True
-            )
+            return self._writer.submit_intent(self._project, said, dry_run=True, propose=True)
         except JidomemError as refusal:
-            outcome = refusal
-        iri = outcome.iri if isinstance(outcome, Receipt) else ""
-        if iri and not self._dry_run:
-            self._items[entry.key] = iri
+            return refusal
+
+    def _took(self, new: _New, outcome: Receipt | JidomemError) -> None:
+        """Report what became of an entry."""
+        entry, iri = new.entry, ""
         is_new = isinstance(outcome, JidomemError) or outcome.status != "deduplicated"
-        self._report.entries.append(Entry(iri, entry.summary, entry.place, outcome if is_new else None))
+        if isinstance(outcome, JidomemError):
+            outcome.position = None  # it has a place of its own
+        else:
+            iri = outcome.iri
+            if not self._dry_run:
+                self._items[entry.key] = iri
+        self._report.entries[new.at] = Entry(iri, entry.summary, entry.place, outcome if is_new else None)
 
     def _intent(self, entry: ForeignEntry, before: _Version | None) -> dict[str, Any]:
         """Return the intent of an entry; a link to what is not here yet, as in a circle, is noted and left out."""
@@ -159,6 +182,17 @@ class _Import:
         if before is not None:
             said |= {"supersedes": [before.item], "reason": "It changed where it was imported from."}
         return said
+
+
+def _waves(new: Iterable[_New]) -> Iterator[list[_New]]:
+    """Yield what can be submitted together: each entry after those before it that it names."""
+    depth: dict[str, int] = {}
+    waves: dict[int, list[_New]] = defaultdict(list)
+    for one in new:
+        at = max((depth[key] + 1 for _, key in one.entry.links if key in depth), default=0)
+        depth[one.entry.key] = max(at, depth.get(one.entry.key, 0))
+        waves[at].append(one)
+    yield from (waves[at] for at in sorted(waves))
 
 
 def _alike(entry: ForeignEntry, versions: Iterable[_Version]) -> _Version | None:

@@ -79,8 +79,7 @@ class MemoryWriter(Policing, Settlements):
         NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or JournalDamaged; then nothing
         was written.
         """
-        found = self._blobs(abouts(intent)) if blobs is None else blobs
-        line, judge = self._line(project_id), self._judge(project_id, intent, Manner(found, propose))
+        line, judge = self._line(project_id), self._judge(project_id, intent, propose=propose, blobs=blobs)
         if not dry_run:
             return _answer(line.submit([judge])[0])
         judged = judge(line.load(), self._sources.now())
@@ -90,17 +89,21 @@ class MemoryWriter(Policing, Settlements):
 
     @overload
     def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable that is all there
-        self, project_id: str, intents: Collection[Given], *, atomic: bool = False
+        self, project_id: str, intents: Collection[Given], *, atomic: bool = False, propose: bool = False
     ) -> list[Outcome]: ...
 
     @overload
-    def submit_many(self, project_id: str, intents: Iterable[Given], *, atomic: Literal[True]) -> list[Outcome]: ...
+    def submit_many(
+        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[True], propose: bool = False
+    ) -> list[Outcome]: ...
 
     @overload
-    def submit_many(self, project_id: str, intents: Iterable[Given], *, atomic: Literal[False] = False) -> Outcomes: ...
+    def submit_many(
+        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[False] = False, propose: bool = False
+    ) -> Outcomes: ...
 
     def submit_many(
-        self, project_id: str, intents: Iterable[Given], *, atomic: bool = False
+        self, project_id: str, intents: Iterable[Given], *, atomic: bool = False, propose: bool = False
     ) -> list[Outcome] | Outcomes:
         """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
 
@@ -110,13 +113,15 @@ class MemoryWriter(Policing, Settlements):
         refusal.
 
         With *atomic* the first refusal is raised, its `position` saying which it was, and nothing at all is written.
+        With *propose* each waits for a curator, as by `submit_intent`.
         """
         line = self._line(project_id)
+        judge = partial(self._judge, project_id, propose=propose)
         if atomic:
-            return [*line.submit_atomic([self._judge(project_id, intent) for intent in intents])]
+            return [*line.submit_atomic([judge(intent) for intent in intents])]
 
         def submit(some: Iterable[Given], first: int) -> list[Outcome]:
-            return _placed(line.submit([self._judge(project_id, intent) for intent in some]), first)
+            return _placed(line.submit([judge(intent) for intent in some]), first)
 
         return submit(intents, 0) if isinstance(intents, Collection) else Outcomes(intents, submit)
 
@@ -279,10 +284,12 @@ class MemoryWriter(Policing, Settlements):
     def _submit(self, project_id: str, judge: JudgeFn) -> Receipt:
         return _answer(self._line(project_id).submit([judge])[0])
 
-    def _judge(self, project_id: str, intent: Given, manner: Manner | None = None) -> JudgeFn:
+    def _judge(
+        self, project_id: str, intent: Given, *, propose: bool = False, blobs: Mapping[str, str] | None = None
+    ) -> JudgeFn:
         if isinstance(intent, JidomemError):
             return partial(_refused, intent)
-        manner = manner or Manner(self._blobs(abouts(intent)))
+        manner = Manner(self._blobs(abouts(intent)) if blobs is None else blobs, propose)
 
         def known() -> list[str]:
             graph = Stream(project_id).graph

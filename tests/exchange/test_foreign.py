@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jidomem
 from jidomem.errors import JidomemError
 from jidomem.exchange import beads, mcp_memory, memory_md
 from jidomem.exchange.proposing import propose
@@ -254,6 +255,30 @@ def test_a_graph_with_broken_lines_comes_in_as_far_as_it_is_one(memory):
     assert [entry.summary for entry in report.accepted] == ["A: x"]
     assert [place for place, _ in refusals(report)] == ["m:1", "m:2", "m:3", "m:4"]
     assert report.left_out == {"stands twice in the file": 1}
+
+
+def test_entries_share_commits_and_an_import_cut_short_goes_on_where_it_ended(memory, monkeypatch):
+    monkeypatch.setattr("jidomem.write.line.BLOCK_TRIPLES", 100)
+    names = {n: blocked_by(f"bd-{n // 2}", f"bd-{n - 5}") for n in range(5, 40)}
+    reading = beads.read("i", lines(*(issue(f"bd-{n}", f"Do {n}", **names.get(n, {})) for n in range(40))))
+    bring_in(memory, reading)
+    commits = files_of(memory)
+    assert 4 < len(commits) < 30
+
+    for path in commits[len(commits) // 2 :]:  # as a kill leaves it
+        path.unlink()
+    with jidomem.open(memory.settings.root) as anew:
+        report = bring_in(anew, reading)
+        again = bring_in(anew, reading)
+        told = {entry.summary: described(anew, entry.iri)["properties"] for entry in again.entries}
+
+    assert 0 < len(report.accepted) < 40
+    assert [entry.summary for entry in report.entries] == [entry.summary for entry in reading.entries]
+    assert [entry.outcome for entry in again.entries] == [None] * len(told) == [None] * 40
+    iris = {entry.summary: entry.iri for entry in again.entries}
+    for n in names:
+        assert set(told[f"Do {n}"]["blockedBy"]) == {iris[f"Do {n // 2}"], iris[f"Do {n - 5}"]}
+    assert again.notes == []
 
 
 def test_a_dry_run_judges_each_entry_and_keeps_nothing(memory):

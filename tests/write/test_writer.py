@@ -443,6 +443,21 @@ def test_no_intents_are_answered_with_none(memory):
     assert files(memory.settings.root) == {}
 
 
+@pytest.mark.parametrize("batch", ["a list", "a stream", "atomic"])
+def test_many_are_proposed_together_and_none_is_in_force_whatever_it_disagrees_with(memory, batch):
+    memory.writer.submit_intent("p", decision(topic="store"))
+    before = len(files(memory.settings.root))
+    rivals = [decision(summary=f"Use store {n}", topic="store") for n in range(3)]
+    given = iter(rivals) if batch == "a stream" else rivals
+
+    receipts = list(memory.writer.submit_many("p", given, propose=True, atomic=batch == "atomic"))
+
+    assert [receipt.status for receipt in receipts] == ["proposed"] * 3
+    assert {found.kind for receipt in receipts for found in receipt.conflicts} == {"overlapping_decision"}
+    assert len(files(memory.settings.root)) == before + 1
+    assert len(memory.reader.ask("decisions", project="p")) == 1
+
+
 def test_a_large_batch_is_kept_in_blocks_and_whole(memory):  # C074
     outcomes = memory.writer.submit_many("p", [intent(summary=f"fact {n}") for n in range(200)])
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)
