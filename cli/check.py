@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,9 +116,7 @@ def _found(door: Door, asked: Asked) -> tuple[Report, date]:
 
 def _of_project(door: Door, asked: Asked) -> tuple[Report, date]:
     """Return what is wrong with the project's memory; a root's own gates are asked in a process that can be killed."""
-    from jidomem.govern import gates
     from jidomem.govern.check import check_project
-    from jidomem.serve.pool import Pool
 
     memory = door.read()
     project = memory.project
@@ -127,14 +125,9 @@ def _of_project(door: Door, asked: Asked) -> tuple[Report, date]:
         _options(memory, asked, memory.settings.root),
         disagreements=lambda: memory.reader.ask("conflicts", project=project),
         changed_files=lambda: memory.changed_files(project),
+        ask_own=partial(memory.pool.solutions, project),
     )
-    with ExitStack() as stack:
-        if options.own_gates:
-            pool = Pool(memory.settings.root, at_once=1)
-            stack.callback(pool.close)
-            ask = gates.of_json(lambda text: pool.answer(project, text, rows_as="json", graph_as="ntriples"))
-            options = replace(options, ask_own=ask)
-        return check_project(memory.tail, memory.schema, project, options), _today()
+    return check_project(memory.tail, memory.schema, project, options), _today()
 
 
 def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from threading import Thread
 
 import click
@@ -26,16 +25,15 @@ def serve(door: Door, host: str, port: int) -> None:
     """
     from jidomem.serve import server
     from jidomem.serve.http import create_app
-    from jidomem.serve.pool import Pool
 
     listening = server.listen(host, port)
-    with listening, door.open() as memory, closing(Pool(memory.settings.root)) as pool:
-        app = create_app(memory, pool)
+    with listening, door.open() as memory:
+        app = create_app(memory)
         url = server.url_of(listening)
         if door.json:
             show_json({"url": url, "root": str(memory.settings.root), "project": memory.project})
         else:
             door.say(f"serving {memory.settings.root} at {url} (stop with Ctrl-C)")
-        Thread(target=pool.warm, daemon=True).start()
-        server.serve(app, listening, pool.close)
+        Thread(target=memory.pool.warm, daemon=True).start()
+        server.serve(app, listening, memory.pool.close)
     server.leave()

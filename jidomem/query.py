@@ -89,7 +89,10 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """One question: what it answers, what it takes, its columns, and the order of its rows (`-` for newest first)."""
+    """One question: what it answers, what it takes, its columns, and the order of its rows (`-` for newest first).
+
+    With `apart` it came with a root: nobody vouches that it ends, so it is asked in a process that can be stopped.
+    """
 
     name: str
     role: str
@@ -99,6 +102,7 @@ class NamedQuery:
     order: tuple[str, ...]
     text: str
     course: Course | None = None
+    apart: bool = False
 
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""

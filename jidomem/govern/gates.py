@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import pyoxigraph as ox
 
 from jidomem import resources, sparql
 from jidomem.errors import Failed, JidomemError
@@ -94,18 +91,6 @@ def of_source(source: Source, ontology: Iterable[Triple]) -> Ask:
     return ask
 
 
-def of_json(answer: Callable[[str], bytes]) -> Ask:
-    """Return who answers by *answer*, which gives SPARQL results as JSON."""
-
-    def ask(text: str) -> Solutions:
-        said = json.loads(answer(text))
-        variables = tuple(said["head"]["vars"])
-        rows = said["results"]["bindings"]
-        return Solutions(variables, tuple(tuple(_term(row.get(name)) for name in variables) for row in rows))
-
-    return ask
-
-
 def read(path: Path) -> Gate:
     """Return the gate in a file; raise what says why it is none."""
     try:
@@ -149,19 +134,6 @@ def _named(term: Term) -> Term:
 
 def _blank(term: Term | None) -> Term | None:
     return f"_:{term[len(_BLANK) : -1]}" if term and term.startswith(_BLANK) else term
-
-
-def _term(binding: dict[str, str] | None) -> Term | None:
-    if binding is None:
-        return None
-    if binding["type"] == "uri":
-        return str(ox.NamedNode(binding["value"]))
-    if binding["type"] == "bnode":
-        return f"_:{binding['value']}"
-    if "xml:lang" in binding:
-        return str(ox.Literal(binding["value"], language=binding["xml:lang"]))
-    datatype = ox.NamedNode(binding["datatype"]) if "datatype" in binding else None
-    return str(ox.Literal(binding["value"], datatype=datatype))
 
 
 def _bad(path: Path, what: str, hint: str) -> Failed:

@@ -62,6 +62,13 @@ def plain(found: Any) -> Answer:
     return Solutions(variables, tuple(tuple(None if v is None else str(v) for v in row) for row in found))
 
 
+def solutions(data: bytes) -> Solutions:
+    """Return the rows in *data*, an answer to a SELECT written as JSON."""
+    found = plain(ox.parse_query_results(data, ox.QueryResultsFormat.JSON))
+    assert isinstance(found, Solutions)
+    return found
+
+
 def malformed(message: str) -> InvalidRequest:
     """Return the refusal of a query that the engine could not parse, with the place it names."""
     place = _PLACE.search(message)

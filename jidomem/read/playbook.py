@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -23,10 +24,11 @@ class Playbook:
         Raises Failed `invalid_config` for a file whose header is wrong, whose name is taken, or that reaches outside.
         """
         self._queries: dict[str, NamedQuery] = {}
-        files = [*resources.queries(), *(file for folder in overlays for file in sorted(folder.glob("*/*.rq")))]
-        for file in files:
-            if file.parent.name != GATES:
-                self._add(file)
+        for file in resources.queries():
+            self._add(file)
+        for folder in overlays:
+            for file in sorted(folder.glob("*/*.rq")):
+                self._add(file, apart=True)
 
     def get(self, name: str) -> NamedQuery:
         """Return the query of that name, or of that `role/name`.
@@ -58,8 +60,11 @@ class Playbook:
         """Return the playbook as one Markdown table a role: the text of docs/playbook.md."""
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
 
-    def _add(self, file: Path) -> None:
-        query = read(file)
+    def _add(self, file: Path, *, apart: bool = False) -> None:
+        """Take in the question in *file*; one that is asked *apart* has no listing, which this process would make."""
+        if file.parent.name == GATES:
+            return
+        query = replace(read(file), apart=True, course=None) if apart else read(file)
         taken = self._queries.get(query.name)
         if taken is not None:
             raise Failed(

@@ -28,6 +28,9 @@ from jidomem.values import to_value
 from jidomem.version import Version
 from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
 
+#: Answers the SELECT of a project, its variables bound to terms, somewhere else.
+Apart = Callable[[str, str, Mapping[str, Term]], Solutions]
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -58,10 +61,12 @@ class MemoryReader(Records):
         shelved: Shelved | None = None,
         past: Callable[[str, str], OxigraphIndex] | None = None,
         shown: Shown | None = None,
+        apart: Apart | None = None,
     ) -> None:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
 
-        Long lists are kept in *shelved* for the next process; *past* replays a project to a moment for raw SPARQL.
+        Long lists are kept in *shelved* for the next process; *past* replays a project to a moment for raw SPARQL, and
+        *apart* answers the questions that came with a root, in a process that can be stopped.
         *schema* has the rules that memories are held to, *shown* tells when and to whom one was shown.
         """
         self.playbook = playbook
@@ -72,6 +77,7 @@ class MemoryReader(Records):
         self._past = past
         self._schema = schema
         self._shown = shown
+        self._apart = apart or self._here
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -199,10 +205,14 @@ class MemoryReader(Records):
     ) -> list[tuple[Term | None, ...]]:
         """Return the columns of the rows of *text*, which is the query's or says more."""
         known = {name: term for name, term in bindings.items() if query.takes(name)}
-        found = self._index.query(text, graphs=_graphs(project), bindings=known)
-        assert isinstance(found, Solutions)
+        found = (self._apart if query.apart else self._here)(project, text, known)
         places = [found.variables.index(column) for column in query.columns]
         return [tuple(row[at] for at in places) for row in found.rows]
+
+    def _here(self, project: str, text: str, bindings: Mapping[str, Term]) -> Solutions:
+        found = self._index.query(text, graphs=_graphs(project), bindings=bindings)
+        assert isinstance(found, Solutions)
+        return found
 
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
@@ -233,16 +243,26 @@ class MemoryReader(Records):
         return Result("ask", truth=found) if isinstance(found, bool) else Result("graph", triples=found)
 
     def serialized(
-        self, project: str, text: str, *, rows_as: str = "json", graph_as: str = "turtle", as_of: object = None
+        self,
+        project: str,
+        text: str,
+        *,
+        rows_as: str = "json",
+        graph_as: str = "turtle",
+        as_of: object = None,
+        bindings: Mapping[str, Term] | None = None,
     ) -> bytes:
         """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
+
+        The variables in *bindings*, which the query selects, stand for these terms.
 
         Raises what `run` raises, and TooLarge `result_too_large` for an answer larger than is given at once.
         """
         code = sparql.check(text)
         index = self._then(project, as_of)
         default, named = sparql.dataset(code, _graphs(project))
-        return index.serialized(text, graphs=default, named=named, rows_as=rows_as, graph_as=graph_as).data
+        forms = {"rows_as": rows_as, "graph_as": graph_as}
+        return index.serialized(text, graphs=default, named=named, bindings=bindings, **forms).data
 
     def _then(self, project: str, as_of: object) -> OxigraphIndex:
         """Return what holds a project's memory as it was at a moment: the index, unless one is asked for."""

@@ -24,6 +24,7 @@ from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
+from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import ReadLog
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
@@ -56,7 +57,10 @@ project = "{project}"
 
 
 class Jidomem:
-    """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`."""
+    """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
+
+    `pool` answers SPARQL nobody vouches for, in processes of its own; none is started before it is needed.
+    """
 
     def __init__(self, given: settings.Settings, sources: Sources, wait: float) -> None:
         self.settings = given
@@ -77,6 +81,7 @@ class Jidomem:
             session=given.session,
             blobs=self.tree.blobs if self.tree else lambda paths: {},
         )
+        self.pool = Pool(given.root)
         self.read_log = ReadLog(given.root, sources.now) if given.read_log else None
         self.reader = MemoryReader(
             self.index,
@@ -86,6 +91,7 @@ class Jidomem:
             Shelved(given.root / INDEX / "lists", self.journal),
             partial(past, self.journal, self.schema.triples),
             self.read_log.of if self.read_log else None,
+            self.pool.solutions,
         )
 
     @property
@@ -187,6 +193,7 @@ class Jidomem:
 
     def close(self) -> None:
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
+        self.pool.close()
         self.tail.close()
 
     def __enter__(self) -> Jidomem:

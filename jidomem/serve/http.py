@@ -16,7 +16,6 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, NotServed, PolicyDenied
 from jidomem.runtime.root import Jidomem
 from jidomem.serve import wire
-from jidomem.serve.pool import Pool
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.site import Site
 
@@ -25,12 +24,12 @@ _PORT = re.compile(r":[0-9]*$")
 _LONG = ("name", "id")  # parts of a path that may hold slashes
 
 
-def create_app(memory: Jidomem, pool: Pool, *, hosts: Collection[str] = LOOPBACK) -> Flask:
-    """Return the WSGI application that serves *memory*, with the children of *pool*, to requests for one of *hosts*."""
+def create_app(memory: Jidomem, *, hosts: Collection[str] = LOOPBACK) -> Flask:
+    """Return the WSGI application that serves *memory* to requests for one of *hosts*."""
     app = _App("jidomem.serve", static_folder=None)
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
-    site = Site(memory, pool)
+    site = Site(memory)
     for route in ROUTES:
         app.add_url_rule(
             re.sub(r"\{(\w+)\}", _part, route.path),

@@ -1,4 +1,4 @@
-"""What every route is handed: the open memory, and where ad hoc queries are answered."""
+"""What every route is handed: the open memory; and what a route is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from flask import Response
 
 from jidomem.runtime.root import Jidomem
-from jidomem.serve.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,6 @@ class Site:
     """One memory, served."""
 
     memory: Jidomem
-    pool: Pool
 
 
 #: What a route does: the site, and the parts of the path by name.

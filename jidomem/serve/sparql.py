@@ -78,13 +78,13 @@ def _answer(site: Site, project: str | None, given: Mapping[str, str]) -> Respon
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")
     offers = GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS
     media, form = wire.negotiate({media: (media, form) for media, form in offers.items()})
-    found = site.pool.answer(
+    found = site.memory.pool.answer(
         name,
         text,
         rows_as="json" if asks_graph else form,
         graph_as=form if asks_graph else "turtle",
         as_of=given.get("as_of"),
-        seconds=_seconds(given, site.pool.seconds),
+        seconds=_seconds(given, site.memory.pool.seconds),
     )
     return Response(found, content_type=f"{media}; charset=utf-8" if media.startswith("text/") else media)
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,8 @@ from conftest import decision, fixed_sources, intent
 import jidomem
 from jidomem import JidomemError, MemoryUpdateIntent
 from jidomem.errors import CODES
+from jidomem.runtime.pool import Pool
 from jidomem.serve.http import create_app
-from jidomem.serve.pool import Pool
 from jidomem_cli.main import cli
 
 #: Codes no door can meet yet: no package is optional, and only programs hold other stores.
@@ -191,8 +191,9 @@ def test_an_error_is_the_same_through_python_and_the_command_line(code, root):
 @contextmanager
 def served(root, at_once=1):
     """A client of the memory served in this process; what it opens is let go of."""
-    with jidomem.open(root, project="p", wait=0.2) as memory, closing(Pool(root, at_once=at_once)) as pool:
-        yield create_app(memory, pool).test_client()
+    with jidomem.open(root, project="p", wait=0.2) as memory:
+        memory.pool = Pool(root, at_once=at_once)
+        yield create_app(memory).test_client()
 
 
 @pytest.mark.parametrize("code", [code for code in CASES if CASES[code].request])

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from contextlib import closing
 from urllib.parse import quote
 
 import pytest
@@ -14,20 +13,18 @@ from jidomem.authority import Change
 from jidomem.moments import stamp
 from jidomem.serve import answers, intents
 from jidomem.serve.http import create_app
-from jidomem.serve.pool import Pool
 from jidomem.serve.routes import ROUTES
 
 ITEM = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"
 
 
 @pytest.fixture
-def app(memory, tmp_path):
+def app(memory):
     memory.writer.submit_intent("p", decision(summary='Use\tOxigraph, "now"', topic="store"))
     memory.writer.start_session("p", "morning", agent="ana")
     memory.writer.submit_intent("p", intent(type="task", summary="Ship it", assigned_to="ana"))
     memory.writer.submit_intent("p", intent(type="error", summary="It is lost", severity="high"))
-    with closing(Pool(tmp_path / "root")) as pool:
-        yield create_app(memory, pool)
+    return create_app(memory)
 
 
 @pytest.fixture
@@ -319,14 +316,13 @@ def test_a_host_this_server_is_not_is_refused(client):
         assert client.get("/healthz", headers={"Host": host}).json["code"] == "policy_denied"
 
 
-def test_a_bug_is_told_without_what_went_wrong_inside(memory, tmp_path, capsys):
+def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys):
     def broken(project):
         raise ZeroDivisionError("secret")
 
     memory.writer.submit_intent("p", intent())
     memory.reader._catch_up = broken
-    with closing(Pool(tmp_path / "root")) as pool:
-        answer = create_app(memory, pool).test_client().get("/projects/p/queries/facts")
+    answer = create_app(memory).test_client().get("/projects/p/queries/facts")
 
     assert (answer.status_code, answer.json["code"]) == (500, "internal_error")
     assert "secret" not in answer.text

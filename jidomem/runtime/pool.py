@@ -1,22 +1,26 @@
-"""The children that answer ad hoc SPARQL: a few at once, kept warm, killed when a query takes too long."""
+"""The children that answer SPARQL nobody vouches for: a few at once, kept warm, killed when one takes too long."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
-from jidomem.serve import frames
-from jidomem.serve.child import out_of_memory
+from jidomem.index.answers import Solutions, solutions
+from jidomem.runtime import frames
+from jidomem.terms import Term
 
 AT_ONCE = 4
 SECONDS = 30.0
+#: How many bytes of memory a query may take beyond what the process has without it.
+MEMORY = 1024 * 1024 * 1024
+_PATIENCE = 1.0  # seconds that a question of the root waits for its turn: most are short
 _START = 60.0  # seconds until a child that does not say it is ready is given up
 _ABORTED = -6  # what the engine's allocator does when there is no memory
 
@@ -43,19 +47,28 @@ class Pool:
         rows_as: str,
         graph_as: str,
         as_of: str | None = None,
+        bindings: Mapping[str, Term] | None = None,
         seconds: float | None = None,
+        patience: float = 0.0,
     ) -> bytes:
         """Return the answer to a query that was checked, as bytes; with *as_of* of a memory replayed to that moment.
 
-        Raises Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`, and what the
-        reader raises.
+        The variables in *bindings* stand for these terms. Where as many are asked as can be answered at once, it waits
+        *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`,
+        and what the reader raises.
         """
         asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
-        message = json.dumps(asked).encode()
+        message = json.dumps({**asked, "bindings": {**(bindings or {})}}).encode()
         limit = self.seconds if seconds is None else seconds
         while True:
-            with self._child() as child, suppress(_Gone):
+            with self._child(patience) as child, suppress(_Gone):
                 return child.ask(message, limit)
+
+    def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
+        """Return the rows of a SELECT that was checked: a question or a gate of the root; raises what `answer` does."""
+        return solutions(
+            self.answer(project, text, rows_as="json", graph_as="turtle", bindings=bindings, patience=_PATIENCE)
+        )
 
     def warm(self) -> None:
         """Start a child, so that the first query finds one; where that fails, the query will say why."""
@@ -73,12 +86,12 @@ class Pool:
             self._idle.clear()
 
     @contextmanager
-    def _child(self) -> Iterator[_Child]:
+    def _child(self, patience: float = 0.0) -> Iterator[_Child]:
         """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
-        if not self._places.acquire(blocking=False):
+        if not self._places.acquire(timeout=patience):
             raise Busy(
-                f"{self._at_once} ad hoc queries are being answered, and no more at once",
-                hint="ask again in a moment, or use a named query",
+                f"{self._at_once} ad hoc queries and questions of the root are being answered, and no more at once",
+                hint="ask again in a moment, or ask a shipped question",
                 code="too_many_requests",
             )
         try:
@@ -126,7 +139,7 @@ class _Child:
 
     def __init__(self, root: Path) -> None:
         """Start it with exec, never by a fork of what this process holds, and wait until it has opened the root."""
-        command = [sys.executable, "-m", "jidomem.serve.child", str(root)]
+        command = [sys.executable, "-m", "jidomem.runtime.child", str(root)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -213,6 +226,15 @@ def _late(seconds: float) -> QueryTimeout:
     return QueryTimeout(
         f"the query was not answered in {seconds:g} seconds, and was stopped",
         hint="ask for less: add LIMIT or a FILTER, or use a named query",
+    )
+
+
+def out_of_memory() -> TooLarge:
+    """Return the refusal of a query that takes more memory than one may."""
+    return TooLarge(
+        f"the query took more than {MEMORY:,} bytes of memory, and was stopped",
+        hint="ask for less: add LIMIT or a FILTER, and sort fewer rows",
+        code="result_too_large",
     )
 
 

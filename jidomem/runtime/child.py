@@ -1,6 +1,6 @@
-"""A process that answers ad hoc SPARQL, one query after the other, and may be killed at any moment.
+"""A process that answers SPARQL nobody vouches for, one query after the other, and may be killed at any moment.
 
-    python -m jidomem.serve.child ROOT
+    python -m jidomem.runtime.child ROOT
 
 The engine can neither be interrupted nor held to a size from within. So its queries run here: in a process of their
 own that opens the root for itself, has stated limits, and ends with the server that started it.
@@ -17,12 +17,11 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from jidomem.errors import JidomemError, TooLarge
+from jidomem.errors import JidomemError
+from jidomem.runtime import frames
+from jidomem.runtime.pool import MEMORY, out_of_memory
 from jidomem.runtime.root import Jidomem, open_root
-from jidomem.serve import frames
 
-#: How many bytes of memory a query may take beyond what the process has without it.
-MEMORY = 1024 * 1024 * 1024
 _IN, _OUT = 0, 1
 
 
@@ -65,6 +64,7 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
             rows_as=asked["rows_as"],
             graph_as=asked["graph_as"],
             as_of=asked["as_of"],
+            bindings=asked["bindings"],
         )
         told = {"answered": True}
     except MemoryError:
@@ -81,15 +81,6 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
 
 def _tell(out: int, told: dict[str, Any]) -> None:
     frames.send(out, json.dumps(told, default=str).encode())
-
-
-def out_of_memory() -> TooLarge:
-    """Return the refusal of a query that takes more memory than one may."""
-    return TooLarge(
-        f"the query took more than {MEMORY:,} bytes of memory, and was stopped",
-        hint="ask for less: add LIMIT or a FILTER, and sort fewer rows",
-        code="result_too_large",
-    )
 
 
 def _end_with_the_server(is_bound: bool) -> None:

@@ -1,0 +1,250 @@
+"""Questions that came with a root: asked in a process that can be stopped, and answered as if they were not."""
+
+import json
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+from conftest import decision, fixed_sources, intent
+
+import jidomem
+from jidomem import resources
+from jidomem.errors import JidomemError
+from jidomem.read.playbook import GATES
+from jidomem.serve.http import create_app
+from jidomem.values import to_value
+from jidomem_cli.main import cli
+
+SHIPPED = [path for path in resources.queries() if path.parent.name != GATES]
+HEADER = "#+ summary: Which?\n#+ params: project {}\n#+ columns: {}\n#+ order: {}\n"
+CROSS = " ".join(f"VALUES ?v{n} {{ {' '.join(map(str, range(400)))} }}" for n in range(8))
+STEPS = " ".join(f"BIND(CONCAT({', '.join([f'?v{n}'] * 16)}) AS ?v{n + 1})" for n in range(9))
+BOMBS = {
+    "endless": (f"SELECT ?project (COUNT(*) AS ?n) WHERE {{ {CROSS} }} GROUP BY ?project", {"query_timeout"}),
+    "sorted": (
+        f"SELECT ?project (?v0 AS ?n) WHERE {{ {CROSS} }} ORDER BY ?v1 ?v2",
+        {"query_timeout", "result_too_large"},
+    ),
+    "many": (
+        f"SELECT ?project (?v0 AS ?n) WHERE {{ {CROSS.partition(' VALUES ?v3')[0]} }} LIMIT 100001",
+        {"result_too_large"},
+    ),
+    "growing": (
+        f"SELECT ?project (STRLEN(?v9) AS ?n) WHERE {{ BIND('{'a' * 32}' AS ?v0) {STEPS} }}",
+        {"result_too_large"},
+    ),
+}
+ECHO = {
+    "iri": ["https://jido.ai/x?a=%22", "urn:x:ü"],
+    "string": ['a "quoted"\\ text\nof two lines\t\u0000\U0001f600', "", "true", "<https://jido.ai/x>"],
+    "integer": [0, -7, 10**29],
+    "boolean": [True, False],
+    "dateTime": ["2026-11-21T08:00:03.123456Z", "2026-11-21"],
+}
+
+
+def lay(root, **texts):
+    """Questions for a root, each by its name."""
+    for name, text in texts.items():
+        path = root / "queries" / "mine" / f"{name.replace('_', '-')}.rq"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+
+def workers(root):
+    """The processes that answer for this one about *root*, alive ones only."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (path / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+            words = (path / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if int(parent) == os.getpid() and state != "Z" and str(root).encode() in words:
+            found.append(int(path.name))
+    return found
+
+
+def fill(memory):
+    kept = [
+        memory.writer.submit_intent("p", decision(topic="store", about=["src/a.py"])),
+        memory.writer.submit_intent("p", intent(type="task", summary="Ship it", assigned_to="ana", status="blocked")),
+        memory.writer.submit_intent(
+            "p", intent(type="error", summary="It is lost", severity="high", about=["src/a.py"])
+        ),
+        memory.writer.submit_intent("p", intent(type="lesson_learned", summary="Measure first")),
+        memory.writer.submit_intent("p", intent(type="risk", summary="It may be lost")),
+        *(memory.writer.submit_intent("p", intent(summary=f"fact {n}", about=["src/a.py"])) for n in range(5)),
+    ]
+    newer = decision(summary="Use Oxigraph on disk", topic="store", supersedes=[kept[0].iri], reason="it grew")
+    memory.writer.submit_intent("p", newer)
+    return kept[0].iri
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A memory with a copy of each shipped question in its overlay, and the memory that the questions name."""
+    root = tmp_path_factory.mktemp("apart") / "root"
+    lay(root, **{f"own-{path.stem}": path.read_text("utf-8") for path in SHIPPED})
+    for kind in ECHO:
+        text = HEADER.format(f"value:{kind}", "project value", "value")
+        lay(root, **{f"echo-{kind}": f"{text}SELECT ?project ?value WHERE {{ VALUES ?one {{ 1 }} }} ORDER BY ?value"})
+    with jidomem.open(root, sources=fixed_sources(), project="p") as memory:
+        yield memory, fill(memory)
+
+
+def given(query, item):
+    """A value for each parameter that has to be given."""
+    values = {"agent": "https://jido.ai/agents/ana", "since": "2026-11-21T08:00:02Z", "about": "src/a.py"}
+    named = {"item": item, "iri": item, "string": "src/a.py", "integer": 1, "boolean": True}
+    return {
+        param.name: values.get(param.name, named.get(param.type))
+        for param in query.params
+        if param.default is None and param.name != "project"
+    }
+
+
+@pytest.mark.parametrize("name", [path.stem for path in SHIPPED])
+def test_a_shipped_question_in_an_overlay_answers_what_the_shipped_one_answers(both, name):
+    memory, item = both
+    query = memory.playbook.get(name)
+    values = given(query, item)
+    moments = [{}, {"as_of": "2026-11-21T08:00:20Z"}, {"include_inactive": True}, {"valid_at": "2026-11-21"}]
+    known = {"as_of": "asOf", "include_inactive": "includeInactive", "valid_at": "validAt"}
+
+    for options in [each for each in moments if all(query.takes(known[key]) for key in each)]:
+        here, apart = (memory.reader.ask(each, project="p", **options, **values) for each in (name, f"own-{name}"))
+        assert apart == here
+        assert pages(memory, f"own-{name}", {**options, **values}) == here
+    assert memory.playbook.get(f"own-{name}").apart
+    assert not query.apart
+
+
+def pages(memory, name, options):
+    """The rows of a question, got by pages of two."""
+    page = memory.reader.ask_page(name, project="p", limit=2, **options)
+    rows = list(page.rows)
+    while page.cursor is not None:
+        page = memory.reader.ask_page(name, project="p", limit=2, cursor=page.cursor, **options)
+        rows += page.rows
+    return rows
+
+
+@pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in ECHO.items() for value in values])
+def test_a_parameter_arrives_as_the_term_it_is(both, kind, value):
+    memory, _ = both
+    query = memory.playbook.get(f"echo-{kind}")
+    bound = query.bind({"project": "p", "value": value})
+
+    (row,) = memory.reader._terms(query, "p", bound, query.text)
+
+    assert memory.reader._here("p", query.text, bound).rows == (row,)
+    assert to_value(row[1]) == to_value(bound["value"])
+
+
+def test_every_door_asks_it_apart_and_shows_what_was_just_kept(both, monkeypatch):
+    memory, _ = both
+    iri = memory.writer.submit_intent("p", intent(summary="just now")).iri
+    place = ["--root", str(memory.settings.root), "--project", "p"]
+    monkeypatch.setattr(memory.index, "query", None)  # whoever asks in this process fails
+
+    rows = memory.reader.ask("own-facts", project="p")
+    http = create_app(memory).test_client().get("/projects/p/queries/own-facts").json["rows"]
+    shown = CliRunner().invoke(cli, ["ask", "own-facts", *place, "--format", "jsonl"])
+
+    assert iri in [row["fact"] for row in rows]
+    assert [row["fact"] for row in http] == [row["fact"] for row in rows]
+    assert [json.loads(line)["fact"] for line in shown.stdout.splitlines()] == [row["fact"] for row in rows]
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_one_without_end_is_cut_while_others_are_answered_and_leaves_nothing_running(tmp_path, name):
+    # Given a root whose question takes more than it may
+    text, codes = BOMBS[name]
+    lay(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
+    with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as aside:
+        memory.writer.submit_intent("p", intent())
+        memory.pool.seconds = 2.0 if "query_timeout" in codes else 60.0
+
+        # When it is asked
+        cut = aside.submit(memory.reader.ask, name, project="p")
+        answered = 0
+        while not cut.done():
+            answered += len(memory.reader.ask("facts", project="p"))
+
+        # Then it is refused, others are answered meanwhile, and none that works is left
+        with pytest.raises(JidomemError, match=r"stopped|more than") as refusal:
+            cut.result()
+        assert refusal.value.code in codes
+        assert answered > 0
+        assert name == "many" or workers(tmp_path / "root") == []
+    assert workers(tmp_path / "root") == []
+
+
+def test_what_a_question_says_it_goes_over_is_not_run_by_whoever_opens_the_root(tmp_path):
+    # Given a question whose header would call out, or never end, where lists are kept
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        over = [
+            f"#+ over: ?item a ?class . SERVICE <{address}> {{ ?item ?p ?o }}\n",
+            f"#+ over: ?item a ?class . {CROSS}\n",
+        ]
+        text = (
+            "SELECT ?project ?item WHERE { ?item <https://jido.ai/ontology#appliesToProject> ?project } ORDER BY ?item"
+        )
+        head = HEADER.format("", "item", "item")
+        lay(tmp_path / "root", **{f"over{n}": f"{head}{line}{text}" for n, line in enumerate(over)})
+        with jidomem.open(tmp_path / "root", project="p") as memory:
+            kept = [memory.writer.submit_intent("p", intent(summary=str(n))).iri for n in range(3)]
+
+            # When it is asked by pages, and all lists are kept
+            memory.reader.keep_lists(["p"])
+            rows = [pages(memory, f"over{n}", {}) for n in range(2)]
+
+        # Then it is answered, and nobody called
+        assert rows == [[{"item": iri} for iri in kept]] * 2
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_more_at_once_than_are_answered_wait_their_turn(both):
+    memory, _ = both
+    memory.reader.ask("own-facts", project="p")  # so that one is warm
+    with ThreadPoolExecutor(6) as many:
+        told = list(many.map(lambda _: len(memory.reader.ask("own-facts", project="p")), range(12)))
+
+    assert len(set(told)) == 1
+
+
+def test_closing_a_root_stops_a_question_that_is_being_answered(tmp_path):
+    lay(tmp_path / "root", endless=HEADER.format("", "n", "n") + BOMBS["endless"][0])
+    memory, told = jidomem.open(tmp_path / "root", project="p"), []
+    memory.writer.submit_intent("p", intent())
+
+    def ask():
+        try:
+            memory.reader.ask("endless", project="p")
+        except JidomemError as error:
+            told.append(error.code)
+
+    asking = Thread(target=ask)
+    asking.start()
+    while not any(_busy(worker) for worker in workers(tmp_path / "root")):
+        assert asking.is_alive()
+    memory.close()
+    asking.join()
+
+    assert (told, workers(tmp_path / "root")) == (["busy"], [])
+
+
+def _busy(worker):
+    """Whether a process has worked longer than it takes to open a root."""
+    try:
+        return sum(map(int, Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) > 150
+    except OSError:
+        return False
