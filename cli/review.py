@@ -11,7 +11,8 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import InvalidRequest
-from jidomem.govern.review import Line, Waiting, apply, parse, queue, settle_by_rule, todo
+from jidomem.govern.review import Line, Waiting, apply, queue, settle_by_rule
+from jidomem.govern.review_text import parse, todo, without_settled
 from jidomem.write.settlement import ACTIONS
 from jidomem_cli.complain import tell
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
@@ -28,7 +29,7 @@ _COLUMNS = ("tier", "kind", "item", "summary", "other", "days", "leaning")
 @click.argument("other", metavar="[IRI]", required=False)
 @click.option("--edit", is_flag=True, help="Settle many at once: a line each, in $VISUAL or $EDITOR.")
 @click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
-@click.option("--from", "source", type=click.File(encoding="utf-8"), metavar="FILE|-", help="Do what such lines say.")
+@click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Do what such lines say.")
 @click.option("--by-rule", is_flag=True, help="Confirm what the policy lets be confirmed: see jidomem policy confirm.")
 @click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.")
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
@@ -67,9 +68,9 @@ def review(
         return _settle(door, memory, action, whole_id(memory, item or ""), other, reason, dry_run)
     if by_rule:
         return _by_rule(door, memory, dry_run)
-    waiting = queue(memory.reader, memory.project, memory.sources.now())
     if source is not None:
-        return _told(door, apply(memory.writer, memory.project, parse(source.read(), waiting), dry_run=dry_run))
+        return _do(door, memory, _read(source.read()), dry_run)
+    waiting = queue(memory.reader, memory.project, memory.sources.now())
     if edit:
         return _edited(door, memory, waiting, dry_run)
     if as_todo:
@@ -96,21 +97,65 @@ def _list(door: Door, waiting: Iterable[Waiting]) -> None:
 
 
 def _edited(door: Door, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
-    """Do what the editor made of the lines; where they cannot be read, keep the file and say where it is."""
+    """Do what the editor made of the lines; unless all of it was done, keep the file and say where it is."""
     if not waiting:
         door.say("nothing waits")
         return 0
-    text = click.edit(todo(waiting), extension=".review")
-    if text is None:
-        door.say("nothing was changed, and nothing done")
-        return 0
+    offered = todo(waiting)
+    with tempfile.NamedTemporaryFile("w", suffix=".review", delete=False, encoding="utf-8") as file:
+        file.write(offered)
+    path, code, is_done = Path(file.name), 1, False
     try:
-        lines = parse(text, waiting)
-    except InvalidRequest as error:
-        with tempfile.NamedTemporaryFile("w", suffix=".review", delete=False, encoding="utf-8") as kept:
-            kept.write(text)
-        hint = f"{error.hint}; correct it and say: jidomem review --from {Path(kept.name)}"
-        raise InvalidRequest(error.detail, hint=hint) from None
+        is_changed = _opened(path, offered)
+        if is_changed:
+            code = _do(door, memory, _read(path.read_bytes()), dry_run)
+        else:
+            door.say("nothing was changed, and nothing done")
+        is_done = code == 0 or not is_changed
+        return code if is_changed else 0
+    finally:
+        if is_done:
+            path.unlink(missing_ok=True)
+        elif path.exists() and path.read_bytes() != offered.encode():
+            door.warn(f"your review is kept; when it is corrected, go on with: jidomem review --from {path}")
+
+
+def _opened(path: Path, offered: str) -> bool:
+    """Return whether the editor changed the file at *path*, which held what is *offered*; raises InvalidRequest."""
+    hint = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"
+    try:
+        click.edit(filename=str(path))
+        return path.read_bytes() != offered.encode()
+    except click.ClickException as error:
+        raise InvalidRequest(f"{error.format_message()}; nothing was done", hint=hint) from None
+    except OSError as error:
+        raise InvalidRequest(f"the editor left no file: {error}; nothing was done", hint=hint) from None
+
+
+def _read(data: bytes) -> str:
+    """Return the text of a review; raises InvalidRequest for what is no UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidRequest(f"line {line}: this is no UTF-8; nothing was done", hint="save it as UTF-8") from None
+
+
+def _do(door: Door, memory: Jidomem, text: str, dry_run: bool) -> int:
+    """Settle what the lines say, as far as nobody did so since; return the exit code of the first refusal."""
+    waiting = queue(memory.reader, memory.project, memory.sources.now())
+
+    def has_ended(item: str) -> bool:
+        try:
+            return memory.reader.get_memory(memory.project, item)["status"] in ("superseded", "invalidated")
+        except JidomemError:
+            return False
+
+    text, settled = without_settled(text, waiting, has_ended)
+    lines = parse(text, waiting)
+    if settled:
+        which = ", ".join(map(str, settled[:10])) + (" ..." if len(settled) > 10 else "")
+        door.say(f"settled already, and left alone: {len(settled)} (line {which})")
     return _told(door, apply(memory.writer, memory.project, lines, dry_run=dry_run))
 
 
@@ -128,11 +173,15 @@ def _told(door: Door, outcomes: list[tuple[Line, Receipt | JidomemError]]) -> in
     code = 0
     for line, outcome in outcomes:
         where = f"line {line.number}: " if line.number else ""
-        if isinstance(outcome, JidomemError):
+        said = {"line": line.number, "action": line.action, "item": line.waiting.item}
+        if isinstance(outcome, JidomemError) and door.json:
+            code = code or outcome.exit_code
+            show_json({**said, **outcome.to_dict()})
+        elif isinstance(outcome, JidomemError):
             code = code or outcome.exit_code
             tell(outcome, door, where=f"{where}{line.action} {short(line.waiting.item)}: ")
         elif door.json:
-            show_json({"line": line.number, "action": line.action, "item": line.waiting.item, **outcome.to_dict()})
+            show_json({**said, **outcome.to_dict()})
         else:
             click.echo(f"{where}{line.action} {short(line.waiting.item)}: {clean(line.waiting.summary)}")
             door.say(f"{'would be ' if outcome.commit is None else ''}{outcome.status}: {short(outcome.iri)}")

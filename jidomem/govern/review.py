@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from jidomem.authority import Authority, Change
-from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.errors import JidomemError
 from jidomem.intent import Receipt
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import iri
@@ -129,53 +129,6 @@ class Line:
     reason: str | None
 
 
-def todo(waiting: Iterable[Waiting]) -> str:
-    """Return *waiting* as the text of a review: a line each, which begins with `skip`."""
-    lines = [_HOW]
-    for one in waiting:
-        who = ", ".join(map(local_name, one.agents))
-        lines.append(
-            f"# tier {one.tier}, {one.kind}: {_plain(one.why)}; by {who}, {one.days} days, {one.leaning} lean on it"
-        )
-        lines.append(f"#   {_plain(one.summary)}")
-        if one.other:
-            lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
-        lines.append(f"#   {' | '.join((*one.actions, 'skip'))}")
-        lines.append(f"skip {one.item}{f' {one.other}' if one.other else ''}\n")
-    return "\n".join(lines)
-
-
-def parse(text: str, waiting: Iterable[Waiting]) -> list[Line]:
-    """Return what the lines of a review say to do, those that skip left out.
-
-    Raises InvalidRequest that names the line, before anything is done: for a word that is no action, for what does not
-    wait, and for what stands twice.
-    """
-    known = {(one.item, one.other): one for one in waiting}
-    lines: list[Line] = []
-    seen: set[tuple[str, str | None]] = set()
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.partition(" #")[0].split()
-        if not words or words[0].startswith("#"):
-            continue
-        action, named = words[0], words[1:]
-        found = next((pair for pair in ((*named[:2],), (*named[:1], None)) if pair in known), None)
-        if action not in (*ACTIONS, "skip"):
-            raise _bad(number, f"{action!r} is no action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
-        if found is None:
-            raise _bad(number, f"{' '.join(named[:2]) or 'nothing'} does not wait", "leave the line as it was written")
-        if found in seen:
-            raise _bad(number, f"{found[0]} stands in two lines", "say once what becomes of it")
-        seen.add(found)
-        one = known[found]
-        if action not in (*one.actions, "skip"):
-            raise _bad(number, f"{action} does not settle a {one.kind}", f"one of: {', '.join((*one.actions, 'skip'))}")
-        reason = " ".join(named[1 if one.other is None else 2 :]) or None
-        if action != "skip":
-            lines.append(Line(number, action, one, reason))
-    return lines
-
-
 def apply(
     writer: MemoryWriter, project: str, lines: Iterable[Line], *, dry_run: bool = False
 ) -> list[tuple[Line, Receipt | JidomemError]]:
@@ -192,25 +145,6 @@ def apply(
             outcome = refusal
         outcomes.append((line, outcome))
     return outcomes
-
-
-_HOW = """\
-# A line says what becomes of what waits: put another word in the place of skip, and a reason after it where it helps.
-#   accept     hold it: a proposal is asserted, what it disagrees with in force is withdrawn, what is due holds on
-#   reject     withdraw it
-#   supersede  assert it in the place of what it disagrees with
-#   keep-both  assert it beside what it disagrees with, which applies elsewhere
-#   skip       leave it for the next time; so does taking the line out
-# Nothing is done where a line cannot be read. Empty the file to do nothing.
-"""
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())[:120]
-
-
-def _bad(number: int, what: str, hint: str) -> InvalidRequest:
-    return InvalidRequest(f"line {number}: {what}; nothing was done", hint=hint)
 
 
 def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:

@@ -61,6 +61,9 @@ class Corrections:
     @abstractmethod
     def _is_curator(self, project_id: str, agent: str) -> bool: ...
 
+    @abstractmethod
+    def _curators(self, project_id: str) -> list[str]: ...
+
     def restated(self, project_id: str, item: str) -> dict[str, Any]:
         """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
         return _restated(self._fresh_view(project_id), item)

@@ -116,6 +116,9 @@ class Policing:
         who = bare(self._node(agent, "agents"))
         return permission.role_of(who, self.authority(project_id), self._stages.speaker) in CURATORS
 
+    def _curators(self, project_id: str) -> list[str]:
+        return self.authority(project_id).curators
+
     def _check_besides(self, what: str, view: View, agent: Term | None = None) -> None:
         """Raise PolicyDenied unless *agent*, the writer's own unless given, may write what is no memory."""
         who = bare(agent or self._node(self.agent, "agents"))

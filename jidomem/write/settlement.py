@@ -9,7 +9,7 @@ from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.intent import Receipt
 from jidomem.moments import stamp
 from jidomem.terms import Term, bare, iri, literal
-from jidomem.vocab import jido
+from jidomem.vocab import jido, local_name
 from jidomem.write import conflict
 from jidomem.write.correction import Corrections
 from jidomem.write.view import ITEM_MARK, View
@@ -51,10 +51,10 @@ class Settlements(Corrections):
             loser = item if action == "reject" else other
             if action == "accept":
                 told = {"reason": reason or f"rejected in review: {item} holds"}
-            self._must_settle(self.invalidate(project_id, loser or "", dry_run=True, **told))
+            self._must_settle(project_id, self.invalidate(project_id, loser or "", dry_run=True, **told))
             return self.invalidate(project_id, loser or "", dry_run=dry_run, **told)
         values = self._accepted(iri(item), action, other, view) | told
-        self._must_settle(self.confirm(project_id, item, dry_run=True, **values))
+        self._must_settle(project_id, self.confirm(project_id, item, dry_run=True, **values))
         return self.confirm(project_id, item, dry_run=dry_run, **values)
 
     def _accepted(self, item: Term, action: str, other: str | None, view: View) -> dict[str, Any]:
@@ -79,14 +79,13 @@ class Settlements(Corrections):
             values["expires_on"] = stamp(self._now() + _LATER)
         return values
 
-    def _must_settle(self, receipt: Receipt) -> None:
+    def _must_settle(self, project_id: str, receipt: Receipt) -> None:
         if receipt.conflicts:
             raise Conflict(receipt.conflicts)
         if receipt.status == "proposed":
-            raise PolicyDenied(
-                f"{self.agent} may not settle this: {'; '.join(receipt.warnings)}",
-                hint="ask a curator; who is one says: jidomem policy show",
-            )
+            names = ", ".join(map(local_name, self._curators(project_id)))
+            hint = f"ask a curator: {names}" if names else "nobody is a curator: jidomem policy grant AGENT curator"
+            raise PolicyDenied(f"{self.agent} may not settle this: {'; '.join(receipt.warnings)}", hint=hint)
 
 
 _REASONS = {

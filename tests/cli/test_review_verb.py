@@ -1,6 +1,7 @@
 """`jidomem review` and `policy` as a person and a program use them."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -42,11 +43,47 @@ def test_a_line_that_cannot_be_read_is_named_and_the_file_is_kept(repository, mo
     editing(repository, monkeypatch, "text = text.replace('\\nskip', '\\nshrug', 1).replace('\\nskip', '\\nreject', 1)")
     refused = run("review", "--edit")
     assert (refused.exit_code, "'shrug' is no action; nothing was done" in refused.stderr) == (2, True)
-    kept = refused.stderr.strip().rsplit("--from ", 1)[1]
+    (kept,) = re.findall(r"--from (\S+)", refused.stderr)
     text = Path(kept).read_text().replace("shrug", "accept")
     assert len(rows("review")) == 2
     done = run("review", "--from", "-", "--json", stdin=text)
     assert [json.loads(line)["action"] for line in done.stdout.splitlines()] == ["accept", "reject"]
+
+
+@pytest.mark.parametrize(("code", "words"), [
+    ("sys.exit(3)", ["Editing failed", "set $VISUAL or $EDITOR"]),
+    ("import os; os.remove(path); sys.exit()", ["the editor left no file", "jidomem review --from FILE"]),
+    ("open(path, 'wb').write(b'skip x\\n\\xff'); sys.exit()", ["line 2: this is no UTF-8", "your review is kept"]),
+])  # fmt: skip
+def test_an_editor_that_fails_is_told_of_and_nothing_is_done(repository, monkeypatch, code, words):
+    editing(repository, monkeypatch, code)
+    failed = run("review", "--edit")
+    assert (failed.exit_code, failed.stdout) == (2, "")
+    assert all(word in failed.stderr for word in words), failed.stderr
+    assert len(rows("review")) == 2
+
+
+def test_a_review_of_which_a_line_was_refused_is_kept_and_goes_on_where_it_stopped(repository, monkeypatch):
+    first, second = rows("review")
+    editing(repository, monkeypatch, "text = text.replace('\\nskip', '\\naccept')")
+    assert run("policy", "set", "deny", "--kind", "convention", "--for", "bob").exit_code == 0
+    refused = run("review", "--edit", "--agent", "bob")
+    (kept,) = re.findall(r"--from (\S+)", refused.stderr)
+    assert (refused.exit_code, rows("review")) == (3, [first, second])
+    assert run("review", "accept", first["item"]).exit_code == 0
+
+    done = run("review", "--from", kept)
+
+    assert (done.exit_code, done.stdout.count("accept")) == (0, 1)
+    assert "settled already, and left alone: 1 (line " in done.stderr
+    assert rows("review") == []
+
+
+def test_a_refusal_in_json_says_of_which_line_it_is(repository):
+    first, _ = rows("review")
+    refused = run("review", "--from", "-", "--json", "--agent", "bob", stdin=f"accept {first['item'][-8:]}\n")
+    (said,) = map(json.loads, refused.stdout.splitlines())
+    assert (said["line"], said["item"], said["code"]) == (1, first["item"], "policy_denied")
 
 
 def test_who_may_not_settle_is_refused_as_the_error_table_says(repository):

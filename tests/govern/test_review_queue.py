@@ -10,7 +10,8 @@ import jidomem
 from jidomem.authority import PRESETS, Change
 from jidomem.clock import Sources
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
-from jidomem.govern.review import apply, parse, queue, settle_by_rule, todo
+from jidomem.govern.review import apply, queue, settle_by_rule
+from jidomem.govern.review_text import parse, todo, without_settled
 from jidomem.terms import iri
 from jidomem.vocab import jido
 
@@ -120,8 +121,9 @@ def test_who_may_only_propose_settles_nothing(memory):
     proposed = say(memory, "tabs", type="convention")
     memory.writer.agent = "bob"
     for action in ("accept", "reject"):
-        with pytest.raises(PolicyDenied, match="bob may not settle this"):
+        with pytest.raises(PolicyDenied, match="bob may not settle this") as refused:
             settle(memory, proposed, action)
+        assert refused.value.hint == "ask a curator: rita"
     assert [one.item for one in waiting(memory)] == [proposed]
 
 
@@ -176,6 +178,30 @@ def test_what_cannot_be_settled_so_is_refused(memory, wrong):
     with pytest.raises(JidomemError) as caught:
         settle(memory, which if which == "urn:none" else item, action)
     assert caught.value.code in ("not_found", "invalid_argument")
+
+
+def test_what_somebody_settled_since_stops_no_other_line_of_a_review(memory):
+    one_of_each(memory)
+    offered = todo(waiting(memory)).replace("skip https", "reject https")
+    first, second, third, _ = waits = waiting(memory)
+    settle(memory, first.item, "accept", other=first.other)
+    settle(memory, second.item, "reject")
+    ended = lambda item: status(memory, item) in ("superseded", "invalidated")  # noqa: E731
+
+    left, settled = without_settled(offered, waiting(memory), ended)
+    lines = parse(left, waiting(memory))
+
+    numbers = [n for n, line in enumerate(offered.splitlines(), start=1) if line.startswith("reject")]
+    found = [*zip(numbers, waits, strict=True)]
+    assert settled == numbers[:2]
+    assert [(line.number, line.waiting.item) for line in lines] == [
+        *zip(numbers, (w.item for w in waits), strict=True)
+    ][2:]
+    with pytest.raises(InvalidRequest, match=r"line 1: .* does not wait"):
+        parse(f"reject {first.item} {first.other}", waiting(memory))
+    assert [line.reason for line in parse(f"reject {third.item[-8:]} no {third.item[-8:]}", waiting(memory))] == [
+        f"no {third.item[-8:]}"
+    ]
 
 
 def test_a_review_is_read_whole_before_anything_is_done(memory):

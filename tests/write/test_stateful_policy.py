@@ -8,7 +8,8 @@ from writing import held
 
 from jidomem import JidomemError, Receipt
 from jidomem.authority import KINDS, UNSET, VERDICTS, Change
-from jidomem.govern.review import apply, parse, queue, settle_by_rule, todo
+from jidomem.govern.review import apply, queue, settle_by_rule
+from jidomem.govern.review_text import parse, todo
 from jidomem.terms import boolean, iri
 from jidomem.vocab import BASE, jido
 from jidomem.write.kinds import family
