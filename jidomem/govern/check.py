@@ -16,6 +16,7 @@ from jidomem.govern.chains import chains
 from jidomem.govern.gates import Ask, Gate
 from jidomem.govern.integrity import Finding, findings
 from jidomem.govern.judged import aimless, idle, shacl, untargeted
+from jidomem.govern.ranges import brought
 from jidomem.govern.reasoning import inconsistencies
 from jidomem.govern.references import dangling, orphans
 from jidomem.govern.report import (
@@ -32,7 +33,7 @@ from jidomem.govern.report import (
     in_order,
 )
 from jidomem.govern.since import Revision
-from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error, read
+from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error
 from jidomem.govern.tasks import tasks_closed
 from jidomem.govern.terms_used import literals, terms_used
 from jidomem.index.tail import Tail
@@ -78,20 +79,21 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
         source = JournalSource(tail.journal, stream, is_new)
         found = _judged(source, schema, asked)
         gated, rows, unchecked = answers.result()
-    found += gated + [_unsettled(row, source) for row in rows] + [_changed(row) for row in asked.changed_files()]
-    found += _reasoned(source, schema, gated, asked)
+    others = gated + [_unsettled(row, source) for row in rows] + [_changed(row) for row in asked.changed_files()]
+    others += _reasoned(source, schema, gated, asked)
     report = _report(source, schema, unchecked)
     if source.damage:  # what it points at may be in there
         found = [each for each in found if each.rule != DANGLING]
         report.notes.append("references are not judged while the journal is damaged")
     if asked.issues is not None:
         closed, report.not_compared, missing = tasks_closed(source, schema, asked.issues)
-        found += closed
+        others += closed
         report.unchecked += missing
+    found = brought(found, source, lambda older: _judged(older, schema, asked)) + brought(others, source)
     found = _excused(found, source)
-    others = [other for name in NAMES if (other := Stream(project, name)) != stream]
-    noted = [note for each in (stream, *others) for note in findings(tail.journal, each)]
-    damage = [*source.damage, *(one for other in others for one in tail.journal.verify(other))]
+    streams = [other for name in NAMES if (other := Stream(project, name)) != stream]
+    noted = [note for each in (stream, *streams) for note in findings(tail.journal, each)]
+    damage = [*source.damage, *(one for other in streams for one in tail.journal.verify(other))]
     report.problems += [
         *map(_damaged, damage),
         *map(_noted, noted),
@@ -123,15 +125,14 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
         except InvalidRequest as error:
             report.problems.append(Problem(path, SYNTAX, "violation", error.detail, path, line_of_error(error)))
             continue
-        found = _judged(source, schema, asked)
-        gated, unchecked = gates.run(gates.shipped(), gates.of_source(source, schema.triples))
-        found += gated + _reasoned(source, schema, gated, asked)
+        found, unchecked = _of_file(source, schema, asked)
         one = _report(source, schema, unchecked)
         if not one.judged and all(each.severity == "info" for each in found):
             report.unchecked.append(f"{path}: no memory in it, so no rule spoke about it")
         report.judged += one.judged
         report.unchecked += one.unchecked
-        report.problems += _of_overlay(source.placed(_once(found)), asked.overlay)
+        found = brought(_once(found), source, lambda older: _once(_of_file(older, schema, asked)[0]))
+        report.problems += _of_overlay(source.placed(found), asked.overlay)
         report.idle = one.idle if len(files) == 1 else []
         report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)
                              for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
@@ -139,6 +140,12 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
         report.notes.append("the gates of the root are asked of its own memory, not of files")
     report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
+
+
+def _of_file(source: Source, schema: Schema, asked: Options) -> tuple[list[Found], list[str]]:
+    """Return what is found in a file, and which gates could not be asked."""
+    gated, unchecked = gates.run(gates.shipped(), gates.of_source(source, schema.triples))
+    return _judged(source, schema, asked) + gated + _reasoned(source, schema, gated, asked), unchecked
 
 
 def _judged(source: Source, schema: Schema, asked: Options) -> list[Found]:
@@ -248,11 +255,12 @@ def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
     return list(map(placed, problems))
 
 
-def _older(path: str, revision: Revision | None) -> set[tuple[str, str, str]] | None:
-    """Return the triples a file held before; None where all of it is asked about."""
+def _older(path: str, revision: Revision | None) -> Source | None:
+    """Return what a file held before; None where all of it is asked about."""
     if revision is None:
         return None
+    data = revision.content(Path(path))
     try:
-        return {*read(path, revision.content(Path(path)))}
+        return FileSource(path, data)
     except InvalidRequest:
-        return set()
+        return Source([])

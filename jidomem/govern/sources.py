@@ -22,11 +22,11 @@ _PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.
 
 
 class Source:
-    """Triples to be checked; `added` are those of the range that is asked about, None where all are."""
+    """Triples to be checked; `older` are those there were before the range that is asked about, None where all are."""
 
-    def __init__(self, triples: list[Triple], added: Collection[Triple] | None = None) -> None:
+    def __init__(self, triples: list[Triple], older: Source | None = None) -> None:
         self.triples = triples
-        self._added = added
+        self.older = older
 
     @cached_property
     def about(self) -> dict[Term, list[Triple]]:
@@ -81,36 +81,14 @@ class Source:
         return [value for _, said, value in self.about.get(node, ()) if said == predicate]
 
     def placed(self, found: Sequence[Found]) -> list[Problem]:
-        """Return *found* with their places, those of the range that is asked about."""
+        """Return *found* with their places."""
         raise NotImplementedError
-
-    def _wanted(self, found: Iterable[Found]) -> list[Found]:
-        """Return what the range that is asked about brought."""
-        if self._added is None:
-            return list(found)
-        return [each for each in found if any(self._is_new(node, each) for node in (each.item, *each.beside))]
-
-    @cached_property
-    def _new(self) -> dict[Term, list[Triple]]:
-        about: dict[Term, list[Triple]] = {}
-        for triple in self._added or ():
-            about.setdefault(triple[0], []).append(triple)
-        return about
-
-    def _is_new(self, node: Term, found: Found) -> bool:
-        rows = self._new.get(node, ())
-        if node not in self.types:
-            return bool(rows)
-        return any(
-            predicate == TYPE or (predicate == found.property and found.value in (None, value, node))
-            for _, predicate, value in rows
-        )
 
 
 class FileSource(Source):
-    """A Turtle file; `older` are the triples that the range that is asked about did not add."""
+    """A Turtle file."""
 
-    def __init__(self, path: str, data: bytes, older: Collection[Triple] | None = None) -> None:
+    def __init__(self, path: str, data: bytes, older: Source | None = None) -> None:
         """Read the file; raise InvalidRequest, with file and line, for what is no Turtle."""
         self.path = path
         self._text = data.decode("utf-8", "replace")
@@ -118,7 +96,7 @@ class FileSource(Source):
         if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):
             stated = [said.triple for said in self.stated]
             triples = stated if len(stated) == len(triples) else triples
-        super().__init__(list(dict.fromkeys(triples)), None if older is None else {*triples} - {*older})
+        super().__init__(list(dict.fromkeys(triples)), older)
 
     @cached_property
     def stated(self) -> list[Stated]:
@@ -130,11 +108,8 @@ class FileSource(Source):
 
     def placed(self, found: Sequence[Found]) -> list[Problem]:
         """Return *found* with their lines in the file."""
-        wanted = self._wanted(found)
-        if not wanted:
-            return []
-        by = by_subject(self.stated)
-        return [problem(each, self.path, line_in(by, each)) for each in wanted]
+        by = by_subject(self.stated) if found else {}
+        return [problem(each, self.path, line_in(by, each)) for each in found]
 
 
 class JournalSource(Source):
@@ -148,10 +123,11 @@ class JournalSource(Source):
         self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._take)
         self._commits = {head: self._commits[head] for head in sorted(self._commits)}
         triples = dict.fromkeys(triple for rows in self._commits.values() for triple in rows)
-        added = None
+        older = None
         if is_new is not None:
-            added = {triple for head, rows in self._commits.items() if is_new(head) for triple in rows}
-        super().__init__(list(triples), added)
+            known = (triple for head, rows in self._commits.items() if not is_new(head) for triple in rows)
+            older = Source([*dict.fromkeys(known)])
+        super().__init__(list(triples), older)
 
     def _take(self, commit: Commit) -> None:
         if commit.redacted or commit.head not in self._commits:  # of two forms the redacted one counts
@@ -160,10 +136,9 @@ class JournalSource(Source):
 
     def placed(self, found: Sequence[Found]) -> list[Problem]:
         """Return *found* with the files of the commits they stand in, and the lines there."""
-        wanted = self._wanted(found)
-        stated = self._lines({each.item for each in wanted})
+        stated = self._lines({each.item for each in found})
         problems = []
-        for each in wanted:
+        for each in found:
             path, by = self._chosen(stated.get(each.item, []), each)
             problems.append(problem(each, path, None if by is None else line_in(by, each)))
         return problems

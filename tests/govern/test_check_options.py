@@ -103,6 +103,39 @@ def test_since_of_a_file_reports_the_statements_it_gained(repository):
     assert (problem["item"], problem["path"], problem["line"]) == ("urn:b", "agents.ttl", 3)
 
 
+def test_since_of_a_file_reports_what_is_wrong_by_a_statement_it_lost(repository):  # C109
+    whole = run("export").stdout
+    (repository / "e.ttl").write_text(whole)
+    git("add", "-A")
+    git("commit", "-qm", "exported")
+    lines = whole.splitlines(keepends=True)
+    (repository / "e.ttl").write_text("".join(line for line in lines if "jido:rationale" not in line))
+
+    (problem,) = findings("--since", "HEAD", "e.ttl")
+
+    assert problem["rule"].endswith("#DecisionHasRationale")
+
+
+def test_since_of_a_file_leaves_out_what_was_wrong_before_also_where_the_item_was_changed(repository):
+    text = "@prefix jido: <https://jido.ai/ontology#> .\n<urn:a> a jido:Agent ; jido:hasCapability jido:CanPlan .\n"
+    (repository / "agents.ttl").write_text(text)
+    git("add", "-A")
+    git("commit", "-qm", "agents")
+    (repository / "agents.ttl").write_text(text + '<urn:a> jido:agentName "a" .\n')
+
+    assert findings("--since", "HEAD", "agents.ttl", code=0) == []
+    (repository / "agents.ttl").write_text(text.replace("CanPlan", "CanDance"))
+    assert {one["rule"].rsplit("#", 1)[1] for one in findings("--since", "HEAD", "agents.ttl")} >= {"TermIsDeclared"}
+
+
+def test_since_reports_what_a_new_statement_made_wrong_with_an_old_one(repository):
+    slip_in(repository, 'session:s-1 jido:endedAt "2020-01-01T00:00:00Z"^^xsd:dateTime .')
+
+    (problem,) = findings("--since", "HEAD")
+
+    assert problem["item"] == "https://jido.ai/sessions/s-1"
+
+
 def test_a_revision_git_does_not_know_is_misuse(repository, tmp_path, monkeypatch):
     assert "git knows no revision 'nowhere'" in run("check", "--since", "nowhere", code=2).stderr
     assert "git knows no revision" in run("check", "--since=--output=x", code=2).stderr
