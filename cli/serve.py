@@ -1,4 +1,4 @@
-"""`jidomem serve`: the memory over HTTP, on this machine."""
+"""`jidomem serve`: the memory over HTTP, to this machine or to those who have a token."""
 
 from __future__ import annotations
 
@@ -11,29 +11,35 @@ from jidomem_cli.tables import show_json
 
 
 @click.command(cls=Verb, writes=("wait",))
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="A loopback address.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8700, show_default=True, help="0 takes a free one.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name it is asked by; repeat it for more.")
 @pass_door
-def serve(door: Door, host: str, port: int) -> None:
+def serve(door: Door, host: str, port: int, names: tuple[str, ...]) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, questions, sessions, SPARQL.
 
-    There are no tokens, so it serves this machine only. /openapi.json describes what there is.
+    Without tokens it serves this machine only. Once there are (jidomem token add), it serves those who have one, at
+    any address; put TLS before it. /openapi.json describes what there is.
 
     Examples:
       jidomem serve
       jidomem serve --port 0 --json
     """
+    from jidomem.runtime.keyring import Keyring
+    from jidomem.runtime.settings import own_config
     from jidomem.serve import server
     from jidomem.serve.http import create_app
 
-    listening = server.listen(host, port)
-    with listening, door.open() as memory:
-        app = create_app(memory)
-        url = server.url_of(listening)
-        if door.json:
-            show_json({"url": url, "root": str(memory.settings.root), "project": memory.project})
-        else:
-            door.say(f"serving {memory.settings.root} at {url} (stop with Ctrl-C)")
-        Thread(target=memory.pool.warm, daemon=True).start()
-        server.serve(app, listening, memory.pool.close)
+    hosts = server.hosts_of(host, names)
+    with door.open() as memory:
+        keyring = Keyring(own_config(), memory.settings.root)
+        with server.listen(host, port, knows_who_asks=keyring.is_needed) as listening:
+            app = create_app(memory, hosts=hosts, keyring=keyring)
+            url = server.url_of(listening)
+            if door.json:
+                show_json({"url": url, "root": str(memory.settings.root), "project": memory.project})
+            else:
+                door.say(f"serving {memory.settings.root} at {url} (stop with Ctrl-C)")
+            Thread(target=memory.pool.warm, daemon=True).start()
+            server.serve(app, listening, memory.pool.close)
     server.leave()

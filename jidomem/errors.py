@@ -3,6 +3,7 @@
 JidomemError
 ├── IntentRefused          an intent breaks a rule (422, exit 3)
 ├── PolicyDenied           a role may not do this (403, exit 3)
+├── Unauthenticated        no token where one is needed, or one that is none (401, exit 3)
 ├── Conflict               an intent disagrees with what is in force (409, exit 5)
 ├── NotFound               nothing is there by that name (404, exit 4)
 ├── InvalidRequest         the request cannot be read (400, exit 2)
@@ -38,6 +39,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "conflict": (409, 5),
     "idempotency_mismatch": (409, 5),
     "policy_denied": (403, 3),
+    "unauthenticated": (401, 3),
     "update_refused": (403, 3),
     "federation_refused": (403, 3),
     "index_is_derived": (403, 3),
@@ -65,7 +67,10 @@ CODES: Mapping[str, tuple[int, int]] = {
 }
 
 #: Refusals that say nothing about an intent: the next one of a stream would meet the same.
-STOPPING = ("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project")
+STOPPING = (
+    *("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project"),
+    "unauthenticated",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +238,12 @@ class PolicyDenied(JidomemError):
     """A role may not do this."""
 
     code = "policy_denied"
+
+
+class Unauthenticated(JidomemError):
+    """No token where one is needed, or one that is none (any more)."""
+
+    code = "unauthenticated"
 
 
 class NotFound(JidomemError):

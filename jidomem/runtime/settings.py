@@ -73,6 +73,13 @@ def load(
     )
 
 
+def own_config() -> Path:
+    """Return the user's own configuration file, which no repository brings along."""
+    from platformdirs import user_config_dir
+
+    return Path(user_config_dir("jidomem", appauthor=False)) / CONFIG
+
+
 def read_config(path: Path) -> dict[str, Any]:
     """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`."""
     try:

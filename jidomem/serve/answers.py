@@ -38,9 +38,9 @@ _TAKEN = ("name", "self", "project")
 def projects(site: Site) -> Response:
     """Return the projects there are, with the version of each."""
     wire.arguments()
-    memory = site.memory
-    found = [{"project": name, **_version(site, name)} for name in memory.projects()]
-    return wire.answer({"projects": found, "default": memory.project})
+    there, default = site.projects(), site.memory.project
+    found = [{"project": name, **_version(site, name)} for name in there]
+    return wire.answer({"projects": found, "default": None if site.is_hidden() and default not in there else default})
 
 
 def project(site: Site, project: str) -> Response:

@@ -24,7 +24,7 @@ def briefing(site: Site, project: str) -> Response:
     reach(site, project, given)
     told = site.memory.briefing(
         project,
-        agent=given.get("agent"),
+        agent=site.listener(given.get("agent")),
         role=given.get("role"),
         budget_tokens=wire.whole(given, "budget_tokens"),
         about=about,

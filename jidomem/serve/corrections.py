@@ -27,5 +27,5 @@ def revise(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the n
     if taken := [*(changes.keys() & (*_WHO, "idempotency_key", "reason"))]:
         raise InvalidRequest(f"set cannot set {taken[0]}", hint=f"give {taken[0]} beside set")
     item = site.memory.reader.resolve(project, id)
-    receipt = site.memory.writer.correct(project, item, changes=changes, dry_run=dry_run, who=who, **values)
+    receipt = site.writer.correct(project, item, changes=changes, dry_run=dry_run, who=who, **values)
     return wire.answer(receipt.to_dict(), 200 if dry_run or receipt.status == "deduplicated" else 201)

@@ -18,6 +18,6 @@ def ready(site: Site) -> Response:
     """Return the version each project can be read at, once the index is level with the journal."""
     wire.arguments()
     memory = site.memory
-    versions = {name: str(memory.catch_up(name)) for name in memory.projects()}
+    versions = {name: str(memory.catch_up(name)) for name in site.projects()}
     damaged = {name: [error.to_dict() for error in found] for name in versions if (found := memory.damage(name))}
     return wire.answer({"status": "damaged" if damaged else "ok", "versions": versions, "damage": damaged})

@@ -14,31 +14,39 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, NotServed, PolicyDenied
+from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.root import Jidomem
 from jidomem.serve import wire
+from jidomem.serve.gate import Gate
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.site import Site
 
+#: The names of this machine for itself.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]*$")
 _LONG = ("name", "id")  # parts of a path that may hold slashes
 
 
-def create_app(memory: Jidomem, *, hosts: Collection[str] = LOOPBACK) -> Flask:
-    """Return the WSGI application that serves *memory* to requests for one of *hosts*."""
+def create_app(memory: Jidomem, *, hosts: Collection[str] = LOOPBACK, keyring: Keyring | None = None) -> Flask:
+    """Return the WSGI application that serves *memory* to requests for one of *hosts*.
+
+    With a *keyring* that has tokens it serves those who have one, each what its token reaches.
+    """
     app = _App("jidomem.serve", static_folder=None)
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
-    site = Site(memory)
+    gate = Gate(Site(memory, keyring))
     for route in ROUTES:
         app.add_url_rule(
             re.sub(r"\{(\w+)\}", _part, route.path),
             endpoint=f"{route.method} {route.path}",
-            view_func=partial(route.answer, site),
+            view_func=partial(gate.answer, route),
             methods=[route.method],
         )
     allowed = frozenset(host.lower() for host in hosts)
     app.before_request(lambda: _refuse_foreign_host(allowed))
+    app.before_request(gate.admit)
+    app.after_request(gate.headed)
     app.register_error_handler(JidomemError, wire.problem)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _bug)

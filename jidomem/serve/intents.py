@@ -15,6 +15,7 @@ from jidomem.intent import Receipt, parse_json, parse_line
 from jidomem.serve import wire
 from jidomem.serve.site import Site
 from jidomem.serve.spool import Spool
+from jidomem.write.writer import MemoryWriter
 
 MAX_STREAM = 1024 * 1024 * 1024
 MAX_LINE = 1024 * 1024
@@ -36,7 +37,7 @@ def submit(site: Site, project: str) -> Response:
     if isinstance(values, list):
         _refuse_key()
         return _each(site, project, values, dry_run)
-    receipt = site.memory.writer.submit_intent(project, _keyed(values), dry_run=dry_run)
+    receipt = site.writer.submit_intent(project, _keyed(values), dry_run=dry_run)
     return answer_receipt(receipt, f"/projects/{project}/memories/{_id(receipt.iri)}")
 
 
@@ -107,21 +108,22 @@ def _chunks(site: Site, project: str, parsed: Iterator[Any], dry_run: bool) -> I
 
 def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:
     """Return one outcome for each of *values*, where what could not be read is its own refusal."""
-    if dry_run:
-        outcomes = [_judged(site, project, value) for value in values]
-    else:
-        outcomes = site.memory.writer.submit_many(project, values)
+    try:
+        writer = site.writer
+    except JidomemError as error:  # a token taken back while lines stream in
+        return [error] * len(values)
+    outcomes = [_judged(writer, project, value) for value in values] if dry_run else writer.submit_many(project, values)
     for position, outcome in enumerate(outcomes):
         if isinstance(outcome, JidomemError) and not _stops(outcome):
             outcome.position = position
     return outcomes
 
 
-def _judged(site: Site, project: str, value: Any) -> Outcome:
+def _judged(writer: MemoryWriter, project: str, value: Any) -> Outcome:
     if isinstance(value, JidomemError):
         return value
     try:
-        return site.memory.writer.submit_intent(project, value, dry_run=True)
+        return writer.submit_intent(project, value, dry_run=True)
     except JidomemError as refusal:
         return refusal
 

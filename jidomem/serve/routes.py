@@ -55,6 +55,7 @@ ROUTES: tuple[Route, ...] = (
         {"dry_run": "Judge each as if it were alone, and keep nothing."},
         {"Idempotency-Key": "The idempotency_key of the one intent: a retry gets the first receipt."},
         {_JSON: "Intents", intents.NDJSON: "Text"},
+        writes=True,
     ),
     Route("GET", "/projects", answers.projects, "List the projects", _OK, {_JSON: "Object"}),
     Route(
@@ -114,6 +115,7 @@ ROUTES: tuple[Route, ...] = (
         {"dry_run": "Judge it, and keep nothing."},
         {"Idempotency-Key": "A retry gets the first receipt."},
         {_JSON: "Correction"},
+        writes=True,
     ),
     Route(
         "GET",
@@ -157,6 +159,7 @@ ROUTES: tuple[Route, ...] = (
         {201: "It is open; the receipt."},
         {_JSON: "Receipt"},
         reads={_JSON: "SessionStart"},
+        writes=True,
     ),
     Route(
         "GET",
@@ -175,10 +178,11 @@ ROUTES: tuple[Route, ...] = (
         {200: "It is moved; the receipt."},
         {_JSON: "Receipt"},
         reads={_JSON: "SessionMove"},
+        writes=True,
     ),
     *_sparql("/projects/{project}/sparql", "a project"),
     *_sparql("/sparql", "the default project"),
-    Route("GET", "/healthz", health.alive, "Say that the server lives", _OK, {_JSON: "Object"}),
+    Route("GET", "/healthz", health.alive, "Say that the server lives", _OK, {_JSON: "Object"}, public=True),
     Route("GET", "/readyz", health.ready, "Say what can be read, and up to which version", _OK, {_JSON: "Object"}),
     Route("GET", "/openapi.json", _described, "Describe this interface", _OK, {_JSON: "Object"}),
 )

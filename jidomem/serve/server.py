@@ -12,7 +12,7 @@ import ipaddress
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from granian.constants import HTTPModes, Interfaces
@@ -21,6 +21,7 @@ from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mt import MTServer
 
 from jidomem.errors import InvalidRequest
+from jidomem.serve.http import LOOPBACK
 
 PORT = 8700
 CONNECTIONS = 64
@@ -31,20 +32,17 @@ GRACE = 10
 _BACKLOG = 128
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on a loopback address; port 0 is any free one.
+def listen(host: str, port: int, *, knows_who_asks: bool = False) -> socket.socket:
+    """Return a socket that listens on an address; port 0 is any free one.
 
-    Raises InvalidRequest for another address, and for a port that is taken.
+    Raises InvalidRequest for one that is not of this machine alone unless it *knows_who_asks*, and for a port taken.
     """
-    address = "127.0.0.1" if host == "localhost" else host
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError as error:
-        raise InvalidRequest(f"{host!r} is no address", hint="give an address: --host 127.0.0.1") from error
-    if not parsed.is_loopback:
+    parsed = _address(host)
+    address = str(parsed)
+    if not (parsed.is_loopback or knows_who_asks):
         raise InvalidRequest(
             f"{host} can be reached from elsewhere, and this server knows no tokens to tell who asks",
-            hint="serve on this machine only: --host 127.0.0.1",
+            hint="give out one first: jidomem token add AGENT; or serve on this machine only: --host 127.0.0.1",
         )
     found = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,6 +58,28 @@ def listen(host: str, port: int) -> socket.socket:
             hint="stop what listens there, or give another port: --port 0 takes any that is free",
         ) from error
     return found
+
+
+def hosts_of(host: str, names: Collection[str]) -> list[str]:
+    """Return the names by which a server at the address *host* is asked: its address, and *names*.
+
+    Raises InvalidRequest for every address of this machine at once unless there is a name.
+    """
+    parsed = _address(host)
+    if parsed.is_unspecified and not names:
+        raise InvalidRequest(
+            f"{host} is every address of this machine, and a request says which one it was sent to",
+            hint="say by which name it is asked: --allow-host memory.example.org",
+        )
+    own = f"[{parsed}]" if parsed.version == 6 else str(parsed)
+    return [*LOOPBACK, *([] if parsed.is_loopback or parsed.is_unspecified else [own]), *names]
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError as error:
+        raise InvalidRequest(f"{host!r} is no address", hint="give an address: --host 127.0.0.1") from error
 
 
 def url_of(listening: socket.socket) -> str:

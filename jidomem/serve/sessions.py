@@ -21,12 +21,12 @@ def start(site: Site, project: str) -> Response:
     if "name" not in values:
         raise InvalidRequest("a session has a name", hint='send {"name": "s-42"}')
     name = values.pop("name")
-    receipt = site.memory.writer.start_session(project, name, **values)
+    receipt = site.writer.start_session(project, name, **values)
     return wire.answer(receipt.to_dict(), 201, Location=f"/projects/{project}/sessions/{quote(name, safe='')}")
 
 
 def move(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return the receipt of an event that gives a session a status, a phase, or both."""
     wire.arguments()
-    receipt = site.memory.writer.move_session(project, id, **wire.json_object(MOVING))
+    receipt = site.writer.move_session(project, id, **wire.json_object(MOVING))
     return wire.answer(receipt.to_dict())

@@ -72,7 +72,7 @@ def _answer(site: Site, project: str | None, given: Mapping[str, str]) -> Respon
         raise InvalidRequest("there is no query", hint="give query=SELECT..., or POST it as application/sparql-query")
     text = given["query"]
     code = sparql.check(text)
-    name = site.memory.project if project is None else project
+    name = site.default() if project is None else project
     site.memory.catch_up(name)  # raises for a project there is not
     word = sparql.first_word(code)
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")

@@ -49,6 +49,8 @@ def problem(error: JidomemError) -> Response:
     found = Response(dump(described(error)), error.http_status, content_type=PROBLEM)
     if error.code in _RETRY:
         found.headers["Retry-After"] = str(_RETRY[error.code])
+    if error.code == "unauthenticated":
+        found.headers["WWW-Authenticate"] = 'Bearer realm="jidomem"'
     if isinstance(error, NotServed) and error.allow:
         found.headers["Allow"] = ", ".join(error.allow)
     return found

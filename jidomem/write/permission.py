@@ -113,6 +113,12 @@ def role_of(agent: str, rules: Authority, speaker: Speaker | None) -> str:
     return role
 
 
+def check_speaks(agent: str | None, view: View, policy: Policy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied where *agent* is another than whom a door knows to speak, and that is no curator."""
+    if speaker is not None and agent is not None:
+        role_of(agent, authority(view, policy), speaker)
+
+
 def change_triples(project: Term, changes: Iterable[tuple[Term, Change]]) -> list[Triple]:
     """Return what is recorded of *changes* in *project*, each with the node that is to hold it."""
     triples: list[Triple] = []

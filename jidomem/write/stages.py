@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -117,12 +117,14 @@ class Stages:
         """Return what is to be kept of *proposal*; the first stage that refuses it ends the way."""
         if not isinstance(proposal, MemoryUpdateIntent):
             proposal = MemoryUpdateIntent.from_dict(proposal)
-        normal = normalize(proposal, now=now, new_id=self.new_id, schema=self.schema)
+        signed = self._signed(proposal)
+        normal = normalize(signed, now=now, new_id=self.new_id, schema=self.schema)
         intent = normal.intent
         looks_secret = self._screened(secrets.screen(intent))
         if self.fresh_ids and "iri" in normal.filled:
             view.add_new(iri(intent.iri or ""), ())
         request = _request(proposal) if intent.idempotency_key else ""
+        permission.check_speaks(intent.asserted_by, view, self.policy, self.speaker)
         if (first := _first_receipt(intent, request, view)) is not None:
             return Judged(first)
         allowed = permission.permitted(intent, view, self.policy, self.speaker)
@@ -143,7 +145,11 @@ class Stages:
             commit=None,
             version=Version(),
             status=vocab.local_name(status).lower(),
-            filled={**normal.filled, **({} if intent is normal.intent else {"evidence": intent.evidence})},
+            filled={
+                **normal.filled,
+                **({} if signed is proposal else {"asserted_by": intent.asserted_by}),
+                **({} if intent is normal.intent else {"evidence": intent.evidence}),
+            },
             conflicts=tuple(conflicts),
             warnings=(*looks_secret, *warnings, *close),
         )
@@ -151,6 +157,12 @@ class Stages:
         kept += [*self._keys(intent, keys), *marks]
         kept += _idempotency(iri(receipt.iri), intent, request, receipt)
         return self.judged(receipt, kept, view)
+
+    def _signed(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
+        """Return *proposal* as said by whom a door knows to speak, where it names nobody."""
+        if self.speaker is None or self.speaker.by_rule or proposal.asserted_by is not None:
+            return proposal
+        return replace(proposal, asserted_by=self.speaker.agent)
 
     def declare(self, rows: Sequence[Triple], view: View) -> tuple[Judged | None, list[Term]]:
         """Return what is to be kept of *rows*, descriptions of things that are no memories.

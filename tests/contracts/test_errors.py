@@ -6,16 +6,20 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import decision, fixed_sources, intent
+from conftest import START, decision, fixed_sources, intent
 
 import jidomem
 from jidomem import JidomemError, MemoryUpdateIntent
+from jidomem.authority import Change
 from jidomem.errors import CODES
+from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.pool import Pool
+from jidomem.runtime.settings import own_config
 from jidomem.serve.http import create_app
 from jidomem_cli.main import cli
 
@@ -88,6 +92,20 @@ def a_misspelt_key(root):
     yield
 
 
+@contextmanager
+def a_rule_against_it(root):
+    with jidomem.open(root, sources=fixed_sources(START + timedelta(hours=1))) as memory:
+        memory.writer.change_policy("p", [Change(kind="fact", allows="deny")])
+    yield
+
+
+@contextmanager
+def a_token(root):
+    """A token of this root was given out, which whoever asks does not have."""
+    Keyring(own_config(), root).give_out("ana", "agent", ["p"], fixed_sources())
+    yield
+
+
 CASES = {
     "missing_required_fields": submitted({"type": "fact", "summary": "x"}),
     "missing_rationale": submitted(intent(type="decision")),
@@ -103,6 +121,7 @@ CASES = {
     "payload_too_large": submitted(intent(summary="x" * 300_000)),
     "conflict": submitted(decision(summary="Use Jena", topic="store")),
     "idempotency_mismatch": submitted(decision(summary="Use Jena", idempotency_key="k-1")),
+    "policy_denied": submitted(intent(), a_rule_against_it),
     "busy": submitted(intent(), held_by_another_process),
     "write_failed": submitted(intent(), a_file_where_a_folder_should_be),
     "journal_damaged": submitted(intent(), an_edited_commit),
@@ -145,7 +164,7 @@ HTTP_ALONE = {
     "method_not_allowed": {"method": "DELETE", "path": "/projects/p"},
     "not_acceptable": got("/projects/p/queries/facts", Accept="image/png"),
     "unsupported_media_type": posted(json.dumps(intent()), "text/plain"),
-    "policy_denied": got("/healthz", Host="rebound.example.org"),
+    "unauthenticated": got("/projects/p"),
     "index_behind": got("/projects/p/queries/facts?min_position=99-0123456789ab"),
     "result_too_large": asked(f"SELECT * {{ VALUES ?a {{ {_MANY} }} VALUES ?b {{ {_MANY} }} }}").request,
     "query_timeout": {
@@ -193,7 +212,7 @@ def served(root, at_once=1):
     """A client of the memory served in this process; what it opens is let go of."""
     with jidomem.open(root, project="p", wait=0.2) as memory:
         memory.pool = Pool(root, at_once=at_once)
-        yield create_app(memory).test_client()
+        yield create_app(memory, keyring=Keyring(own_config(), root)).test_client()
 
 
 @pytest.mark.parametrize("code", [code for code in CASES if CASES[code].request])
@@ -215,7 +234,8 @@ def test_an_error_is_the_same_through_python_and_http(code, root):
 
 @pytest.mark.parametrize("code", HTTP_ALONE)
 def test_an_error_that_only_http_can_meet_is_told_in_the_same_form(code, root):
-    with served(root, at_once=0 if code == "too_many_requests" else 1) as client:
+    is_locked = a_token(root) if code == "unauthenticated" else nullcontext()
+    with is_locked, served(root, at_once=0 if code == "too_many_requests" else 1) as client:
         response = client.open(**HTTP_ALONE[code])
 
     told = json.loads(response.data)

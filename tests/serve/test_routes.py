@@ -12,8 +12,9 @@ from conftest import decision, intent
 from jidomem.authority import Change
 from jidomem.moments import stamp
 from jidomem.serve import answers, intents
-from jidomem.serve.http import create_app
+from jidomem.serve.http import LOOPBACK, create_app
 from jidomem.serve.routes import ROUTES
+from jidomem.serve.server import hosts_of
 
 ITEM = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"
 
@@ -310,10 +311,28 @@ def test_head_and_options_say_what_get_would_and_what_there_is(client):
 
 
 def test_a_host_this_server_is_not_is_refused(client):
-    for host in ("localhost", "127.0.0.1:8700", "[::1]:8700", "LOCALHOST"):
-        assert client.get("/healthz", headers={"Host": host}).status_code == 200
-    for host in ("example.org", "localhost.example.org", "127.0.0.1.example.org:8700", "0.0.0.0"):
+    for host in ("localhost", "localhost:8700", "127.0.0.1:8700", "[::1]", "[::1]:8700", "LOCALHOST", "localhost:"):
+        assert client.get("/healthz", headers={"Host": host}).status_code == 200, host
+    for host in (
+        *("example.org", "localhost.example.org", "127.0.0.1.example.org:8700", "0.0.0.0", "localhost.", ":8700"),
+        *("localhost@example.org", "example.org:80@localhost", "localhost:80:80", "[::1].example.org", "::1", "[::2]"),
+        *("localhost, example.org", "127.1", "2130706433", "[::ffff:127.0.0.1]"),
+    ):
         assert client.get("/healthz", headers={"Host": host}).json["code"] == "policy_denied"
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "hosts"),
+    [
+        ("127.0.0.1", [], []),
+        ("localhost", ["here.example"], ["here.example"]),
+        ("192.0.2.7", [], ["192.0.2.7"]),
+        ("2001:DB8:0::7", ["m.example"], ["[2001:db8::7]", "m.example"]),
+        ("::", ["m.example"], ["m.example"]),
+    ],
+)
+def test_a_server_is_asked_by_its_address_and_the_names_it_was_given(host, names, hosts):
+    assert hosts_of(host, names) == [*LOOPBACK, *hosts]
 
 
 def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys):

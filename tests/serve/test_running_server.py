@@ -10,7 +10,10 @@ from conftest import decision, intent
 from http_world import BIN, NDJSON, Client, running
 
 import jidomem
+from jidomem.clock import Sources
+from jidomem.runtime.keyring import Keyring, take_back
 from jidomem.runtime.root import init
+from jidomem.runtime.settings import own_config
 from jidomem_cli.serve import serve
 
 
@@ -106,7 +109,29 @@ def test_a_port_that_is_taken_and_an_address_others_can_reach_are_refused(server
     assert taken["detail"] == f"127.0.0.1:{port} is in use"
     code, open_to_all = refused("--host", "0.0.0.0")
     assert (code, open_to_all["code"]) == (2, "invalid_argument")
-    assert open_to_all["hint"] == "serve on this machine only: --host 127.0.0.1"
+    assert open_to_all["hint"] == "say by which name it is asked: --allow-host memory.example.org"
+    code, no_tokens = refused("--host", "0.0.0.0", "--allow-host", "memory.example.org")
+    assert (code, no_tokens["code"]) == (2, "invalid_argument")
+    assert "knows no tokens" in no_tokens["detail"]
+    assert no_tokens["hint"].startswith("give out one first: jidomem token add AGENT")
+
+
+def test_with_tokens_another_address_is_served_to_those_who_have_one_and_ask_by_its_name(tmp_path):
+    root = tmp_path / "root"
+    secret, made = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
+    with running(root, "--host", "0.0.0.0", "--allow-host", "memory.example.org") as process:
+        url = process.url.replace("0.0.0.0", "127.0.0.1")
+        with Client(url) as client:
+            has_one = {"Authorization": f"Bearer {secret}"}
+            status, _ = client.submit(intent(asserted_by="ana"), **has_one)
+            named = client.ask("GET", "/projects/p", headers={**has_one, "Host": "memory.example.org:8443"})
+            foreign = client.ask("GET", "/projects/p", headers={**has_one, "Host": "example.org"})
+            nobody = client.ask("GET", "/projects/p")
+            assert [status, named[0], foreign[0], nobody[0]] == [201, 200, 403, 401]
+            assert client.get("/healthz") == {"status": "ok"}
+            take_back(own_config(), made.id)
+            assert client.ask("GET", "/projects/p", headers=has_one)[0] == 401
+            assert client.ask("GET", "/projects/p")[0] == 401
 
 
 def test_the_examples_of_its_help_serve(tmp_path, monkeypatch):

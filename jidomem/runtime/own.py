@@ -1,0 +1,181 @@
+"""The user's own configuration: the tokens given out, and the roots trusted, in one file nobody else may read."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from jidomem.errors import Failed
+
+#: What a token may be given out for: the words of `jidomem.authority` for the roles of whoever speaks at a door.
+ROLES = ("agent", "curator", "admin", "reader")
+#: What stands for every project there is or will be; no project id is written so.
+EVERY = "*"
+_HEAD = "# Written by jidomem token and jidomem trust. Nobody else may read it: mode 0600.\n"
+_OTHERS = 0o077
+T = TypeVar("T", "Token", "Trusted")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that was given out, of which only a digest is kept: who speaks with it, and what it may reach.
+
+    `root` is the memory it was given out for, `projects` those of its projects that it reaches.
+    """
+
+    digest: str
+    agent: str
+    role: str
+    projects: tuple[str, ...]
+    root: str
+    added: str
+
+    @property
+    def id(self) -> str:
+        """Return what names it to people."""
+        return self.digest[:8]
+
+    def reaches(self, project: str) -> bool:
+        """Return whether *project* is there for who has this token."""
+        return EVERY in self.projects or project in self.projects
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A root whose own words of authority count, as long as its files have this `digest`."""
+
+    root: str
+    digest: str
+    added: str
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the user's own configuration says."""
+
+    tokens: tuple[Token, ...] = ()
+    trusted: tuple[Trusted, ...] = ()
+
+
+def digest(token: str) -> str:
+    """Return what is kept of *token*.
+
+    It is 256 random bits, which nobody can try out: so one fast hash does what a slow one does for a password.
+
+    >>> digest("jido_x") == digest("jido_x") != digest("jido_y")
+    True
+    """
+    return blake2b(token.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
+
+
+def read(path: Path) -> Own:
+    """Return what *path* says, nothing where it is not there; raises Failed `invalid_config`.
+
+    So it does for a file that others may read or write: a token in it may be one of theirs.
+    """
+    try:
+        with path.open("rb") as file:
+            _check_private(path, os.fstat(file.fileno()))
+            said = tomllib.loads(file.read().decode())
+    except FileNotFoundError:
+        return Own()
+    except (ValueError, OSError) as error:
+        raise _wrong(path, str(error)) from error
+    if unknown := said.keys() - {"tokens", "trusted"}:
+        raise _wrong(path, f"{min(unknown)} is not known here (tokens, trusted)")
+    return Own(tuple(_entries(Token, said, "tokens", path)), tuple(_entries(Trusted, said, "trusted", path)))
+
+
+def change(path: Path, how: Callable[[Own], Own]) -> Own:
+    """Return what *path* says once it says what *how* makes of it: all of it at once, and after who else changes it.
+
+    Raises Failed `invalid_config` where it cannot be read, `write_failed` where it cannot be written.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _turn(path):
+            changed = how(read(path))
+            draft = path.with_name(f"{path.name}.{token_hex(4)}")
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(_written(changed).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+    except (OSError, UnicodeError) as error:
+        raise Failed(f"{path} cannot be written: {error}", hint="make that folder one you may write to") from error
+    return changed
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[None]:
+    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _check_private(path: Path, status: os.stat_result) -> None:
+    """Raise Failed unless the file is the user's, and nobody else's."""
+    if status.st_uid not in (os.geteuid(), 0):
+        raise Failed(
+            f"{path} belongs to another user (uid {status.st_uid})",
+            hint=f"take it for your own: sudo chown {os.geteuid()} {path}",
+            code="invalid_config",
+        )
+    if stat.S_IMODE(status.st_mode) & _OTHERS:
+        raise Failed(
+            f"{path} has tokens, and its mode {stat.S_IMODE(status.st_mode):04o} lets others at it",
+            hint=f"chmod 600 {path}",
+            code="invalid_config",
+        )
+
+
+def _entries(kind: type[T], said: Mapping[str, Any], key: str, path: Path) -> Iterator[T]:
+    """Yield what the tables *key* say; raises Failed for one that says it in another form."""
+    tables = said.get(key, [])
+    names = [field.name for field in fields(kind)]
+    for table in tables if isinstance(tables, list) else [tables]:
+        if not isinstance(table, dict) or sorted(table) != sorted(names):
+            raise _wrong(path, f"each of [[{key}]] has {', '.join(names)}, and nothing else")
+        for name, value in table.items():
+            texts = value if name == "projects" else [value]
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                raise _wrong(path, f"{name} of [[{key}]] is {'a list of texts' if name == 'projects' else 'a text'}")
+        if kind is Token and table["role"] not in ROLES:
+            raise _wrong(path, f"role of [[{key}]] is one of {', '.join(ROLES)}, not {table['role']!r}")
+        said_of: dict[str, Any] = {name: tuple(value) if name == "projects" else value for name, value in table.items()}
+        yield kind(**said_of)
+
+
+def _wrong(path: Path, what: str) -> Failed:
+    hint = f"correct it, or move it away and give out new tokens: mv {path} {path}.old"
+    return Failed(f"{path}: {what}", hint=hint, code="invalid_config")
+
+
+def _written(own: Own) -> str:
+    tables = [_table("tokens", each) for each in own.tokens] + [_table("trusted", each) for each in own.trusted]
+    return "\n".join([_HEAD, *tables])
+
+
+def _table(key: str, each: Token | Trusted) -> str:
+    said = ((field.name, getattr(each, field.name)) for field in fields(each))
+    return f"[[{key}]]\n" + "".join(f"{name} = {_value(value)}\n" for name, value in said)
+
+
+def _value(value: str | Sequence[str]) -> str:
+    """Return a text, or a list of them, as TOML has it."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"[{', '.join(map(_value, value))}]"

@@ -1,0 +1,78 @@
+"""Who is let in: the token of a request, what it may be used for, and the headers no answer goes without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flask import Response, g, request
+
+from jidomem.errors import NotFound, PolicyDenied, Unauthenticated
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.own import Token
+from jidomem.serve.routes import ROUTES
+from jidomem.serve.site import Route, Site
+
+#: What every answer says to a browser: take it for what it is, show it in no frame, and tell nobody where it was.
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+_PUBLIC = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.public)
+_HINT = "send the header Authorization: Bearer TOKEN; who runs the server gives one out with: jidomem token add"
+
+
+class Gate:
+    """The door before every route of one site; without a keyring, or tokens on it, it is open."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._keyring = site.keyring
+
+    def admit(self) -> None:
+        """Keep who asks, by the token of the request; raises Unauthenticated where it needs one, on every address.
+
+        That there is nothing at an address is told only to those who have one, too.
+        """
+        g.caller = None
+        route = request.url_rule.endpoint if request.url_rule is not None else ""
+        if self._keyring is not None and route not in _PUBLIC and self._keyring.asks():
+            g.caller = self._caller(self._keyring)
+
+    def _caller(self, keyring: Keyring) -> Token:
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise Unauthenticated("this server answers those who have a token", hint=_HINT)
+        caller = keyring.whose(secret.strip())
+        if caller is None:
+            raise Unauthenticated("this token is none, or none any more", hint=_HINT)
+        return caller
+
+    def answer(self, route: Route, **parts: str) -> Response:
+        """Return what *route* answers to who asks; raises NotFound and PolicyDenied for what is not theirs."""
+        caller: Token | None = g.caller
+        if caller is None:
+            return route.answer(self._site, **parts)
+        site = replace(self._site, caller=caller)
+        project = parts.get("project")
+        if project is not None:
+            site.check(project)
+        if route.writes and caller.role == "reader":
+            raise PolicyDenied(
+                f"{caller.agent} has the token of a reader, who writes nothing",
+                hint="ask who runs the server for one of the role agent",
+            )
+        try:
+            return route.answer(site, **parts)
+        except NotFound as error:
+            if project is not None and error.code == "unknown_project" and site.is_hidden():
+                raise site.unknown(project) from None
+            raise
+
+    def headed(self, response: Response) -> Response:
+        """Return *response* with the headers no answer goes without; what a token opened is kept nowhere."""
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        if self._keyring is not None and self._keyring.is_needed:
+            response.headers.setdefault("Cache-Control", "no-store")
+        return response

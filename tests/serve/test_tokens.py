@@ -1,0 +1,355 @@
+"""Who is let in, as whom, and to what: a memory of several projects, served to those who have a token."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+from conftest import decision, intent
+
+from jidomem.runtime import own
+from jidomem.runtime.keyring import Keyring, take_back
+from jidomem.runtime.settings import own_config
+from jidomem.serve import intents
+from jidomem.serve.http import create_app
+from jidomem.serve.routes import ROUTES
+
+SECRET_OF_Q = "the launch is on Friday"
+Q_GRAPH = "https://jido.ai/projects/q/graphs/long-term-context"
+ITEM_OF_Q = "https://jido.ai/memory/01900000-0000-7000-8000-0000000000ff"
+
+
+class Caller:
+    """Somebody with a token, or without one."""
+
+    def __init__(self, client, secret=None, key=None):
+        self.client, self.id = client, key
+        self.headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+
+    def ask(self, method, path, **options):
+        headers = {**self.headers, **options.pop("headers", {})}
+        return self.client.open(path, method=method, headers=headers, **options)
+
+    def get(self, path, **options):
+        return self.ask("GET", path, **options)
+
+    def submit(self, *values, project="p", **options):
+        body = values[0] if len(values) == 1 else list(values)
+        return self.ask("POST", f"/projects/{project}/intents", json=body, **options)
+
+    def sparql(self, text, project="p"):
+        return self.get(f"/projects/{project}/sparql", query_string={"query": text})
+
+
+@pytest.fixture
+def door(memory, tmp_path):
+    """Give out tokens, and the client of whoever has one."""
+    memory.writer.submit_intent("p", decision(summary="Use Oxigraph", topic="store"))
+    memory.writer.submit_intent("q", intent(summary=SECRET_OF_Q, applies_to_project="q", iri=ITEM_OF_Q))
+    root = memory.settings.root
+
+    def caller(agent="ana", role="agent", projects=("p",)):
+        secret, made = Keyring(own_config(), root).give_out(agent, role, projects, memory.sources)
+        return Caller(client, secret, made.id)
+
+    client = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
+    caller.anybody = Caller(client)
+    return caller
+
+
+def each_address(project="p"):
+    for route in ROUTES:
+        path = route.path.replace("{project}", project).replace("{name}", "facts").replace("{id}", "00000001")
+        yield route, path
+
+
+def test_without_a_token_only_that_it_lives_is_told_once_there_is_one(door):
+    assert door.anybody.get("/projects/p").status_code == 200
+    ana = door()
+
+    for route, path in each_address():
+        if route.path != "/healthz":
+            answer = door.anybody.ask(route.method, path)
+            assert (answer.status_code, answer.json["code"]) == (401, "unauthenticated"), path
+            assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+    assert door.anybody.get("/healthz").status_code == 200
+    assert {door.anybody.get(path).status_code for path in ("/nowhere", "/projects/q", "/projects/none")} == {401}
+    assert ana.get("/projects/p").status_code == 200
+    assert ana.get("/nowhere").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Bearer", "Bearer ", "Bearer jido_wrong", "Basic amlkbzp4", "jido_x", "Bearer \x80\xff", "Bearer " + 9000 * "x"],
+)
+def test_what_is_no_token_lets_nobody_in(door, header):
+    door()
+
+    answer = door.anybody.get("/projects/p", headers={"Authorization": header})
+
+    assert (answer.status_code, answer.json["code"]) == (401, "unauthenticated")
+
+
+def test_a_token_that_was_taken_back_is_none_with_the_next_request_and_opens_nothing(door):
+    ana, ben = door(), door("ben")
+    assert ana.get("/projects/p").status_code == ben.get("/projects/p").status_code == 200
+
+    take_back(own_config(), ana.id)
+    assert (ana.get("/projects/p").status_code, ben.get("/projects/p").status_code) == (401, 200)
+    take_back(own_config(), ben.id)
+
+    assert {each.get("/projects/p").status_code for each in (ana, ben, door.anybody)} == {401}
+
+
+def test_tokens_that_cannot_be_read_let_nobody_in_and_say_why_to_who_runs_the_server(door, capsys):
+    ana = door()
+    own_config().chmod(0o644)
+
+    answer = ana.get("/projects/p")
+
+    assert (answer.status_code, answer.json["code"]) == (500, "invalid_config")
+    assert str(own_config()) not in answer.text
+    assert f"chmod 600 {own_config()}" in capsys.readouterr().err
+    own_config().chmod(0o600)
+    assert ana.get("/projects/p").status_code == 200
+
+
+def test_lines_that_stream_in_end_where_the_token_is_taken_back(door, monkeypatch):
+    monkeypatch.setattr(intents, "CHUNK", 2)
+    ana = door()
+
+    def lines():
+        for number in range(6):
+            if number == 4:
+                take_back(own_config(), ana.id)
+            yield json.dumps(intent(summary=f"line {number}", asserted_by="ana"))
+
+    class Arriving:
+        """A body that comes line by line."""
+
+        def __init__(self):
+            self.coming = lines()
+
+        def read(self, _=-1):
+            return (next(self.coming, "") + "\n").encode().lstrip(b"\n")
+
+    options = {"content_type": "application/x-ndjson", "environ_overrides": {"wsgi.input": Arriving()}}
+    told = ana.ask("POST", "/projects/p/intents", **options).text.splitlines()
+
+    assert [json.loads(line).get("status") or json.loads(line)["code"] for line in told] == [
+        *4 * ["asserted"],
+        *2 * ["unauthenticated"],
+    ]
+
+
+def test_an_agent_speaks_for_itself_alone_however_it_submits(door, memory):
+    ana, before = door(), memory.catch_up("p")
+    other = intent(asserted_by="ben", summary="said for ben")
+    lines = (json.dumps(other) + "\n").encode()
+
+    one = ana.submit(other)
+    keyed = ana.submit(other, headers={"Idempotency-Key": "k-1"})
+    judged = ana.ask("POST", "/projects/p/intents?dry_run=1", json=other)
+    array = ana.submit(other, {**other, "asserted_by": "https://jido.ai/agents/ben"})
+    line = ana.ask("POST", "/projects/p/intents", data=lines, content_type="application/x-ndjson")
+    revised = ana.ask("POST", "/projects/p/memories/00000001/revise", json={"supersede": "x", "asserted_by": "ben"})
+    opened = ana.ask("POST", "/projects/p/sessions", json={"name": "evening", "agent": "ben"})
+    moved = ana.ask("PATCH", "/projects/p/sessions/s-1", json={"status": "paused", "agent": "ben"})
+    briefed = ana.get("/projects/p/briefing?agent=ben")
+
+    for answer in (one, keyed, judged, revised, opened, moved, briefed):
+        assert (answer.status_code, answer.json["code"]) == (403, "policy_denied"), answer.text
+    assert {outcome["code"] for outcome in (*array.json, json.loads(line.text))} == {"policy_denied"}
+    assert one.json["hint"] == "leave asserted_by out, or give ana"
+    assert memory.catch_up("p") == before
+
+
+def test_what_names_nobody_is_said_by_whose_token_it_is(door, memory):
+    ana = door()
+    unsigned = {name: value for name, value in intent(summary="unsigned").items() if name != "asserted_by"}
+
+    one = ana.submit(unsigned)
+    again = ana.submit({**unsigned, "summary": "keyed"}, headers={"Idempotency-Key": "k"})
+    retry = ana.submit({**unsigned, "summary": "keyed"}, headers={"Idempotency-Key": "k"})
+    session = ana.ask("POST", "/projects/p/sessions", json={"name": "evening"})
+    revised = ana.ask(
+        "POST", f"/projects/p/memories/{one.json['iri'].rsplit('/', 1)[1]}/revise", json={"confirm": True}
+    )
+
+    assert (one.status_code, one.json["filled"]["asserted_by"]) == (201, "https://jido.ai/agents/ana")
+    assert (again.status_code, retry.json) == (201, again.json)
+    assert session.status_code == 201
+    assert ana.get("/projects/p/sessions/evening").json["agent"] == "https://jido.ai/agents/ana"
+    (by,) = memory.reader.get_memory("p", revised.json["iri"])["properties"]["assertedBy"]
+    assert by == "https://jido.ai/agents/ana"
+
+
+def test_a_key_of_another_agent_tells_nothing_of_what_it_was_used_for(door):
+    ana, ben = door(), door("ben")
+    said = intent(asserted_by="ana", summary="mine", idempotency_key="k")
+    first = ana.submit(said)
+
+    same, other = ben.submit(said), ben.submit({**said, "summary": "not the same"})
+    own_one = ben.submit({**said, "asserted_by": "ben", "summary": "ben's own"})
+
+    for answer in (same, other):
+        assert (answer.json["code"], first.json["iri"] in answer.text) == ("policy_denied", False)
+    assert (own_one.status_code, ana.submit(said).json) == (201, first.json)
+
+
+def test_a_curator_speaks_for_others_and_settles_what_an_agent_may_not(door, memory):
+    ana, rita = door(), door("rita", "curator")
+    waiting = ana.submit(intent(asserted_by="ana", summary="a limit", source_type="ExternalDocumentSource")).json
+    path = f"/projects/p/memories/{waiting['iri'].rsplit('/', 1)[1]}/revise"
+
+    refused = ana.ask("POST", path, json={"confirm": True})
+    confirmed = rita.ask("POST", path, json={"confirm": True})
+    spoken = rita.submit(intent(asserted_by="ben", summary="for ben"))
+
+    assert waiting["status"] == "proposed"
+    assert refused.json.get("status") != "asserted"
+    assert confirmed.json["status"] == "asserted"
+    assert spoken.status_code == 201
+    assert rita.get("/projects/p/briefing?agent=ben").status_code == 200
+
+
+def test_a_role_in_the_journal_or_the_configuration_makes_no_curator_of_an_agents_token(door, memory):
+    from jidomem.authority import Change
+
+    memory.writer.change_policy("p", [Change(agent="ana", grants="Administrator")])
+
+    answer = door("ana").submit(intent(asserted_by="ben", summary="for ben"))
+
+    assert (answer.status_code, answer.json["code"]) == (403, "policy_denied")
+
+
+def test_a_reader_reads_and_writes_nothing_on_any_route(door, memory):
+    eve, before = door("eve", "reader"), memory.catch_up("p")
+    reading = {"/sparql", "/projects/{project}/sparql"}
+
+    for route, path in each_address():
+        answer = eve.ask(route.method, path, **({} if route.method == "GET" else {"json": {}}))
+        if route.method != "GET" and route.path not in reading:
+            assert (answer.status_code, answer.json["code"]) == (403, "policy_denied"), path
+        else:
+            assert answer.status_code not in (401, 403), path
+    assert memory.catch_up("p") == before
+    assert {route.path for route in ROUTES if route.method != "GET" and not route.writes} == reading
+
+
+def test_a_project_that_is_not_theirs_is_answered_as_one_there_is_not(door, memory):
+    ana = door()
+    memory.catch_up("q")
+
+    for route, path in each_address("q"):
+        if "{project}" not in route.path:
+            continue
+        there = ana.ask(route.method, path, **({} if route.method == "GET" else {"json": intent()}))
+        none = ana.ask(
+            route.method, path.replace("/q", "/z", 1), **({} if route.method == "GET" else {"json": intent()})
+        )
+        assert (there.status_code, there.json["code"]) == (404, "unknown_project"), path
+        assert there.text.replace("'q'", "'z'") == none.text
+        assert "there is p;" in there.json["hint"]
+    assert ana.get("/projects/Bad Name").json["code"] == "invalid_project"
+
+
+def test_lists_name_only_the_projects_of_who_asks(door, memory):
+    ana, both, admin = door(), door("ben", projects=("p", "q")), door("root", "admin", ("*",))
+    outsider = door("zoe", projects=("z",))
+
+    listed = {each: [row["project"] for row in each.get("/projects").json["projects"]] for each in (ana, both, admin)}
+
+    assert list(listed.values()) == [["p"], ["p", "q"], ["p", "q"]]
+    assert ana.get("/readyz").json["versions"].keys() == {"p"}
+    assert outsider.get("/projects").json == {"projects": [], "default": None}
+    for path in ("/projects/z", "/projects/z/queries/facts", "/sparql?query=ASK{}", "/projects/z/sparql?query=ASK{}"):
+        answer = outsider.get(path)
+        assert (answer.status_code, answer.json["code"]) == (404, "unknown_project"), path
+        assert "none yet" in answer.json["hint"]
+        assert str(memory.settings.root) not in answer.text
+    assert admin.get("/projects/nowhere").json["code"] == "unknown_project"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }",
+        "SELECT ?s ?p ?o { ?s ?p ?o }",
+        f"SELECT ?s ?p ?o {{ GRAPH <{Q_GRAPH}> {{ ?s ?p ?o }} }}",
+        f"DESCRIBE <{ITEM_OF_Q}>",
+        "CONSTRUCT { ?s ?p ?o } { GRAPH ?g { ?s ?p ?o } }",
+        f"SELECT ?x {{ <{ITEM_OF_Q}> (<urn:x>|!<urn:x>)* ?x . ?x <https://jido.ai/ontology#summary> ?o }}",
+        "SELECT ?o { ?s (!<urn:x>)+ ?o }",
+        "SELECT ?o { GRAPH ?g { ?s (^<urn:x>|!<urn:x>)/(!<urn:x>)? ?o } }",
+    ],
+)
+def test_no_query_reaches_what_another_project_knows(door, text):
+    ana, both = door(), door("ben", projects=("p", "q"))
+
+    answer = ana.sparql(text)
+
+    assert answer.status_code == 200, answer.text
+    assert SECRET_OF_Q not in answer.text
+    assert "/projects/q" not in answer.text
+    assert SECRET_OF_Q in both.sparql("SELECT * { ?s ?p ?o }", "q").text
+
+
+@pytest.mark.parametrize("form", ["FROM <{}>", "FROM NAMED <{}>", "FROM <{}> FROM NAMED <{}>"])
+def test_a_graph_of_another_project_is_refused_as_one_there_is_not(door, form):
+    ana = door()
+
+    def asked(graph):
+        return ana.sparql(
+            f"SELECT * {form.replace('{}', graph)} {{ {{ ?s ?p ?o }} UNION {{ GRAPH ?g {{ ?s ?p ?o }} }} }}"
+        )
+
+    there, none = asked(Q_GRAPH), asked(Q_GRAPH.replace("/q/", "/z/"))
+
+    assert (there.status_code, none.status_code) == (400, 400)
+    assert there.text.replace("/q/", "/z/") == none.text
+
+
+def test_a_memory_of_another_project_is_answered_as_one_there_is_not(door):
+    ana = door()
+    other = ITEM_OF_Q.replace("ff", "fe")
+
+    for path in ("", "/why", "/history"):
+        there = ana.get(f"/projects/p/memories/{quote(ITEM_OF_Q, safe='')}{path}")
+        none = ana.get(f"/projects/p/memories/{quote(other, safe='')}{path}")
+        assert (there.status_code, there.text.replace("00ff", "00fe")) == (404, none.text)
+    for field in ("supersedes", "invalidates", "coexists_with", "evidence"):
+        told = [
+            ana.submit(intent(asserted_by="ana", summary=f"{field}", **{field: [item]})) for item in (ITEM_OF_Q, other)
+        ]
+        assert told[0].text.replace("00ff", "00fe") == told[1].text
+    taken, free = (ana.submit(intent(asserted_by="ana", summary=item, iri=item)) for item in (ITEM_OF_Q, other))
+    assert taken.status_code == free.status_code
+
+
+def test_every_answer_has_the_headers_a_browser_needs(door):
+    ana = door()
+    answers = [
+        ana.get("/projects/p"),
+        ana.get("/nowhere"),
+        ana.get("/projects/p/queries/facts.csv"),
+        ana.sparql("ASK {}"),
+        door.anybody.get("/projects/p"),
+        door.anybody.get("/healthz"),
+        door.anybody.get("/healthz", headers={"Host": "rebound.example.org"}),
+    ]
+
+    for answer in answers:
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_a_token_for_another_root_is_none_here(door, memory, tmp_path):
+    door()
+    secret, _ = Keyring(own_config(), tmp_path / "elsewhere").give_out("ana", "admin", ["*"], memory.sources)
+
+    answer = door.anybody.get("/projects/p", headers={"Authorization": f"Bearer {secret}"})
+
+    assert answer.status_code == 401
+    assert len(own.read(own_config()).tokens) == 2
