@@ -170,7 +170,7 @@ class Briefed:
         if any(self._reader.select(self._project, text) for text in (_RIVALS, _TWO_ENDS)):
             for row in self._reader.ask("conflicts", project=self._project, **self._moment):
                 entries.append((row["a"], row["kind"].replace("_", " "), [f"against {item.short_id(row['b'])}"]))
-        rows, more = self._rows("proposals")
+        rows, more = self._rows("proposals", trusted_only=True)
         for row in {row["item"]: row for row in rows}.values():
             against = [f"against {item.short_id(row['conflict'])}"] if row["conflict"] else []
             entries.append((row["item"], "proposal", against))

@@ -10,7 +10,8 @@ _STEP = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?source ?from ?by ?status WHERE { GRAPH <%s> { VALUES ?item { %s }
   OPTIONAL { ?item jido:hasSourceType ?source }
-  OPTIONAL { ?item jido:derivedFrom ?from }
+  OPTIONAL { { ?item jido:derivedFrom ?from }
+    UNION { ?from jido:hasAlternative ?item FILTER(STRSTARTS(STR(?item), CONCAT(STR(?from), "/alternatives/"))) } }
   OPTIONAL { ?item jido:confirmedBy ?by }
   OPTIONAL { ?item jido:hasAssertionStatus ?status }
 } } ORDER BY ?item ?source ?from ?by ?status
@@ -20,7 +21,8 @@ SELECT ?item ?source ?from ?by ?status WHERE { GRAPH <%s> { VALUES ?item { %s }
 def trust(reader: MemoryReader, project: str, item: str) -> tuple[str, str]:
     """Return untrusted, ordinary or trusted, and the memory or evidence that it is no more by.
 
-    What a curator has lent their word to is trusted, whatever it was derived from. Raises NotFound for no memory.
+    What a curator has lent their word to is trusted, whatever it was derived from. An alternative is trusted no further
+    than its decision. Raises NotFound for no memory.
     """
     start = reader.resolve(project, item)
     levels: dict[str, str] = {}

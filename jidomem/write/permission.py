@@ -14,6 +14,7 @@ from jidomem.terms import Term, Triple, bare, boolean, integer, iri, literal, pa
 from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import family
 from jidomem.write.names import is_absolute
+from jidomem.write.triples import alternative_nodes
 from jidomem.write.view import View
 
 _CHANGE = jido("PolicyChange")
@@ -167,19 +168,21 @@ def quarantine(described: Iterable[Triple], item: Term, view: View) -> str | Non
 
 
 def held(
-    described: Iterable[Triple], intent: MemoryUpdateIntent, permission: Permission, view: View
+    described: Iterable[Triple], intent: MemoryUpdateIntent, permission: Permission, view: View, *, waits: bool
 ) -> tuple[str | None, list[Triple]]:
-    """Return why the memory is only proposed, None where it is asserted, and what is written of that.
+    """Return why the memory is only proposed, None where nothing here says so, and what is written of that.
 
-    What is not trusted is asserted on the word of a curator alone.
+    What is not trusted is asserted on the word of a curator alone, who gives none for what *waits* for one. The
+    alternatives of a decision are trusted no further than it.
     """
     item = iri(intent.iri or "")
     untrusted = quarantine(described, item, view)
-    if untrusted and permission.is_curator and permission.held_back is None:
+    if untrusted and permission.is_curator and permission.held_back is None and not waits:
         return None, [(item, jido("confirmedBy"), iri(intent.asserted_by or ""))]
     held_back = permission.held_back or untrusted
     because = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
-    return held_back, [*because, (item, _QUARANTINED, boolean(True))] if untrusted else because
+    marked = [item, *alternative_nodes(intent)] if untrusted else []
+    return held_back, [*because, *((node, _QUARANTINED, boolean(True)) for node in marked)]
 
 
 def _change(node: Term, view: View) -> Change:

@@ -135,7 +135,7 @@ class Stages:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional)
         status = self._settle(intent, conflicts, manner)
-        held_back, marks = permission.held(described, intent, allowed, view)
+        held_back, marks = permission.held(described, intent, allowed, view, waits=status == triples.PROPOSED)
         if held_back is not None:
             status, warnings = triples.PROPOSED, [*warnings, f"proposed, not asserted: {held_back}"]
         if status == triples.PROPOSED and (same := conflict.proposed_already(intent, keys, view)) is not None:

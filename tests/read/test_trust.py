@@ -2,7 +2,8 @@
 
 import tempfile
 
-from conftest import fixed_sources, intent
+import pytest
+from conftest import decision, fixed_sources, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,3 +45,35 @@ def test_the_memory_that_takes_the_trust_away_is_named_and_a_curator_gives_it_ba
     held = curator.settle("p", second, "accept").iri
     assert trust(memory.reader, "p", held) == ("trusted", held)
     assert trust(memory.reader, "p", second) == ("untrusted", first)
+
+
+def status(memory, item):
+    return memory.reader.get_memory("p", item)["status"]
+
+
+def test_an_alternative_is_trusted_no_further_than_its_decision(memory):
+    rash = memory.writer.submit_intent(
+        "p", decision(alternatives=["Use Lucene", "Use SQLite"], source_type="ExternalDocumentSource")
+    ).iri
+    concluded = memory.writer.submit_intent("p", intent(evidence=[f"{rash}/alternatives/2"])).iri
+    assert trust(memory.reader, "p", concluded) == ("untrusted", rash)
+    assert status(memory, concluded) == "proposed"
+
+    accepted = memory.writer.acting_as("rita", "curator").settle("p", rash, "accept").iri
+    rests = memory.writer.submit_intent("p", intent(summary="so it is", evidence=[f"{accepted}/alternatives/1"])).iri
+    assert trust(memory.reader, "p", rests)[0] == "ordinary"
+    assert status(memory, rests) == "active"
+
+
+@pytest.mark.parametrize("way", ["proposed", "against what is in force"])
+def test_a_curator_lends_no_word_to_what_they_only_propose(tmp_path, way):
+    (tmp_path / "config.toml").write_text('[conflicts]\ndecision = "propose"\n')
+    with jidomem.open(tmp_path, sources=fixed_sources()) as memory:
+        curator = memory.writer.acting_as("rita", "curator")
+        memory.writer.submit_intent("p", decision(topic="store"))
+        page = decision(summary="Use magic", topic="store", source_type="ExternalDocumentSource", asserted_by="rita")
+        given = curator.submit_intent("p", page, propose=way == "proposed").iri
+        concluded = memory.writer.submit_intent("p", intent(evidence=[given])).iri
+
+        assert [trust(memory.reader, "p", item)[0] for item in (given, concluded)] == ["untrusted"] * 2
+        assert [status(memory, item) for item in (given, concluded)] == ["proposed"] * 2
