@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -91,6 +92,7 @@ class Briefed:
             "questions": self._questions(),
             "lessons": self._page("recent-lessons", "lesson", "lesson"),
             "news": self._news(),
+            "facts": replace(self._page("facts", "fact", "fact"), only_counted=True),
         }
         asked = {"agent": self._agent, "role": self._role, "about": list(self._about)}
         held = {name: section for name, section in found.items() if section is not None}

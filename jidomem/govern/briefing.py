@@ -23,6 +23,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "questions": ("To be looked at again", "jidomem ask stale"),
     "lessons": ("Lessons learned", "jidomem ask recent-lessons"),
     "news": ("Since you were here last", "jidomem ask timeline"),
+    "facts": ("Facts", "jidomem ask facts"),
 }
 #: What comes first for a role, after the rules and what governs the files.
 FAVOURITES: Mapping[str, tuple[str, ...]] = {
@@ -39,6 +40,7 @@ _OPENING = (
     "```memory"
 )
 _CLOSING = "```"
+_EMPTY = "nothing yet that comes first; all there is: jidomem ask timeline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is for a section: so many entries at least, made one by one; `more` where there are others."""
+    """What there is for a section: so many entries at least, made one by one; `more` where there are others.
+
+    With `only_counted` none is shown.
+    """
 
     count: int
     entry: Callable[[int], Entry]
     more: bool = False
+    only_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Briefing:
             if section.entries:
                 lines += [_heading(section.title), *(entry.line for entry in section.entries)]
         if not any(section.entries for section in self.sections):
-            lines.append("nothing yet")
+            lines.append(_EMPTY)
         lines.append(_CLOSING)
         left = [_left_out(section) for section in self.sections if section.left_out]
         return "\n".join([*lines, *(["", "Left out:", *left] if left else [])]) + "\n"
@@ -139,12 +145,12 @@ def fitted(
     InvalidRequest for a *budget* that does not hold what says what is left out.
     """
     order = [name for name in order_of(role) if name in found and found[name].count]
-    frame = [_OPENING.format(project=project), _CLOSING, "nothing yet", "", "Left out:", ""]
+    frame = [_OPENING.format(project=project), _CLOSING, _EMPTY, "", "Left out:", ""]
     frame += [_left_out(_section(name, (), found[name], 10**6)) for name in order]
     least = _cost(frame)
     if budget < least:
         raise InvalidRequest(f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more")
-    left, seen, full = budget - least, set[str](), set[str]()
+    left, seen, full = budget - least, set[str](), {name for name in order if found[name].only_counted}
     shown, passed = {name: list[Entry]() for name in order}, dict.fromkeys(order, 0)
     for upto in (FIRST, sys.maxsize):
         for name in order:

@@ -229,7 +229,17 @@ def test_whatever_is_quoted_is_one_printable_line_that_ends_where_its_quotes_do(
 def test_nothing_known_is_a_briefing_too(memory):
     memory.writer.start_session("p", "s", agent="ana")
 
-    assert "nothing yet" in memory.briefing("p", agent="ana").text
+    assert "nothing yet that comes first" in memory.briefing("p", agent="ana").text
+
+
+def test_facts_are_counted_with_the_question_that_lists_them(memory):
+    keep(memory, *(intent(summary=f"fact {number}") for number in range(30)))
+
+    told, short = memory.briefing("p"), memory.briefing("p", budget_tokens=400)
+
+    assert "- at least 16 more of 'Facts': jidomem ask facts" in told.text
+    assert "- at least 5 more of 'Facts': jidomem ask facts" in short.text
+    assert (told.items, short.tokens <= 400) == ([], True)
 
 
 def test_the_command_line_prints_markdown_or_json(tmp_path, monkeypatch):
