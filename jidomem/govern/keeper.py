@@ -21,6 +21,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, bare, iri, is_iri, literal, parts
 from jidomem.version import Version
 from jidomem.vocab import BASE, LABEL, XSD, jido
+from jidomem.write import names
 from jidomem.write.triples import TEXTS
 from jidomem.write.view import View
 from jidomem.write.writer import MemoryWriter
@@ -53,7 +54,8 @@ class Plan:
 class Keeper:
     """The keeper of the journal that *tail* follows, for those whom *writer* knows as curators.
 
-    *forget* throws away what is kept of the journal beside the index.
+    *forget* throws away what is kept of the journal beside the index, *unlog* what the read log of a project has about
+    names that a function says yes to.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Keeper:
         sources: Sources,
         writer: MemoryWriter,
         forget: Callable[[], object],
+        unlog: Callable[[str, Callable[[str], bool]], object],
     ) -> None:
         self._tail = tail
         self._schema = schema
@@ -71,6 +74,7 @@ class Keeper:
         self._sources = sources
         self._writer = writer
         self._forget = forget
+        self._unlog = unlog
 
     def plan(
         self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
@@ -110,6 +114,7 @@ class Keeper:
         for given, name in ((reason, "the reason"), (agent, "the agent's name")):
             if plan.wanted.shows(literal(given), iri(COMMIT)):
                 raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
+        self._unlog(plan.project, lambda name: plan.wanted.shows(_term(name), iri(COMMIT)))
         made, traces = list[Commit](), [*plan.traces]
         while traces:  # again where somebody said it meanwhile
             for stream, entries in groupby(traces, key=lambda entry: entry[0]):
@@ -271,6 +276,11 @@ def _texts(value: Term, view: View) -> Iterator[str]:
         yield from (parts(label).text for label in labels if minted)
     elif parts(value).datatype in (XSD + "string", XSD + "anyURI"):
         yield parts(value).text
+
+
+def _term(name: str) -> Term:
+    """Return the name of something, an IRI or a plain one, as a term."""
+    return iri(name) if names.is_absolute(name) else literal(name)
 
 
 def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]]:

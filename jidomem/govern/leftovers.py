@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,18 +11,21 @@ from jidomem.terms import literal
 
 #: The folder that is built from the journal, and how the files of a journal are found.
 _DERIVED, _JOURNAL = "index", "projects"
+#: A text with fewer signs stands within others everywhere.
+SHORT = 8
 
 
 def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Path]:
     """Return the files below *root*, but for the journal of *project* and what is derived, in which a text stands."""
-    forms = [form.encode() for text in texts for form in _forms(text)]
+    forms = [form for text in texts for form in _forms(text)]
     return [path for path in _files(root, project) if _holds(path, forms)]
 
 
-def _forms(text: str) -> set[str]:
-    """Return how files may write a text: as it is, in Turtle, or in JSON; in quotes where it is short."""
+def _forms(text: str) -> list[re.Pattern[bytes]]:
+    """Return how files may write a text: as it is, in Turtle, or in JSON, in any case; short ones as a word."""
     written = {text, literal(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    return {f'"{form}"' for form in written} if len(text) < 8 else written
+    before, after = (rb"(?<![a-z0-9])", rb"(?![a-z0-9])") if len(text) < SHORT else (b"", b"")
+    return [re.compile(before + re.escape(form.encode()) + after, re.IGNORECASE) for form in written]
 
 
 def _files(root: Path, project: str) -> Iterator[Path]:
@@ -32,9 +36,9 @@ def _files(root: Path, project: str) -> Iterator[Path]:
             yield path
 
 
-def _holds(path: Path, forms: Iterable[bytes]) -> bool:
+def _holds(path: Path, forms: Iterable[re.Pattern[bytes]]) -> bool:
     try:
         data = path.read_bytes()
     except OSError:  # it has gone
         return False
-    return any(form in data for form in forms)
+    return any(form.search(data) for form in forms)

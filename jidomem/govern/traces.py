@@ -22,8 +22,12 @@ _KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("rec
 _ANSWERED = jido("answeredWith")
 _DIGESTS = (_KEY, _REQUEST, jido("redactedLeaf"))  # no text shows in them
 _WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
-#: Names that are minted at random, or from a digest: no text shows in them.
-_MINTED = re.compile(rf"<(?:{COMMIT}|{re.escape(vocab.BASE)}(?:memory|evidence|submissions|\.well-known)/)")
+#: Names that are minted at random, or from a digest: no text shows in them. An IRI that was given may say anything.
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/alternatives/[0-9]+)?"
+_MINTED = re.compile(
+    rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions)/{_UUID}|evidence/[0-9a-f]{{32,}}"
+    r"|\.well-known/genid/[0-9a-f]{16,}-[^>]*))>"
+)
 #: The keys of docs/conflicts.md that a property goes into, beside that of identical memories.
 _KEYS_OF: Mapping[Term, tuple[str, ...]] = {
     jido("summary"): ("duplicate",),
@@ -72,7 +76,7 @@ class Wanted:
         near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
         finders = self._forms[near]
         if is_iri(term):
-            return not _MINTED.match(term) and any(found(normal_text(term[1:-1])) for found in finders)
+            return not _MINTED.fullmatch(term) and any(found(normal_text(term[1:-1])) for found in finders)
         text, datatype, _ = parts(term)
         if datatype not in _WORDS:
             return text in self.texts and near == "linked"

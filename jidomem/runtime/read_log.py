@@ -57,6 +57,25 @@ class ReadLog:
                 return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in found]
         return []
 
+    def forget(self, project: str, shows: Callable[[str], bool]) -> None:
+        """Take out of the file what was kept of memories and agents whose names *shows* says yes to, to the last byte.
+
+        What cannot be taken out, as another process has the file open, is still there.
+        """
+        from sqlite3 import Error
+
+        if not self._path.exists():
+            return
+        with suppress(Error, OSError), self._open() as store:
+            store.execute("PRAGMA secure_delete=ON")
+            rows = store.execute("SELECT rowid, item, agent FROM shown WHERE project = ?", (project,)).fetchall()
+            gone = [(row,) for row, item, agent in rows if shows(item) or (agent and shows(agent))]
+            if gone:
+                with store:
+                    store.executemany("DELETE FROM shown WHERE rowid = ?", gone)
+                store.execute("VACUUM")
+                store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     @contextmanager
     def _open(self) -> Iterator[Connection]:
         from sqlite3 import connect

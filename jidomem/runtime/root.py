@@ -135,7 +135,8 @@ class Jidomem:
         def forget() -> None:
             self.reader.keep_lists(self.projects())
 
-        return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget)
+        unlog = ReadLog(self.settings.root, self.sources.now).forget  # what was kept before it was switched off, too
+        return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog)
 
     def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:
         """Return what governs the files *paths*: rules, decisions, errors and lessons, the most binding first.

@@ -14,6 +14,7 @@ from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound, Policy
 from jidomem.govern.check import check_project
 from jidomem.govern.integrity import findings
 from jidomem.govern.keeper import Keeper
+from jidomem.govern.leftovers import leftovers
 from jidomem.govern.report import JOURNAL
 from jidomem.govern.traces import DIGEST, NAME, SAYS
 from jidomem.index import tail as limits
@@ -117,6 +118,31 @@ def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_con
     follower.close()
     memory.close()
     other.close()
+
+
+def test_a_secret_in_a_name_that_was_given_goes_and_what_was_kept_of_it_when_it_was_shown(tmp_path):
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
+        named = decision(iri="https://jido.ai/memory/hunter2hunter-1", alternatives=["not to"])
+        memory.writer.submit_intent("p", named)
+        kept = memory.writer.submit_intent("p", decision(summary="Use a safe", evidence=[named["iri"]])).iri
+        memory.briefing("p", agent="ana")
+        memory.briefing("p", agent="Hunter2Hunter")
+        assert b"hunter2hunter" in bytes_below(tmp_path / "root").lower()
+
+        memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2hunter"]), agent="ana", reason="a password")
+
+        assert b"hunter2hunter" not in bytes_below(tmp_path / "root").lower()
+        assert [each["agent"] for each in memory.reader.why("p", kept)["shown"]] == ["ana"]
+        report = check_project(memory.tail, memory.schema, "p")
+        assert (report.exit_code, memory.journal.verify(STREAM)) == (0, ())
+
+
+def test_where_else_a_text_stands_is_told_in_whichever_case_and_a_short_one_as_a_word(tmp_path):
+    (tmp_path / "config.toml").write_text('project = "p"  # the safe opens with 4711.\n')
+    (tmp_path / "notes.txt").write_text("HUNTER2HUNTER, and 84711")
+
+    assert leftovers(tmp_path, ["hunter2hunter"], "p") == [tmp_path / "notes.txt"]
+    assert leftovers(tmp_path, ["4711"], "p") == [tmp_path / "config.toml"]
 
 
 def test_a_plan_says_what_goes_and_why_and_touches_nothing(tmp_path):
@@ -255,7 +281,7 @@ def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is
 def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
     memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
     made = (memory.tail, memory.schema, memory.settings.policy, memory.sources)
-    keep = lambda writer: Keeper(*made, writer, lambda: None)  # noqa: E731
+    keep = lambda writer: Keeper(*made, writer, lambda: None, lambda *_: None)  # noqa: E731
     plan, why = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
 
     for role, agent in (("agent", "bob"), ("reader", "bob"), ("agent", "rita")):
