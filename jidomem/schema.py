@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -13,6 +14,7 @@ import pyoxigraph as ox
 from jidomem import overlay as overlays
 from jidomem import resources
 from jidomem.compiled import CompiledJudge
+from jidomem.deadline import bounded
 from jidomem.errors import Failed
 from jidomem.judge import ONE_AT_A_TIME, Finding, Judge
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
@@ -113,14 +115,19 @@ class Schema:
 
         A node that ought to be judged and that no rule speaks about is a finding too. With *in_check* the severities
         of a whole memory count, and rules that bind only a new intent are left out; otherwise pyshacl confirms, and
-        words, what is refused.
+        words, what is refused. Raises QueryTimeout or TooLarge where an overlay's rules would take without end.
         """
-        data, judge = list(triples), self._judge
-        nodes = None if focus is None else set(focus)
-        asked = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
-        found = asked([*data, *self._entailed(data)], nodes)
+        data, nodes = list(triples), None if focus is None else set(focus)
+        with self.bounded("judging by the shapes of this root", len(data)):
+            judge = self._judge
+            asked = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
+            found = asked([*data, *self._entailed(data)], nodes)
         found += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
         return sorted(judge.pyshacl.in_check(found) if in_check else found, key=repr)
+
+    def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
+        """Return what holds a judgement of so many triples to a deadline, where an overlay has a say in it."""
+        return bounded(what, triples) if "+" in self.version else nullcontext()
 
     @property
     def left_to_pyshacl(self) -> frozenset[Term]:
@@ -185,9 +192,13 @@ def load(overlay: Sequence[Path] = (), *, by_reference: bool = False) -> Schema:
 
     With *by_reference* pyshacl judges everything, and nothing is compiled. Raise `Failed` (invalid_config), naming
     file and term, where an overlay says again or changes what is shipped, holds what would run code or fetch
-    something, or a shape that the SHACL of SHACL objects to.
+    something, or a shape that the SHACL of SHACL objects to; QueryTimeout or TooLarge where it takes too long to tell.
     """
-    extended = _extended(overlay) if overlay else _shipped()
+    if overlay:
+        with bounded(f"reading the ontology and the shapes of {', '.join(map(str, overlay))}"):
+            extended = _extended(overlay)
+    else:
+        extended = _shipped()
     return replace(extended, _by_reference=True) if by_reference else extended
 
 

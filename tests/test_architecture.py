@@ -10,7 +10,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "statements", "values", "anchor"},
     {"repository"},
-    {"judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
+    {"deadline", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
     {"index"},
     {"read"},

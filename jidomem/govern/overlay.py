@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jidomem import overlay
+from jidomem.deadline import bounded
 from jidomem.errors import InvalidRequest
 from jidomem.govern.own_terms import is_shacl, shapes, terms, undeclared
 from jidomem.govern.questions import asked
@@ -52,7 +53,9 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
         _add(report, problem, path.resolve() in wanted)
     if not given:
         report.problems += _unread(root, own)
-    for place, problem in _placed(_judged(brought), brought):
+    with bounded(f"judging the overlay of {root}"):
+        found = _judged(brought)
+    for place, problem in _placed(found, brought):
         if place is None or place.resolve() in wanted:
             report.problems.append(problem)
     report.judged = len(wanted)

@@ -50,7 +50,9 @@ def inconsistencies(
     axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
     known = set(explained)
     found: dict[Found, None] = {}
-    for text in _errors([*axioms, *stand_ins(schema), *rows]):
+    with schema.bounded("reasoning with the terms of this root", len(axioms) + len(rows)):
+        errors = _errors([*axioms, *stand_ins(schema), *rows])
+    for text in errors:
         for each in _told(text, alike, source, schema):
             if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
                 found[each] = None

@@ -1,0 +1,137 @@
+"""Terms and shapes of a root that is somebody else's: they run no code, call nobody, and are judged in bounded time."""
+
+import json
+import socket
+import threading
+
+import pytest
+from click.testing import CliRunner
+from conftest import intent
+
+import jidomem
+from jidomem import deadline, schema
+from jidomem.errors import Failed, QueryTimeout, TooLarge
+from jidomem.runtime.root import init
+from jidomem_cli.main import cli
+
+PREFIXES = """\
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix my: <https://my.example/kitchen#> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+ASKS = 'sh:select "SELECT $this WHERE { SERVICE <%s> { ?s ?p ?o } }"'
+CODE = {
+    "a constraint": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:sparql [ {ASKS} ] .",
+    "a constraint elsewhere": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:sparql my:C . my:C {ASKS} .",
+    "an escaped name": f"my:C <http://www.w3.org/ns/shacl#\\u0073elect> '' . my:S {ASKS} .",
+    "a target": f"my:S a sh:NodeShape ; sh:nodeKind sh:IRI ; sh:target [ a sh:SPARQLTarget ; {ASKS} ] .",
+    "a component": f"my:C a sh:ConstraintComponent ; sh:validator [ a sh:SPARQLSelectValidator ; {ASKS} ] .",
+    "a rule": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:rule [ a sh:SPARQLRule ; {ASKS} ] .",
+}
+
+
+def wide(levels, each):
+    """Shapes that each ask for every shape of the next level: a text of their product, a judgement of their power."""
+    lines = ["my:S0x0 sh:targetClass jido:Fact ."]
+    for level in range(levels):
+        below = " ".join(f"my:S{level + 1}x{n}" for n in range(each))
+        lines += [f"my:S{level}x{n} a sh:NodeShape ; sh:and ( {below} ) ." for n in range(each)]
+    return "\n".join([*lines, *(f"my:S{levels}x{n} a sh:NodeShape ; sh:nodeKind sh:IRI ." for n in range(each))])
+
+
+def root_with(folder, shapes):
+    root = init(folder, "p")
+    (root / "shapes").mkdir()
+    (root / "shapes" / "mine.ttl").write_text(PREFIXES + shapes)
+    return root
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_a_shape_that_brings_sparql_is_refused_before_anything_of_it_runs(tmp_path, name):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        root = root_with(tmp_path, CODE[name] % f"http://127.0.0.1:{listener.getsockname()[1]}/")
+
+        with pytest.raises(Failed, match=r"mine\.ttl: .* runs code by sh:") as refusal:
+            jidomem.open(root)
+        checked = CliRunner().invoke(cli, ["check", "--root", str(root), "--json"])
+        judged = CliRunner().invoke(cli, ["ontology", "check", "--root", str(root), "--json"])
+
+        assert refusal.value.code == json.loads(checked.stdout)["code"] == "invalid_config"
+        assert checked.exit_code == 3
+        assert "ShapeRunsNoCode" in judged.stdout
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(tmp_path, monkeypatch):
+    # Given a memory, and shapes that came later and take 4 to the power of 14 steps
+    root = init(tmp_path, "p")
+    with jidomem.open(root, project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+    root_with(tmp_path, wide(14, 4))
+    monkeypatch.setattr(schema, "objections", lambda *_: [])  # which would take as long
+    monkeypatch.setattr(deadline, "SECONDS", 1.0)
+
+    # When something is written, and when all is checked
+    with jidomem.open(root, project="p") as memory:
+        with pytest.raises(QueryTimeout, match=r"judging by the shapes of this root was not done in .* seconds"):
+            memory.writer.submit_intent("p", intent(summary="later"))
+        kept = memory.reader.ask("facts", project="p")
+    checked = CliRunner().invoke(cli, ["check", "--root", str(root), "--json"])
+
+    # Then both say so, nothing was kept, and what does not depend on shapes goes on
+    assert len(kept) == 1
+    assert (checked.exit_code, json.loads(checked.stdout)["code"]) == (3, "query_timeout")
+    while any(thread.name == "jidomem-deadline" for thread in threading.enumerate()):
+        pass
+
+
+def test_a_root_whose_shapes_cannot_be_read_in_time_is_not_opened(tmp_path, monkeypatch):
+    root = root_with(tmp_path, wide(14, 4))
+    monkeypatch.setattr(deadline, "SECONDS", 0.0)
+
+    with pytest.raises(QueryTimeout, match=r"reading the ontology and the shapes of .* was not done"):
+        jidomem.open(root)
+
+
+def test_what_takes_too_much_memory_is_stopped(monkeypatch):
+    monkeypatch.setattr(deadline, "BYTES", 50_000_000)
+
+    def grow(kept):
+        with deadline.bounded("it"):
+            while True:
+                kept.append(b"x" * 100_000)
+
+    with pytest.raises(TooLarge, match="took more than 50,000,000 bytes of memory") as refusal:
+        grow([])
+
+    assert refusal.value.code == "result_too_large"
+
+
+def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
+    monkeypatch.setattr(deadline, "SECONDS", 0.1)
+    monkeypatch.setattr(deadline, "_AGAIN", 0.05)
+    caught = []
+
+    def go_on():
+        with deadline.bounded("it"):
+            while len(caught) < 2:
+                try:
+                    while True:
+                        pass
+                except BaseException as error:
+                    caught.append(error)
+            while True:
+                pass
+
+    with pytest.raises(QueryTimeout):
+        go_on()
+
+    assert len(caught) == 2
+
+
+def test_work_that_is_done_in_time_is_left_alone():
+    with deadline.bounded("it"):
+        found = sum(range(1000))
+    assert found == 499_500
