@@ -8,7 +8,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
-    {"version", "intent", "item", "query", "policy", "authority", "sparql", "statements", "values", "anchor"},
+    {"version", "intent", "item", "query", "policy", "authority", "sparql", "statements", "values", "anchor"}
+    | {"recall", "words", "lexical"},
     {"repository"},
     {"deadline", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
@@ -40,6 +41,11 @@ PURE = [
     "moments.py",
     "vocab.py",
     "anchor.py",
+    "recall.py",
+    "words.py",
+    "lexical.py",
+    "read/rank.py",
+    "govern/recalled.py",
     "repository/ignored.py",
     "govern/briefing.py",
     "govern/quoted.py",

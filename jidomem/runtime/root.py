@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
+from jidomem.recall import RecallRequest, RecallResult, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from jidomem.govern.briefing import Briefing
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
+    from jidomem.index.texts import Texts
 
 #: The folder of what is derived from the journal.
 INDEX = "index"
@@ -133,6 +135,7 @@ class Jidomem:
         from jidomem.govern.keeper import Keeper  # most processes have no need of one
 
         def forget() -> None:
+            self.texts.forget_all()
             self.reader.keep_lists(self.projects())
 
         unlog = ReadLog(self.settings.root, self.sources.now).forget  # what was kept before it was switched off, too
@@ -175,6 +178,31 @@ class Jidomem:
             self.read_log.shown(name, told.items, by=agent, in_="briefing")
         return told
 
+    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> RecallResult:
+        """Return the memories in force that hold words of *asked*, the best first: `entries`, each with its score.
+
+        *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent, session,
+        include_inactive, budget_tokens, explain; with a plain text also agent_id, session_id, scope and limit.
+        Raises InvalidRequest for what cannot be honoured.
+        """
+        from jidomem.govern.recalled import fitted
+        from jidomem.read.recalling import Recalling
+
+        name = project or self.project
+        request, narrowing = parsed(asked, more, self.settings.agent)
+        found = Recalling(self.texts, self.index, self.schema).recall(name, request, narrowing)
+        told = fitted(found, narrowing.budget_tokens)
+        if self.read_log is not None:
+            self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
+        return told
+
+    @cached_property
+    def texts(self) -> Texts:
+        """Return the texts that recall searches, kept below `cache/`."""
+        from jidomem.index.texts import Texts  # a writer has no need of it
+
+        return Texts(self.settings.root, self.journal, self.index, self.catch_up)
+
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files that memories in force are about and that were changed, renamed or removed since."""
         from jidomem.govern.freshness import changed_files
@@ -195,6 +223,8 @@ class Jidomem:
     def close(self) -> None:
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
         self.pool.close()
+        if "texts" in self.__dict__:
+            self.texts.close()
         self.tail.close()
 
     def __enter__(self) -> Jidomem:

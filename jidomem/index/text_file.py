@@ -1,0 +1,278 @@
+"""One SQLite file with the texts of a project's memories, for full text search, and what they are narrowed down by."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from jidomem.index.document import Mark
+from jidomem.index.documents import Document
+from jidomem.index.stems import TOKENS, Stemmer
+from jidomem.lexical import FIELDS, Counts, Match
+from jidomem.words import words
+
+#: How a file is written: one of another form is not read.
+FORM = 1
+#: Memories taken in at a time.
+STEP = 500
+_FIELDS = ", ".join(FIELDS)
+_TABLES = f"""
+CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE kind (number INTEGER PRIMARY KEY, types TEXT UNIQUE);
+CREATE TABLE memory (number INTEGER PRIMARY KEY, item TEXT UNIQUE, kind INTEGER, recorded TEXT, ended TEXT,
+  proposed INTEGER, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
+  length INTEGER);
+CREATE INDEX memory_recorded ON memory (recorded, length);
+CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
+CREATE INDEX about_number ON about (number);
+CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
+CREATE VIRTUAL TABLE text USING fts5({_FIELDS}, tokenize="{TOKENS}");
+"""
+_ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {{reach}}, {_FIELDS}
+FROM text JOIN memory m ON m.number = text.rowid WHERE """
+_REACH = f"-bm25(text, {', '.join(map(str, FIELDS.values()))})"
+_KEEP = (
+    "INSERT INTO memory (number, item, kind, recorded, ended, proposed, agent, session, confidence, valid_from, "
+    "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What is looked through: what was known by `moment`, and of that what the rest lets pass; moments in one form."""
+
+    moment: str | None = None
+    inactive: bool = False
+    kinds: frozenset[str] | None = None
+    but: frozenset[str] = frozenset()
+    since: str | None = None
+    until: str | None = None
+    valid_at: str | None = None
+    agent: str | None = None
+    session: str | None = None
+
+
+class TextFile:
+    """The file at *path*, which is made when it is not there; nothing in it is read before it `fits`."""
+
+    def __init__(self, path: str, stemmer: Stemmer, wait: float) -> None:
+        self.path = path
+        self._stemmer = stemmer
+        self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
+        self._store.execute("PRAGMA journal_mode=WAL")
+        self._store.execute("PRAGMA synchronous=NORMAL")
+
+    def fits(self) -> bool:
+        """Return whether the file is of this form; an empty one is given it."""
+        if self._is_of_form():
+            return True
+        with self.writing():
+            if self._store.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                return self._is_of_form()
+            for statement in filter(str.strip, _TABLES.split(";\n")):
+                self._store.execute(statement)
+            self._store.execute(f"PRAGMA user_version = {FORM}")
+        return True
+
+    def _is_of_form(self) -> bool:
+        return bool(self._store.execute("PRAGMA user_version").fetchone() == (FORM,))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._store.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the turn to write; what is written is kept at the end, whole, or not at all."""
+        self._store.execute("BEGIN IMMEDIATE")
+        yield from self._ended()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read one state, whatever others write meanwhile."""
+        self._store.execute("BEGIN")
+        yield from self._ended()
+
+    def _ended(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            if self._store.in_transaction:
+                self._store.execute("ROLLBACK")
+            raise
+        self._store.execute("COMMIT")
+
+    @property
+    def mark(self) -> Mark | None:
+        """Return how far the file reaches; None where nothing was written yet."""
+        said = self.said("mark")
+        return None if said is None else Mark.of(said)
+
+    def said(self, name: str) -> Any:
+        """Return what was noted by that name, None where nothing was."""
+        row = self._store.execute("SELECT value FROM said WHERE name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def note(self, **values: Any) -> None:
+        """Note each of *values* by its name."""
+        rows = [(name, json.dumps(value)) for name, value in values.items()]
+        self._store.executemany("INSERT OR REPLACE INTO said VALUES (?, ?)", rows)
+
+    def put(self, documents: Iterable[Document]) -> None:
+        """Take in memories, each in the place of what was known of it, while the turn to write is held."""
+        step: list[Document] = []
+        for document in documents:
+            step.append(document)
+            if len(step) == STEP:
+                self._put(step)
+                step = []
+        if step:
+            self._put(step)
+
+    def remove(self, items: Iterable[str]) -> None:
+        """Forget memories that were taken in; of others nothing is known anyway."""
+        for item in items:
+            old = self._known(item)
+            if old is not None:
+                self._forget_text(old)
+                for table in ("memory", "about"):
+                    self._store.execute(f"DELETE FROM {table} WHERE number = ?", (old[0],))
+                self._count({}, -1, -old[1])
+
+    def tidy(self) -> None:
+        """Put in order what was taken in piece by piece, so that a search has fewer places to look into."""
+        self._store.execute("INSERT INTO text(text) VALUES ('optimize')")
+
+    def _put(self, documents: Sequence[Document]) -> None:
+        holding: Counter[str] = Counter()
+        memories = length = 0
+        for document in documents:
+            texts = [" ".join(self._stemmer.stems(words(text))) for text in document.texts]
+            size, old = sum(len(text.split()) for text in texts), self._known(document.item)
+            number = self._replace(document, size, old)
+            if old is not None and [*old[2:]] == texts:
+                continue
+            if old is not None:
+                self._forget_text(old)
+            self._store.execute(f"INSERT INTO text(rowid, {_FIELDS}) VALUES (?{', ?' * len(FIELDS)})", (number, *texts))
+            holding.update({stem for text in texts for stem in text.split()})
+            memories, length = memories + (old is None), length + size - (old[1] if old else 0)
+        self._count(holding, memories, length)
+
+    def _known(self, item: str) -> Any:
+        """Return number, length and texts of a memory that was taken in, None for any other."""
+        ask = f"SELECT m.number, length, {_FIELDS} FROM memory m JOIN text ON text.rowid = m.number WHERE item = ?"
+        return self._store.execute(ask, (item,)).fetchone()
+
+    def _forget_text(self, old: Sequence[Any]) -> None:
+        self._store.execute("DELETE FROM text WHERE rowid = ?", (old[0],))
+        self._count(dict.fromkeys({stem for text in old[2:] for stem in text.split()}, -1), 0, 0)
+
+    def _count(self, holding: Mapping[str, int], memories: int, length: int) -> None:
+        """Change by so much how many memories hold each word, how many there are, and how many words."""
+        self._store.executemany(
+            "INSERT INTO holding VALUES (?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
+            holding.items(),
+        )
+        self.note(memories=(self.said("memories") or 0) + memories, words=(self.said("words") or 0) + length)
+
+    def _replace(self, document: Document, length: int, old: Sequence[Any] | None) -> int:
+        """Keep what a memory is narrowed down by, under its number where it has one already."""
+        types = " ".join(document.types)
+        self._store.execute("INSERT OR IGNORE INTO kind (types) VALUES (?)", (types,))
+        (kind,) = self._store.execute("SELECT number FROM kind WHERE types = ?", (types,)).fetchone()
+        number = None if old is None else old[0]
+        if number is not None:
+            self._store.execute("DELETE FROM memory WHERE number = ?", (number,))
+            self._store.execute("DELETE FROM about WHERE number = ?", (number,))
+        row = (
+            number, document.item, kind, document.recorded, document.ended, document.proposed, document.agent,
+            document.session, document.confidence, document.valid_from, document.valid_until,
+            "\n".join(document.successors), length,
+        )  # fmt: skip
+        kept = self._store.execute(_KEEP, row).lastrowid
+        assert kept is not None
+        self._store.executemany(
+            "INSERT OR IGNORE INTO about VALUES (?, ?)", [(place, kept) for place in document.about]
+        )
+        return kept
+
+    def counts(self, stems: Iterable[str], moment: str | None = None) -> Counts:
+        """Return how many memories hold each of *stems*: of those there are, or of those known at *moment*."""
+        if moment is None:
+            ask = "SELECT COALESCE(MAX(memories), 0) FROM holding WHERE stem = ?"
+            holding = {stem: self._store.execute(ask, (stem,)).fetchone()[0] for stem in stems}
+            newest = self._store.execute("SELECT MAX(recorded) FROM memory").fetchone()[0]
+            return Counts(self.said("memories") or 0, self.said("words") or 0, holding, newest or "")
+        ask = "SELECT COUNT(*) FROM text JOIN memory m ON m.number = text.rowid WHERE text MATCH ? AND m.recorded <= ?"
+        holding = {stem: self._store.execute(ask, (matching([stem]), moment)).fetchone()[0] for stem in stems}
+        known = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
+        memories, length, newest = self._store.execute(known, (moment,)).fetchone()
+        return Counts(memories, length, holding, newest or "")
+
+    def matches(self, stems: Iterable[str], within: Within, only: Iterable[int] | None = None) -> Iterator[Match]:
+        """Yield the memories that hold one of *stems*, and of *only* where that is given, by what they reach."""
+        clause, values = self._clause(within)
+        if only is not None:
+            clause += " AND m.number IN (SELECT value FROM json_each(?))"
+            values.append(json.dumps([*only]))
+        text = f"{_ROW.format(reach=_REACH + ' AS reach')} text MATCH ? AND {clause} ORDER BY reach DESC"
+        for row in self._store.execute(text, (matching(stems), *values)):
+            yield _match(row)
+
+    def match(self, item: str, moment: str | None) -> Match | None:
+        """Return one memory as a match, if it was known at *moment*."""
+        text = f"{_ROW.format(reach='0.0')} m.item = ? AND m.recorded <= COALESCE(?, m.recorded)"
+        row = self._store.execute(text, (item, moment)).fetchone()
+        return None if row is None else _match(row)
+
+    def places(self) -> Iterator[str]:
+        """Yield everything that some memory is about."""
+        return (row[0] for row in self._store.execute("SELECT DISTINCT place FROM about"))
+
+    def about(self, places: Iterable[str]) -> frozenset[int]:
+        """Return the numbers of the memories that are about one of *places*."""
+        ask = "SELECT number FROM about WHERE place IN (SELECT value FROM json_each(?))"
+        return frozenset(row[0] for row in self._store.execute(ask, (json.dumps([*places]),)))
+
+    def _clause(self, within: Within) -> tuple[str, list[Any]]:
+        """Return what lets pass what is *within*, and the values in it."""
+        asked: Mapping[str, Any] = {
+            "m.recorded <= ?": within.moment,
+            "m.recorded >= ?": within.since,
+            "m.recorded < ?": within.until,
+            "(m.valid_from IS NULL OR m.valid_from <= ?)": within.valid_at,
+            "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
+            "m.agent = ?": within.agent,
+            "m.session = ?": within.session,
+        }
+        clauses = [clause for clause, value in asked.items() if value is not None]
+        values = [value for value in asked.values() if value is not None]
+        if not within.inactive:
+            clauses.append("NOT m.proposed AND (m.ended IS NULL OR m.ended > COALESCE(?, m.ended))")
+            values.append(within.moment)
+        if within.kinds is not None:
+            clauses.append(f"m.kind IN ({self._of(within.kinds)})")
+        if within.but:
+            clauses.append(f"m.kind NOT IN ({self._of(within.but)})")
+        return " AND ".join(clauses) or "TRUE", values
+
+    def _of(self, classes: frozenset[str]) -> str:
+        """Return the numbers of the kinds that are of one of *classes*."""
+        kinds = self._store.execute("SELECT number, types FROM kind")
+        return ", ".join(str(number) for number, types in kinds if not classes.isdisjoint(types.split()))
+
+
+def matching(stems: Iterable[str]) -> str:
+    """Return the expression that finds what holds one of *stems*, whatever they consist of."""
+    return " OR ".join(f'"{stem}"' for stem in stems)
+
+
+def _match(row: Sequence[Any]) -> Match:
+    number, item, recorded, confidence, length, successors, reach, *fields = row
+    return Match(number, item, recorded, confidence, length, tuple(fields), tuple(successors.split()), False, reach)

@@ -1,0 +1,223 @@
+"""The texts of each project's memories, kept below `cache/` for full text search and level with the index."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+from jidomem.errors import Busy, Failed
+from jidomem.index.document import Mark
+from jidomem.index.documents import Document, document, items, touched
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.stems import Stemmer
+from jidomem.index.steps import steps
+from jidomem.index.text_file import TextFile
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.redaction import is_order
+from jidomem.terms import Term, bare, iri
+from jidomem.version import Version
+
+T = TypeVar("T")
+
+#: Where the texts are, below the root.
+FOLDER = Path("cache", "text")
+#: Seconds one process waits for another that takes in what is new, and it may be all there is.
+WAIT = 60.0
+#: How often a file is made anew before it is given up.
+TRIES = 4
+_LOCK = "text.lock"
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNWRITABLE = (
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM,
+)  # fmt: skip
+
+
+class _Amiss(Exception):
+    """A file is to be made anew, for the reason given."""
+
+
+class Texts:
+    """The text files of one root: one a project, shared by all processes, thrown away where anything is amiss.
+
+    Any thread may ask; one at a time is answered.
+    """
+
+    def __init__(
+        self, root: Path, journal: FileJournal, index: OxigraphIndex, catch_up: Callable[[str], Version]
+    ) -> None:
+        """Keep them below *root*; *catch_up* brings *index* up to a project's journal, or raises for none there is."""
+        self._folder = root / FOLDER
+        self._journal = journal
+        self._index = index
+        self._catch_up = catch_up
+        self._stemmer = Stemmer()
+        self._open: dict[str, TextFile] = {}
+        self._places: dict[str, tuple[int, int] | None] = {}
+        self._unwritable: set[str] = set()
+        self._lock = RLock()
+
+    @property
+    def stemmer(self) -> Stemmer:
+        """Return what finds the stems of words, the same for what is kept and what is asked."""
+        return self._stemmer
+
+    def read(self, project: str, use: Callable[[TextFile], T]) -> T:
+        """Return what *use* makes of the text file of *project*, level with the journal; nobody changes it meanwhile.
+
+        One that is damaged, of another form or of another branch is made anew; where nothing can be written it is kept
+        in memory. Raises Busy where another process does not come to an end, and what the catch-up raises.
+        """
+        because = "there was none"
+        with self._lock:
+            for _ in range(TRIES):
+                try:
+                    file = self._opened(project)
+                    self._catch_up(project)  # not before: what is put into a file that was thrown away is gone
+                    self._level(file, Stream(project), because)
+                    with file.reading():
+                        return use(file)
+                except _Amiss as amiss:
+                    because = str(amiss)
+                except (OSError, sqlite3.DatabaseError) as error:
+                    because = self._amiss(project, error)
+                self.forget(project)
+        raise Failed(f"the texts of {project} cannot be kept: {because}", hint="look at the disk: df, and its health")
+
+    def forget(self, project: str) -> None:
+        """Throw away the text file of one project, whoever uses it; what is asked next makes it anew."""
+        with self._lock:
+            self._let_go(project)
+            path = self._path(project)
+            with suppress(OSError), self._alone():
+                for end in ("-wal", "-shm", ""):  # what is left of a file must not be taken for part of the next one
+                    path.with_name(path.name + end).unlink(missing_ok=True)
+
+    def forget_all(self) -> None:
+        """Throw every text file away."""
+        with suppress(OSError):
+            for path in sorted(self._folder.glob("*.sqlite")):
+                self.forget(path.stem)
+
+    def told(self, project: str) -> dict[str, Any] | None:
+        """Return what is known of a text file that is there: memories, bytes, version, and why it was last made."""
+        path = self._path(project)
+        with suppress(OSError, sqlite3.Error):
+            if path.exists():
+                with self._lock:
+                    file = self._opened(project)
+                    mark = file.mark
+                    return {
+                        "memories": file.said("memories") or 0,
+                        "bytes": sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*")),
+                        "version": str(mark.version) if mark else None,
+                        "made_because": file.said("because"),
+                    }
+        return None
+
+    def close(self) -> None:
+        """Let go of all files."""
+        with self._lock:
+            for project in [*self._open]:
+                self._let_go(project)
+
+    def _opened(self, project: str) -> TextFile:
+        """Return the file of a project, opened anew where another process has thrown away the one that was open."""
+        path = self._path(project)
+        if project in self._open and self._places[project] not in (None, _place(path)):
+            self._let_go(project)
+        if project not in self._open and project in self._unwritable:
+            self._open[project], self._places[project] = TextFile(":memory:", self._stemmer, WAIT), None
+        elif project not in self._open:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with self._alone():  # nobody throws it away between this file and those beside it
+                self._open[project] = TextFile(str(path), self._stemmer, WAIT)
+                self._places[project] = _place(path)
+        if not self._open[project].fits():
+            raise _Amiss("it was of another form")
+        return self._open[project]
+
+    def _amiss(self, project: str, error: Exception) -> str:
+        """Return why a file is made anew after *error*, in memory where nothing can be written; raises Busy, Failed."""
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code in _BUSY:
+            raise Busy(f"another process takes in the texts of {project}", hint="ask again in a moment") from error
+        if "no such module" in str(error):
+            hint = "use a Python whose SQLite has FTS5"
+            raise Failed("this SQLite has no full text search", hint=hint, code="missing_extra") from error
+        if isinstance(error, OSError) or code in _UNWRITABLE:
+            self._unwritable.add(project)
+            return "nothing can be written"
+        return f"it was damaged: {error}"
+
+    def _level(self, file: TextFile, stream: Stream, because: str) -> None:
+        """Take in what is new; raises _Amiss where the file is to be made anew instead."""
+        now = self._index.mark(stream.graph)
+        if file.mark == now:
+            return
+        with file.writing():
+            then = file.mark
+            if then is None:
+                file.put(self._documents(stream, items(self._index, stream.graph)))
+                file.tidy()
+                file.note(mark=now.term, because=because)
+            elif self._takes(file, stream, then, now):
+                file.note(mark=now.term)
+
+    def _takes(self, file: TextFile, stream: Stream, then: Mark, now: Mark) -> bool:
+        """Look again at every memory that something was said of since *then*; return whether *now* is later.
+
+        Raises _Amiss where it is no later state of what *then* was one of.
+        """
+        if not self._journal.holds(stream, then.version):
+            raise _Amiss("another branch was checked out")
+        found = 0
+        for step in steps(self._journal.read(stream, after=then.version)):
+            found += len(step)
+            if any(is_order(commit.data) for commit in step):
+                raise _Amiss("something was taken out of the journal")
+            nodes = {subject for commit in step for subject, _, _ in commit.triples if subject != iri(commit.iri)}
+            again = touched(self._index, stream.graph, nodes)
+            known = list(self._documents(stream, again))
+            file.remove({bare(node) for node in again} - {document.item for document in known})
+            file.put(known)
+        later = sum(1 for _ in self._journal.read(stream, after=now.version))
+        if found - later != now.commits - then.commits:
+            raise _Amiss("what was damaged is there again")
+        return now.commits > then.commits
+
+    def _documents(self, stream: Stream, nodes: Iterable[Term]) -> Iterator[Document]:
+        return filter(None, (document(self._index, stream.graph, node) for node in nodes))
+
+    def _let_go(self, project: str) -> None:
+        file = self._open.pop(project, None)
+        self._places.pop(project, None)
+        if file is not None:
+            with suppress(sqlite3.Error):
+                file.close()
+
+    def _path(self, project: str) -> Path:
+        return self._folder / f"{project}.sqlite"
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock under which files are opened and thrown away, for a moment."""
+        descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _place(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino

@@ -1,0 +1,124 @@
+"""How memories that hold some of the words asked for are ranked.  Pure: rows in, scores with their parts out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf, log
+
+from jidomem.lexical import FIELDS, Counts, Match
+
+#: BM25: how soon a word that is repeated counts no more, and how much a long text counts less.
+K1, B = 1.2, 0.75
+#: What of its weight a word keeps that tells little of what a text is about.
+LITTLE = 0.1
+#: What a word weighs at least for SQLite, which weighs all others less than is done here.
+LEAST = 1e-6
+#: How many times what SQLite weighs a word with is too far from its weight to tell where to stop.
+FAR = 2.0
+#: What is added to the words, as parts of what they count: a file asked about; and to tell equals apart, what was
+#: recorded late, half of it a month before the newest, and what is held to be sure.
+ABOUT, RECENT, HALF_LIFE = 0.5, 0.03, 30.0
+CONFIDENCE: Mapping[str, float] = {"High": 0.02, "Medium": 0.01}
+TIES = RECENT + max(CONFIDENCE.values())
+#: How much less than its successor a memory that was superseded counts at most.
+BEHIND = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A match with its score, and the parts that add up to it; `words` are parts of `lexical`."""
+
+    match: Match
+    score: float
+    parts: Mapping[str, float]
+    words: Mapping[str, float]
+
+    @property
+    def place(self) -> tuple[float, str, str]:
+        """Return what sorts it: the best first, of equals the newest, then by IRI."""
+        return -self.score, _backwards(self.match.recorded), self.match.item
+
+
+def weights(stems: Iterable[str], counts: Counts, little: Collection[str] = ()) -> dict[str, float]:
+    """Return how much each word tells: the more, the fewer memories hold it; those in *little* tell little.
+
+    >>> weights(["rare", "common"], Counts(10, 100, {"rare": 2, "common": 9}))
+    {'rare': 1.4816045409242156, 'common': 0.14660347419187544}
+    """
+    odds = ((stem, _odds(counts.memories, counts.holding.get(stem, 0))) for stem in stems)
+    return {stem: log(1 + against) * (LITTLE if stem in little else 1.0) for stem, against in odds}
+
+
+def _odds(memories: int, holding: int) -> float:
+    """Return the odds against a memory holding a word."""
+    return (memories - holding + 0.5) / (holding + 0.5)
+
+
+def scored(match: Match, weight: Mapping[str, float], counts: Counts) -> Scored:
+    """Return the score of *match* for the words of *weight*, whatever succeeded it left aside."""
+    words = dict(_by_word(match, weight, counts))
+    lexical = sum(words.values())
+    parts = {"lexical": lexical, "about": lexical * ABOUT * match.is_about}
+    parts["recency"] = lexical * RECENT * 0.5 ** (_days(match.recorded, counts.newest) / HALF_LIFE)
+    parts["confidence"] = lexical * CONFIDENCE.get(match.confidence, 0.0)
+    return Scored(match, sum(parts.values()), parts, words)
+
+
+def _by_word(match: Match, weight: Mapping[str, float], counts: Counts) -> Iterable[tuple[str, float]]:
+    """Yield each word that stands in the match, with what it counts."""
+    fields = [(value, text.split()) for value, text in zip(FIELDS.values(), match.fields, strict=True) if text]
+    average = counts.words / counts.memories
+    damping = K1 * (1 - B + B * match.length / average)
+    for stem, told in weight.items():
+        often = sum(value * text.count(stem) for value, text in fields)
+        if often:
+            yield stem, told * often * (K1 + 1) / (often + damping)
+
+
+def behind(found: Scored, successors: Iterable[Scored]) -> Scored:
+    """Return *found* ranked below each of *successors*, which came in its place and match as well."""
+    highest = min((after.score * BEHIND for after in successors), default=inf)
+    if found.score <= highest:
+        return found
+    return Scored(found.match, highest, {**found.parts, "superseded": highest - found.score}, found.words)
+
+
+def ceiling(weight: Mapping[str, float], now: Counts, then: Counts) -> tuple[float, float]:
+    """Return how many times what SQLite scores a match with, and how much beside, its score can be by these words.
+
+    SQLite weighs them by what is there *now*, *weight* does by what was known *then*.
+    """
+    longer = max(1.0, (then.words / then.memories) / (now.words / now.memories))
+    times, beside = 0.0, 0.0
+    for stem, told in weight.items():
+        odds = _odds(now.memories, now.holding[stem])
+        ratio = told / max(log(odds), LEAST)
+        if ratio > FAR:
+            beside += most([told])
+        else:
+            times = max(times, ratio)
+    return times * longer, beside
+
+
+def most(weight: Iterable[float]) -> float:
+    """Return the most that words of these weights count together."""
+    return sum(value * (K1 + 1) for value in weight)
+
+
+def _days(recorded: str, newest: str) -> float:
+    """Return how many days before the newest memory one was recorded."""
+    return max((datetime.fromisoformat(newest) - datetime.fromisoformat(recorded)).total_seconds(), 0.0) / 86_400
+
+
+def _backwards(moment: str) -> str:
+    """Return a text that sorts the later of two moments of one form first.
+
+    >>> _backwards("2026") < _backwards("2025")
+    True
+    """
+    return moment.translate(_BACKWARDS)
+
+
+_BACKWARDS = {48 + digit: 57 - digit for digit in range(10)}

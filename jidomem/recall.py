@@ -1,0 +1,148 @@
+"""What is asked of recall, and what it answers: plain values, which say of themselves whether they are sound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from jidomem.errors import InvalidRequest, TooLarge
+
+SCOPES = ("agent", "session")
+#: How many memories are given unless said otherwise, and at most; bytes of the text that is looked for.
+LIMIT, MOST, LONGEST = 5, 1_000, 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """Who asks for what: *query* is any text, of which single words may match.
+
+    With the scope `session` only what was asserted in *session_id* is looked through. `metadata` is the caller's own.
+    """
+
+    agent_id: str
+    query: str
+    session_id: str | None = None
+    scope: str = "agent"
+    limit: int = LIMIT
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidRequest for a field that will not do, TooLarge for a text too long to be looked for."""
+        for name in ("agent_id", "query"):
+            if not (isinstance(getattr(self, name), str) and getattr(self, name).strip()):
+                raise _invalid(f"{name} is missing or empty", f"give {name} as text")
+        if self.session_id is not None and not (isinstance(self.session_id, str) and self.session_id.strip()):
+            raise _invalid("session_id is no name", "give the name of a session, or leave it out")
+        if self.scope not in SCOPES:
+            raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= MOST:
+            raise _invalid(f"limit={self.limit!r} is not from 1 to {MOST:,}", f"give limit={LIMIT}, or leave it out")
+        if not isinstance(self.metadata, Mapping):
+            raise _invalid("metadata is no mapping", "leave metadata out")
+        if len(self.query.encode("utf-8", "replace")) > LONGEST:
+            raise TooLarge(f"the query has more than {LONGEST:,} bytes", hint="look for the words that matter")
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What is looked through, and how much of what was found is given.
+
+    *kinds* are types or classes, each with those below it; *about* are files, and what is about one of them ranks
+    higher. *since* and *until* bound when a memory was recorded, *agent* and *session* are who asserted it and where.
+    """
+
+    kinds: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    since: object = None
+    until: object = None
+    as_of: object = None
+    valid_at: object = None
+    agent: str | None = None
+    session: str | None = None
+    include_inactive: bool = False
+    budget_tokens: int | None = None
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InvalidRequest for a field of another form."""
+        for name in ("kinds", "about"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Sequence) or not all(map(_is_text, given)):
+                raise _invalid(f"{name}={given!r} is no list of texts", f'give {name}=["..."]')
+            object.__setattr__(self, name, tuple(given))
+        for name in ("agent", "session"):
+            if getattr(self, name) is not None and not _is_text(getattr(self, name)):
+                raise _invalid(f"{name}={getattr(self, name)!r} is no name", f"give a name, or leave {name} out")
+        for name in ("include_inactive", "explain"):
+            if not isinstance(getattr(self, name), bool):
+                raise _invalid(f"{name}={getattr(self, name)!r} is no truth", f"give {name}=true, or leave it out")
+        budget = self.budget_tokens
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
+            raise _invalid(f"budget_tokens={budget!r} is no positive whole number", "give budget_tokens=500")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One memory that was found: its IRI, who asserted it and where, what it says, and the score it ranks by.
+
+    `metadata` holds kind, status and the rest; `parts` add up to the score, where that was asked for.
+    """
+
+    id: str
+    agent_id: str | None
+    session_id: str | None
+    content: str
+    score: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hit as plain values."""
+        said = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
+                "score": self.score, "metadata": dict(self.metadata)}  # fmt: skip
+        return said if self.parts is None else {**said, "parts": dict(self.parts)}
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResult:
+    """The answer to *request*: what was found, the best first; `metadata` says how, and what was left out."""
+
+    request: RecallRequest
+    entries: tuple[Hit, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {
+            "query": self.request.query,
+            "entries": [entry.to_dict() for entry in self.entries],
+            "metadata": dict(self.metadata),
+        }
+
+
+def parsed(asked: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
+    """Return what is asked for and within what: a plain text is asked by *agent* unless *more* names another.
+
+    Raises InvalidRequest for a name that means nothing, with the nearest that does.
+    """
+    of_request = tuple(RecallRequest.__slots__) if isinstance(asked, str) else ()
+    known = {*of_request, *Narrowing.__slots__} - {"query"}
+    for name in more:
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            raise _invalid(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {sorted(known)}")
+    narrowing = Narrowing(**{name: value for name, value in more.items() if name in Narrowing.__slots__})
+    if isinstance(asked, RecallRequest):
+        return asked, narrowing
+    given = {name: value for name, value in more.items() if name in of_request}
+    return RecallRequest(query=asked, **{"agent_id": agent, **given}), narrowing
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _invalid(detail: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(f"invalid memory recall request: {detail}", hint=hint)

@@ -1,0 +1,87 @@
+"""The words of a text, as they are looked for: folded, with identifiers and paths whole and in parts.  Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+#: Signs of a word that are kept; a longer run of letters is cut, a longer name is found by its parts alone.
+LONGEST = 100
+_LITTLE = """
+a about after all also am an and any are as at be because been before being but by can could did do does doing done
+during each for from further had has have having he her here hers him his how i if in into is it its itself just let me
+more most my no nor not of on once only or other our ours out over own please same shall she should so some such than
+that the their theirs them then there these they this those through to too under until up us use used using very was we
+were what when where which while who whom whose why will with would you your yours
+"""
+#: English words that tell little of what a text is about, also where few texts hold them.
+TELL_LITTLE = frozenset(_LITTLE.split())
+# What stands in a word beside letters and digits: the marks of scripts that write vowels with them.
+_SIGN = "(?:[^\\W_]|[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u109f])"
+_NAME = re.compile(f"{_SIGN}+(?:[_.\\-/\\\\:]+{_SIGN}+)*")
+_PLACES, _PIECES, _LINKS = re.compile(r"[/\\:]+"), re.compile(r"[/\\:.\-]+"), re.compile(r"[_.\-/\\:]+")
+_HUMPS = re.compile(r"[0-9]+|[A-Z]{2,}s(?![^A-Z0-9])|[A-Z]+(?![^A-Z0-9])|[A-Z]?[^A-Z0-9]+")
+_ACCENTS = dict.fromkeys(range(0x300, 0x370))
+# Scripts that put no space between words, and Hangul, whose words end in many ways.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+"
+)
+
+
+def words(text: str) -> Iterator[str]:
+    """Yield the words of *text* in order: a name or path is followed by what it is made of.
+
+    >>> list(words("Café: move IndexStore"))
+    ['cafe', 'move', 'indexstore', 'index', 'store']
+    >>> list(words("src/text_file.py"))
+    ['srctextfilepy', 'textfilepy', 'textfile', 'src', 'text', 'file', 'py']
+    """
+    for match in _NAME.finditer(_folded(text)):
+        yield from _of_name(match[0])
+
+
+def _folded(text: str) -> str:
+    """Return *text* in compatibility form without the accents of Latin, Greek and Cyrillic letters; case is kept."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", text).translate(_ACCENTS))
+
+
+def _of_name(name: str) -> Iterator[str]:
+    """Yield a name as it is, its places and pieces that have several parts, and its parts."""
+    parts = _parts(name)
+    if len(parts) > 1:
+        pieces = dict.fromkeys((name, *_PLACES.split(name), *_PIECES.split(name)))
+        for whole in dict.fromkeys(map(_joined, pieces)):
+            if whole and len(whole) <= LONGEST:
+                yield whole
+    for part in parts:
+        yield from _grams(part[:LONGEST])
+
+
+def _joined(piece: str) -> str:
+    """Return a piece of several parts as one word, however it was written; digits keep their place."""
+    parts = _parts(piece)
+    return ("_" if any(map(str.isdigit, parts)) else "").join(parts) if len(parts) > 1 else ""
+
+
+def _parts(name: str) -> list[str]:
+    return [part.casefold() for link in _LINKS.split(name) for part in _HUMPS.findall(link)]
+
+
+def _grams(part: str) -> Iterator[str]:
+    """Yield a part; where nothing tells its words apart, each sign and each pair of signs."""
+    if part.isascii() or not _UNSPACED.search(part):
+        yield part
+        return
+    place = 0
+    for run in _UNSPACED.finditer(part):
+        if run.start() > place:
+            yield part[place : run.start()]
+        yield from run[0]
+        yield from (run[0][at : at + 2] for at in range(len(run[0]) - 1))
+        place = run.end()
+    if place < len(part):
+        yield part[place:]

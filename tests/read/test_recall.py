@@ -1,0 +1,228 @@
+"""Recall: what is in force and holds some of the words asked for, the best first."""
+
+from datetime import timedelta
+from math import fsum, isclose
+
+import pytest
+from conftest import START, decision, fixed_sources, intent
+
+import jidomem
+from jidomem.errors import InvalidRequest, JidomemError, TooLarge
+from jidomem.govern.quoted import tokens
+from jidomem.govern.recalled import markdown
+from jidomem.recall import Narrowing, RecallRequest
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="me", sources=fixed_sources()) as opened:
+        yield opened
+
+
+def keep(memory, *intents):
+    return [memory.writer.submit_intent("p", given).iri for given in intents]
+
+
+def found(memory, query, **more):
+    return [hit.id for hit in memory.recall(query, **more).entries]
+
+
+def test_the_memory_that_answers_a_question_comes_before_those_that_share_its_small_words(memory):
+    index, _, _ = keep(
+        memory,
+        decision(summary="Use Oxigraph as the index", topic="store"),
+        intent(summary="We ship on Friday, which is when we did it before"),
+        intent(summary="The index of the book is long, and we read what we like of it"),
+    )
+
+    assert found(memory, "which index did we choose?")[0] == index
+
+
+def test_words_of_every_field_find_a_memory(memory):
+    (kept,) = keep(
+        memory,
+        decision(
+            summary="Use Oxigraph",
+            topic="triple-store",
+            rationale="it embeds",
+            detailed_explanation="Compared under load.",
+            about=["src/store_index.py"],
+            evidence=["measured at Café Müller"],
+            alternatives=["GraphDB"],
+        ),
+    )
+
+    queries = ("oxigraphs", "TripleStore", "embed", "comparing", "store_index", "src/store_index.py", "cafe",
+               "MULLER", "graphdb")  # fmt: skip
+    assert {query: found(memory, query) for query in queries} == {query: [kept] for query in queries}
+
+
+def test_a_word_is_found_as_soon_as_it_was_written_in_this_and_in_every_other_process(memory, tmp_path):
+    keep(memory, intent(summary="zebra one"))
+    with jidomem.open(tmp_path / "root", project="p", agent="other") as other:
+        assert len(found(other, "zebra")) == 1
+        (second,) = keep(memory, intent(summary="zebra two"))
+        assert second in found(memory, "zebra")
+        assert second in found(other, "zebra")
+
+
+def test_what_is_superseded_withdrawn_or_proposed_is_left_out_unless_asked_for(memory):
+    old, gone = keep(memory, decision(summary="Store in quagga files", topic="a"), intent(summary="quagga is fast"))
+    new, _, proposed = keep(
+        memory,
+        decision(summary="Store in quagga tables", topic="a", supersedes=[old]),
+        intent(type="deleted_marker", summary="quagga is not fast", invalidates=[gone], reason="measured"),
+        intent(summary="quagga is what a page says", source_type="ExternalDocumentSource", evidence=["http://e/"]),
+    )
+
+    assert found(memory, "quagga") == [new]
+    everything = found(memory, "quagga", include_inactive=True, limit=10)
+    assert {old, new, gone, proposed} <= {*everything}
+    assert everything.index(new) < everything.index(old)
+
+
+def test_a_superseded_memory_never_comes_before_what_superseded_it_however_well_it_fits(memory):
+    (first,) = keep(memory, decision(summary="quagga quagga quagga", topic="quagga"))
+    (second,) = keep(memory, decision(summary="quagga quagga and much else", topic="quagga", supersedes=[first]))
+    (third,) = keep(memory, decision(summary="a long one that names a quagga once", topic="x", supersedes=[second]))
+
+    assert found(memory, "quagga", include_inactive=True) == [third, second, first]
+
+
+def test_kinds_take_those_below_them_by_type_or_class(memory):
+    fact, made = keep(memory, intent(summary="quagga fact"), decision(summary="quagga decision"))
+
+    assert found(memory, "quagga", kinds=["decision"]) == [made]
+    assert found(memory, "quagga", kinds=["Decision", "fact"]) == found(memory, "quagga")
+    assert found(memory, "quagga", kinds=["architectural_decision"]) == [made]
+    assert found(memory, "quagga", kinds=["task"]) == []
+    assert fact in found(memory, "quagga")
+    with pytest.raises(InvalidRequest) as refusal:
+        memory.recall("quagga", kinds=["decison"])
+    assert refusal.value.hint == "did you mean 'decision'?"
+
+
+def test_a_file_asked_about_lifts_what_governs_it(memory):
+    plain, file, folder, module, pattern = keep(
+        memory,
+        intent(summary="quagga quagga"),
+        intent(summary="quagga in a file of some sort", about=["src/a/b.py"]),
+        intent(summary="quagga in a folder of some sort", about=["src/a/"]),
+        intent(summary="quagga in a module of some sort", about=["a.b"]),
+        intent(summary="quagga in a pattern of some sort", about=["src/**/*.py"]),
+    )
+
+    hits = memory.recall("quagga", about=["./src/a/b.py"], explain=True).entries
+    assert {hit.id for hit in hits if hit.parts["about"]} == {file, folder, module, pattern}
+    assert next(hit for hit in hits if hit.id == plain).parts["about"] == 0
+    assert found(memory, "quagga", about=["src/other.rb"])[0] == plain
+
+
+def test_who_where_when_and_until_when_narrow_what_is_looked_through(memory):
+    mine, other = keep(
+        memory,
+        intent(summary="quagga one", asserted_by="ana", asserted_in="s-7", valid_until="2026-12-01"),
+        intent(summary="quagga two", asserted_by="ben", asserted_in="s-8", valid_from="2026-12-01"),
+    )
+    later = (START + timedelta(seconds=1)).isoformat()
+
+    assert found(memory, "quagga", agent="ana") == [mine]
+    assert found(memory, "quagga", session="s-8") == [other]
+    assert found(memory, "quagga", scope="session", session_id="s-7") == [mine]
+    assert found(memory, "quagga", valid_at="2026-11-30") == [mine]
+    assert found(memory, "quagga", valid_at="2026-12-01") == [other]
+    assert set(found(memory, "quagga", since=START)) == {mine, other}
+    assert found(memory, "quagga", since="2027-01-01") == []
+    assert {*found(memory, "quagga", until=later), *found(memory, "quagga", since=later)} == {mine, other}
+    assert found(memory, "quagga", until=START) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "says"),
+    [
+        ("x", {"limit": 0}, "limit=0 is not from 1"),
+        ("x", {"limit": True}, "limit=True is not from 1"),
+        ("x", {"limit": "5"}, "limit='5' is not from 1"),
+        (" ", {}, "query is missing or empty"),
+        ("x", {"agent_id": ""}, "agent_id is missing or empty"),
+        ("x", {"scope": "world"}, "scope='world' is none"),
+        ("x", {"scope": "session"}, "needs a session"),
+        ("x", {"kinds": "fact"}, "kinds='fact' is no list"),
+        ("x", {"about": [1]}, "about=[1] is no list"),
+        ("x", {"since": "yesterday"}, "since='yesterday' is not"),
+        ("x", {"as_of": "soon"}, "as_of='soon' is not"),
+        ("x", {"explain": "yes"}, "explain='yes' is no truth"),
+        ("x", {"budget_tokens": 0}, "budget_tokens=0 is no positive"),
+        ("x", {"budget_tokens": 3}, "budget_tokens=3 is too few"),
+        ("x", {"kind": ["fact"]}, "there is no 'kind'"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused_by_name(memory, query, more, says):
+    keep(memory, intent())
+    with pytest.raises(InvalidRequest) as refusal:
+        memory.recall(query, **more)
+    assert says in refusal.value.detail
+    assert refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    "query",
+    ['"', "a OR", "NEAR(a b)", "summary:x", "x*", "' ; DROP TABLE memory", "-x", "^x", "(", "\x00", "\ud800", "🙂",
+     "AND OR NOT", "{a b}:c", "x" * 60_000, " ".join(f"w{n}" for n in range(9_000)), "日本語", "%", "ا ب", "'\"'"],
+)  # fmt: skip
+def test_any_text_may_be_asked(memory, query):
+    (kept,) = keep(memory, intent(summary="quagga"))
+
+    assert found(memory, f"{query} quagga") == [kept]
+    assert isinstance(found(memory, query), list)
+
+
+def test_a_text_that_is_too_long_is_refused(memory):
+    with pytest.raises(TooLarge, match="more than 65,536 bytes"):
+        memory.recall("x" * 65_537)
+
+
+def test_the_parts_of_a_score_add_up_to_it(memory):
+    keep(memory, decision(summary="quagga zebra", about=["a.py"]), intent(summary="zebra"))
+    (old,) = keep(memory, intent(summary="quagga quagga"))
+    keep(memory, intent(summary="a quagga of another sort, and long", supersedes=[old]))
+
+    for hit in memory.recall("quagga zebra", about=["a.py"], explain=True, include_inactive=True).entries:
+        parts = {**hit.parts}
+        assert isclose(fsum(parts.pop("words").values()), parts["lexical"])
+        assert isclose(fsum(parts.values()), hit.score)
+
+
+def test_an_answer_fits_its_budget_and_says_how_many_did_not(memory):
+    keep(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(8)))
+
+    whole = memory.recall("quagga", limit=8)
+    assert tokens(markdown(whole)) == whole.metadata["tokens"]
+    for budget in range(60, 500, 20):
+        told = memory.recall("quagga", limit=8, budget_tokens=budget)
+        assert told.metadata["tokens"] <= budget
+        assert told.entries == whole.entries[: len(told.entries)]
+        assert len(told.entries) + told.metadata["left_out"] == 8
+
+
+def test_what_was_shown_is_told_by_why(memory):
+    (kept,) = keep(memory, intent(summary="quagga"))
+    memory.recall(RecallRequest("ana", "quagga"))
+
+    shown = memory.reader.why("p", kept)["shown"]
+    assert [(entry["in"], entry["agent"]) for entry in shown] == [("recall", "ana")]
+
+
+def test_a_project_there_is_not_is_refused_and_nothing_is_made_for_it(memory, tmp_path):
+    keep(memory, intent())
+    with pytest.raises(JidomemError) as refusal:
+        memory.recall("x", "q")
+    assert refusal.value.code == "unknown_project"
+
+
+def test_a_request_is_a_value_and_comes_back_with_the_answer():
+    request = RecallRequest("ana", "quagga", metadata={"trace": 1})
+
+    assert request == RecallRequest(agent_id="ana", query="quagga", metadata={"trace": 1})
+    assert (request.limit, request.scope, request.session_id) == (5, "agent", None)
+    assert Narrowing(kinds=["fact"]).kinds == ("fact",)
