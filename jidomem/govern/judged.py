@@ -103,12 +103,17 @@ def _property(finding: Finding) -> Term | None:
 
 
 def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
-    """Return what each shape targets: the shape, the kind of target, the target; a class that is a shape is one."""
+    """Return what each shape targets: the shape, the kind of target, the target; a class that is a shape is one.
+
+    A shape is what is typed as one, or asks for something.
+    """
     rules = list(rules)
     types: dict[Term, set[Term]] = {}
     for subject, predicate, value in rules:
         if predicate == TYPE:
             types.setdefault(subject, set()).add(value)
+        elif predicate.startswith(f"<{SH}"):
+            types.setdefault(subject, set()).update(_SHAPES)
     stated = [(subject, kind, value) for subject, kind, value in rules if kind in _TARGETS]
     return stated + [(node, _CLASS, node) for node, kinds in types.items() if kinds & _CLASSES and kinds & _SHAPES]
 

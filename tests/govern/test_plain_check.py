@@ -109,3 +109,40 @@ def test_shapes_that_are_ill_formed_or_ask_for_an_entailment_cannot_be_used():
         checked(
             "ex:a a ex:P .\n", NAMED + "sh:minCount 1 . ex:g sh:entailment <http://www.w3.org/ns/entailment/RDFS> ."
         )
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("sh:property [ sh:path ex:name ; sh:minCnt 1 ]", "sh:minCnt is not judged; did you mean sh:minCount?"),
+        ("sh:js [ sh:jsFunctionName 'f' ]", "sh:js is not judged"),
+        ("sh:rule [ a sh:TripleRule ; sh:subject sh:this ]", "sh:rule is not judged"),
+        ("sh:expression [ sh:path ex:name ]", "sh:expression is not judged"),
+        ("sh:target [ a sh:SPARQLTarget ; sh:select 'SELECT ?this { ?this ?p ?o }' ]", "sh:target is not judged"),
+    ],
+)
+def test_what_shapes_ask_for_and_nobody_judges_is_unchecked(said, word):
+    report = checked("ex:a a ex:P .\n", f"ex:S a sh:NodeShape ; sh:targetClass ex:P ; {said} .")
+
+    assert any(word in reason for reason in report.unchecked)
+    assert report.exit_code == 3
+
+
+def test_shapes_that_pyshacl_breaks_down_on_are_named_and_not_called_a_bug():
+    with pytest.raises(Failed, match=r"s\.ttl: pyshacl cannot judge by these shapes: error: missing \)"):
+        checked('ex:a a ex:P ; ex:name "A" .\n', NAMED + 'sh:pattern "(" .')
+
+
+def test_a_class_that_asks_for_something_is_a_shape_that_targets_itself():
+    report = checked(
+        'ex:a a ex:P ; ex:name "A" .\n', "ex:P a rdfs:Class ; sh:property [ sh:path ex:name ; sh:minCount 1 ] ."
+    )
+
+    assert (report.exit_code, report.judged) == (0, 1)
+
+
+def test_a_shape_that_is_deactivated_is_told_and_finds_nothing():
+    report = checked("ex:a a ex:P .\n", NAMED + "sh:minCount 1 . ex:S sh:deactivated true .")
+
+    assert (report.exit_code, report.problems) == (0, [])
+    assert report.notes == ["deactivated shapes judge nothing: urn:x:S"]
