@@ -24,7 +24,7 @@ def show(door: Door, item: str) -> None:
       jidomem show --json 1a2b3c4d
     """
     memory = door.read()
-    whole = memory.reader.resolve(memory.project, item)
+    whole = memory.reader.resolve(memory.project, item, as_of=door.as_of)
     moment = {"as_of": door.as_of, "valid_at": door.valid_at}
     if door.format == "ttl":
         click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)

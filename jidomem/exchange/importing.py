@@ -11,6 +11,7 @@ from jidomem.errors import JidomemError, NotFound
 from jidomem.exchange import turtle
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.schema import Schema
+from jidomem.write.names import plain_path
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def _kept(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None
 def _content(said: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any]:
     """Return what a memory says, less what is *assumed*, in the one form that lists and their order do not change."""
     values = MemoryUpdateIntent.from_dict(dict(said)).to_dict()
+    values["about"] = [*map(plain_path, values.get("about") or ())]
     plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
     return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
 

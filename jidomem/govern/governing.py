@@ -13,6 +13,7 @@ from jidomem.repository.freshness import freshness
 from jidomem.repository.ignored import matches
 from jidomem.repository.worktree import Worktree
 from jidomem.vocab import TYPE_OF_CLASS, local_name
+from jidomem.write.names import plain_path
 
 Row = dict[str, Any]
 COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary")
@@ -43,9 +44,9 @@ def governing(
     patterns = _patterns(reader, project, asked)
     found: dict[tuple[str, str], Row] = {}
     for path in paths:
-        for name in (path, *earlier.get(path, ())):
+        for name in (plain_path(path), *earlier.get(plain_path(path), ())):
             rows = reader.ask("governing", project=project, file=name, **asked)
-            rows += [row for row in patterns if matches(row["about"], name.removeprefix("./"))]
+            rows += [row for row in patterns if matches(plain_path(row["about"]), name)]
             for row in rows:
                 found.setdefault((path, row["item"]), {"path": path, **row})
     known = fresh(index, tree, project, (item for _, item in found))
@@ -55,7 +56,11 @@ def governing(
     place = {path: number for number, path in enumerate(paths)}
     described.sort(key=lambda row: (row["recorded"], row["item"]), reverse=True)
     described.sort(
-        key=lambda row: (place[row["path"]], FORCES.index(row["force"]), -_nearness(row["path"], row["about"]))
+        key=lambda row: (
+            place[row["path"]],
+            FORCES.index(row["force"]),
+            -_nearness(plain_path(row["path"]), row["about"]),
+        )
     )
     return described
 
@@ -121,4 +126,4 @@ def _nearness(path: str, about: str | None) -> int:
     """Return how near to the file the place is that a memory names: the file itself, then folders, none last."""
     if not about:
         return 0
-    return len(about) + 10_000 * (about.removeprefix("./") == path)
+    return len(about) + 10_000 * (plain_path(about) == path)

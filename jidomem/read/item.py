@@ -51,8 +51,8 @@ def triples(
     return _found(index, project, item, as_of, valid_at).triples
 
 
-def resolve(index: OxigraphIndex, project: str, short: object) -> str:
-    """Return the IRI of the memory that *short* names.
+def resolve(index: OxigraphIndex, project: str, short: object, as_of: object = None) -> str:
+    """Return the IRI of the memory that *short* names, among those that were known at *as_of*.
 
     It is its IRI, a beginning or end of its id that is unique, or the id it had elsewhere: of several versions the
     newest. Raises InvalidRequest for what is no text; NotFound when there is none, or several: the hint lists them.
@@ -60,7 +60,8 @@ def resolve(index: OxigraphIndex, project: str, short: object) -> str:
     text = parts(to_term(short, "string", "item")).text
     found = [text] if _IRI.match(text) and _of_project(index, project, to_term(text, "iri", "iri")) else []
     finders = (_by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, _by_part)
-    found = found or next(filter(None, (find(index, project, text) for find in finders)), [])
+    moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
+    found = found or next(filter(None, (find(index, project, text, moment) for find in finders)), [])
     if len(found) == 1:
         return found[0]
     if found:
@@ -68,19 +69,24 @@ def resolve(index: OxigraphIndex, project: str, short: object) -> str:
     raise _missing(index, project, text)
 
 
-def _by_part(index: OxigraphIndex, project: str, short: str) -> list[str]:
+def _by_part(index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
     if len(short) < _LEAST or ":" in short:
         return []
-    return _items(index, project, _BY_PART, {"project": _project(project), "short": literal(short.lower())})
+    found = _items(index, project, _BY_PART, {"project": _project(project), "short": literal(short.lower())})
+    return [item for item in found if all(at <= bare(moment) for at in _recorded(index, project, iri(item)))]
 
 
-def _by_local_id(index: OxigraphIndex, project: str, local: str) -> list[str]:
-    """Return the newest memory of the project that had the id *local* where it came from."""
+def _by_local_id(index: OxigraphIndex, project: str, local: str, moment: Term) -> list[str]:
+    """Return the newest memory of the project, at a moment, that had the id *local* where it came from."""
     graph, known = graph_iri(project), []
     for item, _, _ in index.triples(graph, None, jido("localId"), literal(local)):
         if _of_project(index, project, item):
-            known += [(moment, bare(item)) for _, _, moment in index.triples(graph, item, jido("recordedAt"))]
+            known += [(at, bare(item)) for at in _recorded(index, project, item) if at <= bare(moment)]
     return [max(known)[1]] if known else []
+
+
+def _recorded(index: OxigraphIndex, project: str, item: Term) -> list[str]:
+    return [_written(moment) for _, _, moment in index.triples(graph_iri(project), item, jido("recordedAt"))]
 
 
 def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -89,8 +90,23 @@ def read(file: Path) -> NamedQuery:
     try:
         sparql.dataset(sparql.check(text), ())
     except JidomemError as error:
-        raise type(error)(f"{file}: {error.detail}", hint=error.hint, code=error.code) from error
+        where = f"{file}:{_line_of(text, error)}"
+        raise type(error)(f"{where}: {error.detail}", hint=error.hint, code=error.code) from error
     return query
+
+
+def _line_of(text: str, refused: JidomemError) -> int:
+    """Return the line by which *text* is refused so: that of the shortest beginning for which it is, too."""
+    lines = text.splitlines()
+
+    def is_refused(count: int) -> bool:
+        try:
+            sparql.dataset(sparql.check("\n".join(lines[:count])), ())
+        except JidomemError as error:
+            return error.code == refused.code
+        return False
+
+    return bisect_left(range(1, len(lines)), True, key=is_refused) + 1
 
 
 _INTRODUCTION = """# The playbook

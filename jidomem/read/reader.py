@@ -129,7 +129,7 @@ class MemoryReader(Records):
         """Return up to *limit* rows, and the cursor that gives the next ones as they were when the first was read."""
         query = self.playbook.get(name)
         version = self._catch_up(project)
-        values = self._named(query, project, {_camel(key): value for key, value in params.items()})
+        values = self._named(query, project, {_camel(key): value for key, value in params.items()}, as_of)
         values |= _reserved(query, project, as_of, valid_at, include_inactive)
         bindings = query.bind(values)
         question = fingerprint(query, project, bindings)
@@ -148,10 +148,10 @@ class MemoryReader(Records):
             self._catch_up(project)
             self._listings.keep(courses, _graphs(project))
 
-    def _named(self, query: NamedQuery, project: str, values: Mapping[str, object]) -> dict[str, object]:
+    def _named(self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object) -> dict[str, object]:
         """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""
         items = [param.name for param in query.params if param.type == "item" and param.name in values]
-        return {**values, **{name: item.resolve(self._index, project, values[name]) for name in items}}
+        return {**values, **{name: item.resolve(self._index, project, values[name], as_of) for name in items}}
 
     def _page(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
@@ -297,13 +297,13 @@ class MemoryReader(Records):
         """
         return Why(self, self._schema, self._shown, project, as_of=as_of, valid_at=valid_at).explain(memory_id)
 
-    def resolve(self, project: str, short: str) -> str:
-        """Return the IRI that *short* names.
+    def resolve(self, project: str, short: str, *, as_of: object = None) -> str:
+        """Return the IRI that *short* names, among the memories that were known at *as_of*.
 
         It is an IRI, a unique beginning or end, of 4 signs or more, of an id, or the id the memory had elsewhere.
         """
         self._catch_up(project)
-        return item.resolve(self._index, project, short)
+        return item.resolve(self._index, project, short, as_of)
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:

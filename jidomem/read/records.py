@@ -64,8 +64,8 @@ class Records(Functions):
         """Return one memory."""
 
     @abstractmethod
-    def resolve(self, project: str, short: str) -> str:
-        """Return the IRI that *short* names."""
+    def resolve(self, project: str, short: str, *, as_of: object = None) -> str:
+        """Return the IRI that *short* names, among the memories that were known at *as_of*."""
 
     def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
         """Return what went before one memory and what replaced, withdrew or revived it, oldest first.
@@ -73,7 +73,7 @@ class Records(Functions):
         Each has recorded, entry, kind, summary, status, agent and reason. The id is one that `resolve` takes. Raises
         NotFound where there was no such memory by then.
         """
-        item = self.resolve(project, memory_id)
+        item = self.resolve(project, memory_id, as_of=as_of)
         self.get_memory(project, item, as_of=as_of)
         return self.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
 

@@ -48,7 +48,7 @@ class Why:
 
     def explain(self, memory_id: str) -> dict[str, Any]:
         """Return what explains one memory as plain values; raises what `get_memory` raises."""
-        item = self._reader.resolve(self._project, memory_id)
+        item = self._reader.resolve(self._project, memory_id, as_of=self._as_of)
         found = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
         said, committed = found["properties"], self._committed(found["commit"])
         derived = self._asked("derived", item, limit=MOST + 1)

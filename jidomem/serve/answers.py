@@ -153,7 +153,7 @@ def memory(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the n
     given = wire.arguments(*MOMENTS, "min_position")
     form = wire.negotiate({wire.JSON: "json", TURTLE: "ttl"})
     reach(site, project, given)
-    item = site.memory.reader.resolve(project, id)
+    item = site.memory.reader.resolve(project, id, as_of=given.get("as_of"))
     if form == "json":
         return wire.answer(site.memory.reader.get_memory(project, item, **_moment(given)))
     text = turtle(site.memory.reader.describe(project, item, **_moment(given)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ _FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions
 #: What only jidomem mints, and what nobody mints at run time.
 MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
 RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
+_SAYS_NOTHING = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
 _OTHER_DATES = (
     "%Y/%m/%d", "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
@@ -114,6 +116,20 @@ def is_reference(text: str, *, prose: bool = False) -> bool:
     if prose and len(text.split()) != 1:
         return False
     return bool(_LOOKS_ABSOLUTE.match(text)) or bool(re.fullmatch(r"\s*<[^<>]*>\s*", text))
+
+
+def plain_path(text: str) -> str:
+    """Return a path without the parts that say nothing, and any other text as it is; a last slash stays.
+
+    >>> plain_path("./src//a.py"), plain_path("src/../lib/"), plain_path("https://x.org//a"), plain_path("../a")
+    ('src/a.py', 'lib/', 'https://x.org//a', '../a')
+    """
+    if ":" in text or not _SAYS_NOTHING.search(text):
+        return text
+    path = posixpath.normpath(text)
+    if path == "." or path.startswith("../"):
+        return text
+    return path + "/" * text.endswith("/")
 
 
 def is_ours(text: str) -> bool:

@@ -124,9 +124,9 @@ def _references(tidy: Tidy, values: dict[str, Any]) -> None:
         values[field] = names.unique(
             entry if _SHORT_ID.fullmatch(entry) else tidy.iri(field, entry) for entry in values[field]
         )
-    for field in ("evidence", "about"):
+    for field, plain in (("evidence", str), ("about", names.plain_path)):
         values[field] = names.unique(
-            tidy.iri(field, entry) if names.is_reference(entry, prose=True) else entry for entry in values[field]
+            tidy.iri(field, entry) if names.is_reference(entry, prose=True) else plain(entry) for entry in values[field]
         )
     if values["tracked_by"] is not None and not values["tracked_by"].startswith(("http://", "https://")):
         tidy.refuse("invalid_iri", "tracked_by", values["tracked_by"], "tracked_by is a URL: start it with https://")

@@ -57,6 +57,19 @@ def test_a_difference_that_cannot_be_told_is_refused(ends, code, said):
     assert said in result.stderr
 
 
+@pytest.mark.parametrize("verb", [["show"], ["why"], ["history"], ["ask", "history"]])
+def test_a_short_id_names_in_the_past_what_it_named_then(verb):
+    asked = lambda then: run(*verb[:-1], verb[-1], "item=abcd" if verb[0] == "ask" else "abcd", "--as-of", then)  # noqa: E731
+    before = rows("log")[0]["recorded_at"]
+    assert run("remember", "one", "--iri", "https://x.org/one-abcd").exit_code == 0
+    then = rows("log")[0]["recorded_at"]
+    assert run("remember", "two", "--iri", "https://x.org/two-abcd").exit_code == 0
+
+    assert asked(before).exit_code == 4
+    assert "one" in asked(then).stdout
+    assert "short for several memories" in asked("9999-01-01").stderr
+
+
 def test_a_history_tells_what_a_memory_replaced_and_what_replaced_it():
     run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster")
 

@@ -9,6 +9,8 @@ import pytest
 from conftest import decision, intent
 
 from jidomem.errors import InvalidRequest
+from jidomem.terms import iri
+from jidomem.vocab import TYPE, jido
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
@@ -76,6 +78,32 @@ def test_a_proposal_governs_nothing_until_it_is_asked_for(governed):
 
     assert "trust me" not in [row["summary"] for row in governed.governing("src/db/pool.py", project="p")]
     assert [row["standing"] for row in rows if row["summary"] == "trust me"] == ["proposed"]
+
+
+@pytest.mark.parametrize("asked", ["src/db/pool.py", "./src/db/pool.py", "src//db/./pool.py"])
+def test_a_path_is_the_same_however_it_is_written_in_a_memory_or_a_question(memory, asked):
+    for about in ("./src/db/pool.py", "src//db/", "./src/*/pool.py"):
+        memory.writer.submit_intent("p", rule(f"of {about}", about=[about]))
+    graph, old = "https://jido.ai/projects/p/graphs/long-term-context", iri("https://jido.ai/memory/old")
+    said = {
+        TYPE: jido("Decision"),
+        jido("summary"): '"of old"',
+        jido("about"): '"./src/db/pool.py"',
+        jido("appliesToProject"): iri("https://jido.ai/projects/p"),
+        jido("hasAssertionStatus"): jido("Asserted"),
+        jido("recordedAt"): '"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
+    }
+    memory.index.apply(graph, "0", [(old, *row) for row in said.items()])  # as it was written once
+
+    rows = memory.governing(asked, project="p")
+
+    assert sorted(row["summary"] for row in rows) == [
+        "of ./src/*/pool.py",
+        "of ./src/db/pool.py",
+        "of old",
+        "of src//db/",
+    ]
+    assert {row["about"] for row in rows} == {"src/*/pool.py", "src/db/pool.py", "./src/db/pool.py", "src/db/"}
 
 
 def test_no_path_is_refused(governed):

@@ -149,11 +149,11 @@ QUESTIONS = [
     (QUESTION.replace("#+ order: item\n", ""), 4),
     (QUESTION.replace("?project ?item WHERE", "?item WHERE"), 2),
     (QUESTION.replace(" }\n", "\n"), 6),
-    (QUESTION.replace("{ ?item", "{ SERVICE <http://127.0.0.1:9/> { ?item ?x ?y } ?item"), None),
-    (QUESTION.replace("WHERE", "FROM <http://127.0.0.1:9/g> WHERE"), None),
+    (QUESTION.replace("{ ?item", "{ SERVICE <http://127.0.0.1:9/> { ?item ?x ?y } ?item"), 5),
+    (QUESTION.replace("WHERE", "FROM <http://127.0.0.1:9/g> WHERE"), 5),
     (f"{HEADER}LOAD <http://127.0.0.1:9/>", 1),
     (f"{HEADER}# SELECT ?project ?item\nDELETE WHERE {{ ?project ?p ?item }}", 1),
-    (QUESTION.replace("?item <", f"?item {'/'.join(['<urn:p>'] * 300)} ?x . ?item <"), None),
+    (QUESTION.replace("?item <", f"?item {'/'.join(['<urn:p>'] * 300)} ?x . ?item <"), 5),
 ]
 
 
@@ -167,8 +167,8 @@ def test_a_question_that_is_none_or_reaches_outside_is_refused_with_its_line(tmp
 
 
 @pytest.mark.parametrize("text", [text for text, line in QUESTIONS if line != 6])
-def test_it_is_refused_when_the_playbook_is_read_and_its_file_is_named(tmp_path, text):
-    with pytest.raises(JidomemError, match=r"mine\.rq"):
+def test_it_is_refused_when_the_playbook_is_read_and_its_file_and_line_are_named(tmp_path, text):
+    with pytest.raises(JidomemError, match=r"mine\.rq:\d: "):
         Playbook([laid(tmp_path, (), (), mine=text) / "queries"])
 
 
