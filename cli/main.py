@@ -29,6 +29,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "briefing": ("briefing:briefing", "Tell what an agent should know first."),
     "governing": ("governing:governing", "List what governs files."),
     "revise": ("revise:revise", "Supersede, withdraw or change one memory."),
+    "rollback": ("rollback:rollback", "Take the memory back to what was in force at a moment."),
     "policy": ("policy:policy", "Say who may assert, propose or do neither."),
     "session": ("session:session", "Open, move and close work sessions."),
     "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),

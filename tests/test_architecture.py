@@ -66,6 +66,8 @@ PURE = [
     "write/triples.py",
     "write/repair.py",
     "write/restate.py",
+    "write/difference.py",
+    "write/rollback.py",
     "write/session.py",
     "write/stages.py",
     "write/promotion.py",

@@ -11,8 +11,9 @@ from jidomem.vocab import BASE
 COLUMNS = ("session", "status", "phase", "agent", "start", "end")
 _SESSIONS = """
 PREFIX jido: <https://jido.ai/ontology#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 SELECT ?session ?status ?phase ?agent ?start ?end WHERE {%s
-  ?session a jido:WorkSession ; jido:startedAt ?start ; jido:hasStatus ?opened .
+  ?session a/rdfs:subClassOf* jido:WorkSession ; jido:startedAt ?start ; jido:hasStatus ?opened .
   OPTIONAL { ?session jido:hasPrimaryAgent ?agent }
   OPTIONAL { ?session jido:endedAt ?end }
   OPTIONAL {

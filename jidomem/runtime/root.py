@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
     from jidomem.index.texts import Texts
+    from jidomem.write.rollback import Rollback
 
 #: The folder of what is derived from the journal.
 INDEX = "index"
@@ -202,6 +203,14 @@ class Jidomem:
         from jidomem.index.texts import Texts  # a writer has no need of it
 
         return Texts(self.settings.root, self.journal, self.index, self.catch_up)
+    def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:
+        """Return what was done so that what was in force at *to*, a moment or a version, is in force, and nothing else.
+
+        The corrections are of one commit and in a recovery session of their own; what was recorded stays. Raises what
+        `writer.roll_back` and `reader.moment` raise.
+        """
+        name = project or self.project
+        return self.writer.roll_back(name, self.reader.moment(name, to), reason=reason, dry_run=dry_run)
 
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files that memories in force are about and that were changed, renamed or removed since."""

@@ -21,7 +21,7 @@ from jidomem.write.view import View
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
 #: What a memory says of its own place among others, which another one in its place says anew.
-_OWN = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason")
+OWN = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
 #: Who says one of these anew has looked at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
@@ -66,7 +66,7 @@ class Corrections:
 
     def restated(self, project_id: str, item: str) -> dict[str, Any]:
         """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
-        return _restated(self._fresh_view(project_id), item)
+        return restated_in(self._fresh_view(project_id), item)
 
     def revise(
         self, project_id: str, item: str, *, changes: Mapping[str, Any], reason: str | None, dry_run: bool = False
@@ -129,7 +129,7 @@ class Corrections:
         ended. Raises InvalidRequest where nothing ended, or it is back already, and what `submit_intent` raises.
         """
         view = self._fresh_view(project_id)
-        _restated(view, item)  # raises for what is no memory
+        restated_in(view, item)  # raises for what is no memory
         old, ends = _undone(iri(item), view)
         values = self._carried(project_id, bare(old)) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
         kept = None if _LOOKED_AT & fields.keys() else self._blobs_of(project_id, old)
@@ -173,23 +173,29 @@ class Corrections:
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
         """Return the blob ids that *item* keeps of the files it is about, by path."""
-        return dict(anchors_of(self._fresh_view(project_id).objects(item, ANCHOR)))
+        return blobs_in(self._fresh_view(project_id), item)
 
     def _carried(self, project_id: str, item: str) -> dict[str, Any]:
         """Return the fields of *item* for a memory in its place, asserted here and now."""
         view = self._fresh_view(project_id)
-        said = {name: value for name, value in _restated(view, item).items() if name not in _OWN}
+        said = {name: value for name, value in restated_in(view, item).items() if name not in OWN}
         who = {"asserted_by": self.agent, "asserted_in": self.session}
         return {**said, "coexists_with": _beside(iri(item), view), **who}
 
 
-def _restated(view: View, item: str) -> dict[str, Any]:
+def restated_in(view: View, item: str) -> dict[str, Any]:
+    """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
     if not is_absolute(item) or not view.is_item(iri(item)):
         raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask")
     rows = view.about(iri(item))
     pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
     labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}
     return restate.restate(iri(item), rows, labels)
+
+
+def blobs_in(view: View, item: Term) -> dict[str, str]:
+    """Return the blob ids that *item* keeps of the files it is about, by path."""
+    return dict(anchors_of(view.objects(item, ANCHOR)))
 
 
 def _text_of(node: Term, view: View) -> str | None:
@@ -248,8 +254,13 @@ def _in_its_place(old: Term, view: View) -> list[str]:
         undone = {ended for earlier in chain[:at] for ended in view.objects(earlier, jido("supersedes"))}
         if undone.intersection(revived) - {old}:
             return []  # what replaced it together with others was undone for one of them
-    markers = [end for end in view.objects(old, jido("invalidatedBy")) if jido("DeletedMarker") in view.types(end)]
+    markers = [end for end in view.objects(old, jido("invalidatedBy")) if _withdrew_only(old, end, view)]
     return [bare(end) for end in (*chain[-1:], *markers) if view.in_force(end)]
+
+
+def _withdrew_only(old: Term, end: Term, view: View) -> bool:
+    """Return whether *end* is a marker of the withdrawal of *old*, and of nothing else, as that of a rollback is."""
+    return jido("DeletedMarker") in view.types(end) and view.objects(end, jido("invalidates")) == [old]
 
 
 def _successors(item: Term, view: View) -> list[Term]:

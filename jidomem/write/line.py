@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -33,6 +33,8 @@ VIEW_TRIPLES = 20_000
 
 Outcome = Receipt | JidomemError
 JudgeFn = Callable[[View, datetime], Judged]
+#: What is to be judged, worked out from all that is known in its turn; each sees what those before it brought.
+Plan = Callable[[View], Iterable[JudgeFn]]
 
 
 @dataclass(slots=True)
@@ -149,16 +151,23 @@ class CommitLine:
 
     def submit_atomic(self, judges: Sequence[JudgeFn]) -> list[Receipt]:
         """Return the receipts of submissions kept in one commit; the first refusal is raised and nothing is kept."""
+        return self.submit_planned(lambda view: judges)
+
+    def submit_planned(self, plan: Plan) -> list[Receipt]:
+        """Return the receipts of what *plan* finds is to be kept, all of it in one commit however large, or nothing.
+
+        Nobody else writes between the plan and the commit. The first refusal is raised and nothing is kept.
+        """
         with self._lock:
-            while (receipts := self._kept_together(judges)) is None:
+            while (receipts := self._kept_together(plan)) is None:
                 pass
         return receipts
 
-    def _kept_together(self, judges: Sequence[JudgeFn]) -> list[Receipt] | None:
+    def _kept_together(self, plan: Plan) -> list[Receipt] | None:
         """Return the receipts of one commit of all; None when the stream moved on and nothing was kept."""
         with self._tail.journal.turn(self._stream) as version:
             block, now = _Block(self._held(version)), self._sources.now()
-            for position, judge in enumerate(judges):
+            for position, judge in enumerate(plan(block.known.view)):
                 try:
                     block.add(_Ticket(judge), judge(block.known.view, now))
                 except JidomemError as refusal:

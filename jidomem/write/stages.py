@@ -35,10 +35,14 @@ Proposal = MemoryUpdateIntent | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How an intent is submitted: the blob id of each file it is about, and whether it is proposed, not asserted."""
+    """How an intent is submitted: the blob id of each file it is about, and whether it is proposed, not asserted.
+
+    With *as_it_was* it says again what was in force, which stands as it stood, beside what it disagreed with then.
+    """
 
     blobs: Mapping[str, str] = field(default_factory=dict)
     propose: bool = False
+    as_it_was: bool = False
 
 
 PLAINLY = Manner()
@@ -131,7 +135,7 @@ class Stages:
         intent = promotion.borne_out(intent, view, allowed.is_curator)
         described, declared, warnings = self._validate(intent, project, view, known, manner)
         keys = conflict.keys(intent)
-        if (same := conflict.identical(intent, keys, view)) is not None:
+        if not manner.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional)
         status = self._settle(intent, conflicts, manner)
@@ -249,7 +253,7 @@ class Stages:
 
     def _settle(self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem], manner: Manner) -> Term:
         """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
-        if not conflicts:
+        if not conflicts or manner.as_it_was:
             return triples.PROPOSED if manner.propose else triples.ASSERTED
         policy = "propose" if manner.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
         if policy == "refuse" or any(found.kind == "stale_supersession" for found in conflicts):

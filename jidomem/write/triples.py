@@ -123,10 +123,10 @@ def agent_stub(agent: Term, policy: AgentPolicy) -> list[Triple]:
     ]
 
 
-def session_stub(session: Term, project: Term, agent: Term, started_at: str) -> list[Triple]:
-    """Return the declaration of a work session, active since *started_at*."""
+def session_stub(session: Term, project: Term, agent: Term, started_at: str, kind: str = "WorkSession") -> list[Triple]:
+    """Return the declaration of a work session, or of another *kind* of it, active since *started_at*."""
     return [
-        (session, TYPE, jido("WorkSession")),
+        (session, TYPE, jido(kind)),
         (session, jido("hasStatus"), jido("Active")),
         (session, jido("startedAt"), date_time(started_at)),
         (session, jido("partOfProject"), project),

@@ -26,13 +26,13 @@ from jidomem.write import session, triples
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.outcomes import Given, Outcomes
 from jidomem.write.policing import Policing
-from jidomem.write.settlement import Settlements
+from jidomem.write.recovery import Recovery
 from jidomem.write.stages import Judged, Manner, Proposal, Stages, abouts
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
 
 
-class MemoryWriter(Policing, Settlements):
+class MemoryWriter(Policing, Recovery):
     """Takes each intent through its stages: normalise, validate, detect conflicts, build triples, append."""
 
     def __init__(

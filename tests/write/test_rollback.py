@@ -1,0 +1,313 @@
+"""Taking a memory back to what was in force at a moment: by corrections in one commit, or by none."""
+
+import os
+from collections import Counter
+
+import pytest
+from conftest import decision, files, fixed_sources, intent
+from writing import held, open_with, refusal, said
+
+import jidomem
+from jidomem.govern.check import check_project
+from jidomem.read.sessions import sessions
+from jidomem.terms import bare
+from jidomem.vocab import jido, local_name
+
+NOT_HELD = {
+    jido(name)
+    for name in (
+        "supersedes", "invalidates", "revives", "coexistsWith", "conflictsWith", "assertedBy", "assertedIn",
+        "hasTimestamp", "recordedAt", "recordedIn", "revisionReason", "idempotencyKey", "requestDigest", "receipt",
+    )
+}  # fmt: skip
+ENDS = {jido("supersededBy"), jido("invalidatedBy")}
+
+
+SECRET = "the token is ghp_" + "aB3dE6gH9" * 4
+
+
+def in_force(memory):
+    """What each memory in force holds, but for who said it, when, and in whose place; markers hold nothing."""
+    rows = {}
+    for subject, predicate, value in held(memory):
+        rows.setdefault(subject, set()).add((predicate, value))
+    found = set()
+    for item, rows_of in rows.items():
+        told = {predicate for predicate, _ in rows_of}
+        values = {value for _, value in rows_of}
+        if jido("Asserted") in values and not told & ENDS and jido("DeletedMarker") not in values:
+            # an alternative is named after its decision
+            found.add(frozenset((p, v.replace(bare(item), "this")) for p, v in rows_of if p not in NOT_HELD))
+    return found
+
+
+def summaries(memory):
+    return sorted(bare(v) for holds in in_force(memory) for p, v in holds if p == jido("summary"))
+
+
+def violations(memory):
+    return [each for each in check_project(memory.tail, memory.schema, "p").problems if each.severity == "violation"]
+
+
+def test_what_was_in_force_at_a_moment_is_in_force_again_and_nothing_else(memory):  # C117
+    writer = memory.writer
+    store = writer.submit_intent("p", decision(topic="store", alternatives=["SQLite", "Redis"]))
+    task = writer.submit_intent("p", intent(type="task", summary="Ship it", assigned_to="ana"))
+    fact = writer.submit_intent("p", intent(summary="the build needs Rust 1.80", evidence=["the log of Monday"]))
+    kept = writer.submit_intent("p", intent(type="risk", summary="the disk is small"))
+    before, then = in_force(memory), kept.version
+    other = writer.submit_intent("p", decision(topic="store", summary="Use SQLite", supersedes=[store.iri]))
+    writer.revise("p", task.iri, changes={"status": "Completed"}, reason="done")
+    writer.invalidate("p", fact.iri, reason="measured wrongly")
+    noise = writer.submit_intent("p", intent(summary="of another product"))
+    was = held(memory)
+
+    done = memory.roll_back(str(then), reason="the import was wrong", project="p")
+
+    assert in_force(memory) == before
+    assert was < held(memory)  # nothing is removed
+    assert Counter(found.change for found in done.corrections) == {"withdrawn": 3, "restated": 3}
+    (marker,) = {found.by for found in done.corrections if found.change == "withdrawn"}
+    assert {*said(memory, marker, "invalidates")} == {f"<{found.iri}>" for found in (other, noise)} | {
+        f"<{memory.reader.history('p', task.iri)[1]['entry']}>"
+    }
+    assert said(memory, noise.iri, "invalidatedBy") == [f"<{marker}>"]
+    again = {found.item: found.by for found in done.corrections if found.change == "restated"}
+    assert again.keys() == {store.iri, task.iri, fact.iri}
+    assert all(said(memory, new, "revives") == [f"<{old}>"] for old, new in again.items())
+    assert {bare(reason) for new in again.values() for reason in said(memory, new, "revisionReason")} == {
+        "the import was wrong"
+    }
+    assert violations(memory) == []
+
+
+def test_a_rollback_is_one_commit_with_a_recovery_session_of_its_own(memory):  # C117
+    first = memory.writer.submit_intent("p", intent())
+    memory.writer.submit_intent("p", intent(summary="wrong"))
+    commits = len(memory.reader.log("p").rows)
+
+    done = memory.roll_back(first.version.recorded_at, reason="an experiment", project="p")
+
+    assert len(memory.reader.log("p").rows) == commits + 1
+    (entry,) = [row for row in memory.reader.log("p").rows if row["commit"] == done.commit]
+    assert entry["brought"] == {"DeletedMarker": 1, "RecoverySession": 1, "SessionEvent": 1, "Agent": 1}
+    (session,) = [row for row in sessions(memory.reader, "p", ended=True) if row["session"] == done.session]
+    assert local_name(session["status"]) == "Closed"
+    assert bare(said(memory, done.session, "restoresMoment")[0])[:19] == first.version.recorded_at[:19]
+    assert said(memory, done.session, "recoveryReason") == ['"an experiment"']
+
+
+def test_a_second_rollback_to_the_same_moment_writes_nothing(memory, tmp_path):  # C117
+    first = memory.writer.submit_intent("p", decision(topic="store", alternatives=["SQLite"]))
+    memory.writer.revise("p", first.iri, changes={"summary": "Use Redis"}, reason="faster")
+    memory.roll_back(str(first.version), reason="it lost data", project="p")
+    before = files(tmp_path)
+
+    again = memory.roll_back(str(first.version), reason="it lost data", project="p")
+
+    assert (again.corrections, again.commit, again.session) == ((), None, None)
+    assert files(tmp_path) == before
+
+
+def test_a_dry_run_judges_all_of_it_and_keeps_nothing(memory, tmp_path):
+    first = memory.writer.submit_intent("p", intent())
+    memory.writer.invalidate("p", first.iri, reason="wrong")
+    before = files(tmp_path)
+
+    planned = memory.roll_back(str(first.version), reason="it was right", project="p", dry_run=True)
+
+    assert [(found.change, found.item, found.by) for found in planned.corrections] == [("restated", first.iri, None)]
+    assert (planned.session, planned.commit) == (None, None)
+    assert files(tmp_path) == before
+
+
+def test_what_was_said_again_with_the_same_words_is_left_as_it_is(memory):
+    first = memory.writer.submit_intent("p", intent())
+    confirmed = memory.writer.confirm("p", first.iri, reason="looked again")
+
+    done = memory.roll_back(str(first.version), reason="an experiment", project="p")
+
+    assert done.corrections == ()
+    assert memory.reader.get_memory("p", confirmed.iri)["status"] == "active"
+
+
+def test_nothing_at_all_is_kept_where_one_memory_cannot_be_said_again(tmp_path):  # C117
+    memory = open_with(tmp_path, 'secrets = "off"\n')
+    one, secret = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", SECRET))
+    for found in (one, secret):
+        memory.writer.invalidate("p", found.iri, reason="wrong")
+    memory.close()
+    (tmp_path / "root" / "config.toml").write_text("")
+    before = files(tmp_path / "root" / "projects")
+    with jidomem.open(tmp_path / "root") as memory:
+        error = refusal(memory.roll_back, str(secret.version), reason="they were right", project="p")
+
+    assert error.hint.startswith(f"{secret.iri} cannot be said again as it was")
+    assert files(tmp_path / "root" / "projects") == before
+
+
+def test_nothing_at_all_is_kept_where_the_disk_refuses(tmp_path, small_disk):  # C117
+    with jidomem.open(small_disk / "root", sources=fixed_sources()) as memory:
+        first = memory.writer.submit_intent("p", intent())
+        memory.writer.submit_many("p", [intent(summary=f"{n} " + "x" * 400) for n in range(300)])
+        (small_disk / "ballast").write_bytes(bytes(os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize))
+        before = files(small_disk / "root" / "projects")
+
+        error = refusal(memory.roll_back, str(first.version), reason="an import", project="p")
+
+        assert error.code == "write_failed"
+        assert files(small_disk / "root" / "projects") == before
+
+
+def test_memories_that_stood_beside_each_other_do_so_again(memory):
+    first = memory.writer.submit_intent("p", decision(topic="store", about=["src/a"]))
+    second = memory.writer.submit_intent(
+        "p", decision(topic="store", summary="Use SQLite", about=["src/b"], coexists_with=[first.iri])
+    )
+    for found in (first, second):
+        memory.writer.invalidate("p", found.iri, reason="wrong")
+
+    done = memory.roll_back(str(second.version), reason="both were right", project="p")
+
+    one, other = (found.by for found in done.corrections)
+    assert said(memory, other, "coexistsWith") == [f"<{one}>"]
+    assert violations(memory) == []
+
+
+def test_memories_that_disagreed_do_so_again_as_they_stood(tmp_path):
+    memory = open_with(tmp_path, '[conflicts]\ndecision = "warn"\n')
+    first = memory.writer.submit_intent("p", decision(topic="store"))
+    second = memory.writer.submit_intent("p", decision(topic="store", summary="Use SQLite"))
+    before = in_force(memory)
+    memory.writer.submit_intent("p", decision(topic="store", summary="Use Redis", supersedes=[first.iri, second.iri]))
+    memory.close()
+
+    (tmp_path / "root" / "config.toml").write_text("")
+    with jidomem.open(tmp_path / "root") as strict:  # they would be refused as new ones now
+        strict.roll_back(str(second.version), reason="back", project="p")
+
+        assert in_force(strict) == before
+
+
+def test_a_root_cause_and_its_error_are_connected_again(memory):
+    because = [["jido:hasRootCause", {"@id": "urn:cause"}]]
+    cause, error = memory.writer.submit_many(
+        "p",
+        [
+            intent(type="root_cause", iri="urn:cause", summary="no fsync"),
+            intent(type="error", summary="a write was lost", extra_triples=because),
+        ],
+    )
+    for found in (cause, error):
+        memory.writer.invalidate("p", found.iri, reason="wrong")
+
+    memory.roll_back(str(error.version), reason="it was right", project="p")
+
+    assert memory.reader.ask("unexplained-root-causes", project="p") == []
+    assert violations(memory) == []
+
+
+def test_what_a_task_waits_for_is_found_when_it_was_brought_back(memory):
+    first = memory.writer.submit_intent("p", intent(type="task", summary="Build", assigned_to="ana"))
+    then = memory.writer.submit_intent(
+        "p", intent(type="task", summary="Ship", extra_triples=[["jido:dependsOn", {"@id": first.iri}]])
+    )
+    memory.writer.invalidate("p", first.iri, reason="wrong")
+
+    done = memory.roll_back(str(then.version), reason="it was right", project="p")
+
+    (row,) = memory.reader.ask("task-dependencies", project="p")
+    assert row["dependsOn"] == done.corrections[0].by
+
+
+def test_one_memory_that_a_rollback_withdrew_is_brought_back_by_itself(memory):
+    first = memory.writer.submit_intent("p", intent())
+    one, other = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", "other"))
+    done = memory.roll_back(str(first.version), reason="an experiment", project="p")
+
+    memory.writer.undo("p", one.iri, reason="this was right")
+
+    assert summaries(memory) == ["one", "the build needs Rust 1.80"]
+    assert memory.reader.get_memory("p", done.corrections[0].by)["status"] == "active"
+    assert memory.reader.get_memory("p", other.iri)["status"] == "invalidated"
+
+
+def test_what_was_redacted_is_not_said_again_and_the_rollback_says_so(memory):
+    first = memory.writer.submit_intent("p", intent(summary="the key is hunter2"))
+    memory.writer.invalidate("p", first.iri, reason="wrong")
+    plan = memory.keeper.plan("p", first.iri)
+    memory.keeper.redact(plan, agent="user", reason="a secret")
+
+    done = memory.roll_back(str(first.version), reason="back", project="p")
+
+    assert [(found.change, found.item) for found in done.corrections] == [("lost", first.iri)]
+    assert done.commit is None
+
+
+def test_only_a_curator_rolls_back_where_the_project_has_one(tmp_path):
+    config = '[agents.rita]\nrole = "Curator"\n'
+    with open_with(tmp_path, config, agent="bob") as memory:
+        first = memory.writer.submit_intent("p", intent())
+        memory.writer.submit_intent("p", intent(summary="wrong"))
+
+        error = refusal(memory.roll_back, str(first.version), reason="back", project="p", dry_run=True)
+
+        assert (error.code, error.hint) == ("policy_denied", "ask rita")
+    with jidomem.open(tmp_path / "root", agent="rita") as memory:
+        assert memory.roll_back(str(first.version), reason="back", project="p").commit
+
+
+def test_who_may_only_propose_a_kind_rolls_back_none_of_it(tmp_path):
+    with open_with(tmp_path, 'policy = "curated"\n') as memory:
+        first = memory.writer.submit_intent("p", intent())
+        memory.writer.submit_intent("p", intent(type="convention", summary="Tabs"))
+        memory.writer.acting_as("rita", "curator").submit_intent("p", intent(
+            type="convention", summary="Spaces", asserted_by="rita"))  # fmt: skip
+
+        error = refusal(memory.roll_back, str(first.version), reason="back", project="p")
+
+        assert error.code == "policy_denied"
+        assert summaries(memory) == ["Spaces", "the build needs Rust 1.80"]
+
+
+@pytest.mark.parametrize(
+    ("to", "reason", "says"),
+    [("2999-01-01", "why", "no moment that has been"), ("0", "  ", "recorded with its reason")],
+)
+def test_a_moment_to_come_and_a_missing_reason_are_refused(memory, to, reason, says):
+    memory.writer.submit_intent("p", intent())
+
+    error = refusal(memory.roll_back, to, reason=reason, project="p")
+
+    assert error.code == "invalid_argument"
+    assert says in error.detail
+
+
+def test_the_beginning_is_a_moment_like_others(memory):
+    memory.writer.submit_intent("p", intent())
+
+    memory.roll_back("0", reason="a fresh start", project="p")
+
+    assert in_force(memory) == set()
+
+
+def test_what_came_while_it_was_looked_at_is_taken_back_too(memory, tmp_path):
+    first = memory.writer.submit_intent("p", intent())
+    memory.roll_back(str(first.version), reason="look", project="p", dry_run=True)
+    with jidomem.open(tmp_path / "root") as other:
+        late = other.writer.submit_intent("p", intent(summary="late"))
+
+    done = memory.roll_back(str(first.version), reason="now", project="p")
+
+    assert [found.item for found in done.corrections] == [late.iri]
+
+
+def test_thousands_of_corrections_are_one_commit(memory):
+    first = memory.writer.submit_intent("p", intent())
+    memory.writer.submit_many("p", [intent(summary=f"noise {n}") for n in range(1500)])
+
+    done = memory.roll_back(str(first.version), reason="an import", project="p")
+
+    assert len(done.corrections) == 1500
+    assert memory.reader.log("p", limit=1).rows[0]["commit"] == done.commit
+    assert summaries(memory) == ["the build needs Rust 1.80"]

@@ -1,0 +1,69 @@
+"""After any sequence of intents and rollbacks: what was in force at the moment is, and the invariants hold."""
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule
+from test_rollback import in_force, violations
+from test_stateful import Memory, picks, summaries, topics
+
+from jidomem import JidomemError
+
+
+class TakenBack(Memory):
+    """A memory that several agents write to, and that is taken back now and then."""
+
+    @rule(summary=summaries, topic=topics, texts=st.lists(summaries, min_size=1, max_size=2, unique=True))
+    def decide_among_alternatives(self, summary, topic, texts):
+        self.submit(type="decision", summary=summary, topic=topic, rationale="because", alternatives=texts)
+
+    @rule(summary=summaries, accept=st.booleans())
+    def propose(self, summary, accept):
+        try:
+            fields = {**self.content("risk", summary, None, []), "asserted_by": "bob"}
+            proposed = self.submit_as(fields, propose=True)
+            if accept:
+                self.keep(self.memory.writer.settle("p", proposed.iri, "accept"))
+        except JidomemError as refused:
+            outcome = refused
+            assert outcome.code in ("conflict", "invalid_argument")
+
+    def submit_as(self, fields, **manner):
+        base = {"applies_to_project": "p", "asserted_in": "s-1", "confidence": "high"}
+        receipt = self.memory.writer.submit_intent("p", {**base, **fields}, **manner)
+        if receipt.status != "deduplicated":
+            self.keep(receipt)
+        return receipt
+
+    @precondition(lambda self: self.moments)
+    @invariant()
+    def what_is_in_force_is_noted(self):
+        vars(self).setdefault("then", {})[self.moments[-1]] = in_force(self.memory)
+
+    @precondition(lambda self: len(vars(self).get("then", ())) > 1)
+    @rule(pick=picks)
+    def roll_back(self, pick):  # C117
+        moment = sorted(self.then)[pick % len(self.then)]
+        done = self.memory.roll_back(moment, reason="an experiment", project="p")
+        assert in_force(self.memory) == self.then[moment]
+        if done.commit:
+            self.moments.append(done.version.recorded_at)
+        for found in done.corrections:  # a root cause is explained by way of the one it revives
+            self.warned[found.by] = ("hasRootCause",)
+            self.items.append(found.by)
+        again = self.memory.roll_back(moment, reason="an experiment", project="p")
+        assert (again.corrections, again.commit) == ((), None)
+
+    def teardown(self):
+        if self.moments:
+            assert {each.rule.rsplit("#")[-1] for each in violations(self.memory)} <= {"RootCauseExplainsAnError"}
+        super().teardown()
+
+
+TestTakenBack = TakenBack.TestCase  # C117 C118
+TestTakenBack.settings = settings(
+    max_examples=10,
+    stateful_step_count=20,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
