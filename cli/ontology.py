@@ -227,7 +227,8 @@ def _tell(door: Door, proposal: Proposal) -> None:
 def diff(door: Door, old: str, new: str | None, first: int) -> int:
     """Tell what two versions of the ontology say otherwise, and which memories in force would now fail.
 
-    A VERSION is `shipped`, a folder with ontology/ and shapes/, or a git revision of the root's own.
+    A VERSION is `shipped`, a folder with ontology/ and shapes/, a git revision of the root's own, or the version that
+    commits name, where git has the overlay of then.
     Exits with 1 where a memory that passes under the one would fail under the other.
 
     Examples:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from jidomem import schema as schemas
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.govern import gates
 from jidomem.govern.judged import around
 from jidomem.govern.report import Found
@@ -26,6 +26,8 @@ from jidomem.vocab import graph_iri, jido, local_name
 
 SHIPPED = "shipped"
 _AT_ONCE = 500
+#: How many revisions of an overlay are looked through for a version that is named by its mark.
+_LOOKED_AT = 200
 _TIGHTER_UP, _TIGHTER_DOWN = {"minCount", "minLength"}, {"maxCount", "maxLength"}
 _ENDS = {jido("supersededBy"), jido("invalidatedBy")}
 _COLUMNS = ("change", "kind", "term", "what")
@@ -48,6 +50,8 @@ class Change:
 def version(root: Path, name: str | None) -> Schema:
     """Return the ontology by a name: `shipped`, a folder with an overlay, a git revision of the root's; None for now.
 
+    It may be the version that commits of the journal name, if git has the overlay of then.
+
     Raises InvalidRequest where there is none by that name, Failed where it cannot be used.
     """
     if name is None:
@@ -57,7 +61,29 @@ def version(root: Path, name: str | None) -> Schema:
     if Path(name).is_dir():
         return schemas.load([Path(name)])
     now = schemas.load([root])
-    return now if name == now.version else _at(root, name)
+    if name == now.version:
+        return now
+    return _marked(root, name) if name.startswith(f"{schemas.load().version}+") else _at(root, name)
+
+
+def _marked(root: Path, name: str) -> Schema:
+    """Return the ontology that commits call *name*: the newest of the root's overlay in git that has this mark."""
+    listed = git.found(root, "log", "--all", f"--max-count={_LOOKED_AT}", "--format=%H", "--", "ontology/", "shapes/")
+    revisions = (listed or b"").decode().split()
+    for revision in revisions:
+        try:
+            found = _at(root, revision)
+        except JidomemError:  # what was no overlay then judged nothing
+            continue
+        if found.version == name:
+            return found
+    hint = "a commit keeps the mark of a version, not its terms: name a folder with the ontology/ and shapes/ of then"
+    where = (
+        f"none of the {len(revisions)} revisions of the overlay in git is"
+        if revisions
+        else "git has no overlay that is"
+    )
+    raise InvalidRequest(f"{where} {name}", hint=hint)
 
 
 def _at(root: Path, ref: str) -> Schema:

@@ -289,7 +289,15 @@ def root_cause(made, rng, broken):
         made.rows = [row for row in made.rows if row[1:] != (jido("hasRootCause"), node)]
 
 
+def anchor(made, rng, broken):
+    blob, path = rng.choice(["ce01362503", "ab"]) * rng.choice([4, 8]), rng.choice(["src/a.py", "ü", ".x"])
+    blob = (blob * 10)[: rng.choice([40, 64])]
+    wrong = [f"{blob}{path}", f"{blob[1:]} {path}", f"{blob} /{path}", path, f"{blob} ", blob.upper() + " " + path]
+    made.rows.append((made.add("Fact"), jido("aboutBlob"), literal(rng.choice(wrong) if broken else f"{blob} {path}")))
+
+
 SPECIAL = {
+    "AnchorNamesContentAndPath": anchor,
     "InvalidatorIsOfTheSameProject": same_project("invalidatedBy"),
     "SuccessorIsOfTheSameProject": same_project("supersededBy"),
     "ItemHasOneSuccessor": one_successor, "SupersessionHasNoCycle": no_cycle,
