@@ -211,7 +211,11 @@ def _changed(row: Mapping[str, Any]) -> Found:
 
 def _damaged(found: JournalDamaged) -> Problem:
     commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path
-    return Problem(commit, JOURNAL, "violation", found.detail, found.path, found.line)
+    where = f"{found.path}:{found.line}: " if found.line else f"{found.path}: "
+    said = found.detail.removeprefix(where)
+    return Problem(
+        commit, JOURNAL, "violation", f"{said}; {found.hint}" if found.hint else said, found.path, found.line
+    )
 
 
 def _noted(found: Finding) -> Problem:

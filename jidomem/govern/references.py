@@ -22,7 +22,8 @@ def dangling(source: Source) -> list[Found]:
     found = []
     for subject, predicate, value in source.triples if missing else ():
         if value in missing and predicate not in _GRAPHS:
-            text = f"jido:{local_name(predicate)} points at {bare(value)}, which nothing describes"
+            text = f"jido:{local_name(predicate)} points at {bare(value)}, which nothing describes: name what is there,"
+            text += " or bring in what describes it"
             found.append(Found(subject, DANGLING, "violation", text, predicate, value))
     return found
 

@@ -15,6 +15,13 @@ from jidomem.write.extra import is_written
 
 #: What any memory may use without an ontology of its own: RDF itself, and what the journal's format says.
 _ANYWHERE = tuple(f"<{space}" for space in (vocab.RDF, vocab.RDFS, vocab.PROV, "http://www.w3.org/2002/07/owl#"))
+_WRITTEN_SO = {
+    "dateTime": "2026-01-31T08:00:00Z",
+    "date": "2026-01-31",
+    "boolean": "true",
+    "decimal": "0.85",
+    "integer": "7",
+}
 _REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(vocab.RDFS + "seeAlso"))
 
 
@@ -70,7 +77,9 @@ def _found(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> F
         text = f"{bare(term)} is a {role} of a foreign vocabulary: kept, not judged (said once, for its first use)"
         return Found(subject, DECLARED, "info", text, predicate, value)
     near = schema.nearest(term)
-    text = f"{bare(term)} is not a declared {role}" + (f"; did you mean {bare(near)}?" if near else "")
+    text = f"{bare(term)} is not a declared {role}" + (
+        f"; did you mean {bare(near)}?" if near else "; ask for it with: jidomem ontology propose"
+    )
     severity: Severity = "violation"
     return Found(subject, DECLARED, severity, text, predicate, value)
 
@@ -82,6 +91,10 @@ def literals(source: Source) -> list[Found]:
         if value[0] == '"' and value[-1] == ">":
             said = parts(value)
             if not is_written(said.text, said.datatype):
-                texts[value] = f"{said.text[:80]!r} is not written as a {vocab.local_name(said.datatype)} is"
+                texts[value] = (
+                    f"{said.text[:80]!r} is not written as a {vocab.local_name(said.datatype)} is: write it so"
+                )
+                if example := _WRITTEN_SO.get(vocab.local_name(said.datatype)):
+                    texts[value] += f", as in {example}"
     rows = [triple for triple in source.triples if triple[2] in texts] if texts else []
     return [Found(subject, WRITTEN, "violation", texts[value], predicate, value) for subject, predicate, value in rows]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
+from io import FileIO
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -38,16 +42,25 @@ def exists(path: str) -> bool:
 
 
 def read(path: str) -> bytes:
-    """Return the bytes of a file."""
-    with open(path, "rb", buffering=0) as file:
+    """Return the bytes of a file; raise OSError for what is none, such as a device, that may have no end."""
+    with _opened(path) as file:
         return file.readall()
 
 
 def read_part(path: str, offset: int, size: int) -> bytes:
     """Return *size* bytes of a file from *offset* on, fewer where it ends before."""
-    with open(path, "rb", buffering=0) as file:
+    with _opened(path) as file:
         file.seek(offset)
         return file.read(size)
+
+
+def _opened(path: str) -> FileIO:
+    """Return a file to read, without waiting for who might write into a pipe of that name."""
+    file = FileIO(os.open(path, _TO_READ), closefd=True)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no file, but a device or a pipe", path)
+    return file
 
 
 def size(path: str) -> int:

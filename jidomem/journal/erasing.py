@@ -31,22 +31,25 @@ def forms(folder: Folder, identity: str) -> Iterator[Form]:
     if head is None:
         return
     for name in (file_name(head), file_name(head, redacted=True)):
-        with suppress(FileNotFoundError, FormatError):
+        with suppress(OSError, FormatError):
             yield Form(name, 0, parse(disk.read(f"{folder.path}/{name}")))
     for pack, row in folder.contents.shelf.at(stem(head)):
-        with suppress(FileNotFoundError, FormatError):
+        with suppress(OSError, FormatError):
             yield Form(pack.name, pack.lines_before(row), parse(pack.document(row)))
 
 
 def orders(folder: Folder) -> Iterator[Commit]:
-    """Yield the commits that say of others that they were redacted, or of files that they were set aside."""
+    """Yield the commits that say of others that they were redacted, or of files that they were set aside.
+
+    What cannot be read is damage, which others tell of.
+    """
     met: set[str] = set()
     for pack in folder.contents.shelf.packs():
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             if is_order(disk.read(pack.path)):
                 met |= {key for key, row in folder.contents.shelf.rows(pack).items() if is_order(pack.document(row))}
     for name in folder.contents.files():
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             met |= {stem_of(name)} if is_order(disk.read(f"{folder.path}/{name}")) else set()
     yield from folder.commits(sorted(met), set())
 

@@ -1,8 +1,12 @@
 """Check: what is wrong with a memory or a Turtle file, where, and by which rule."""
 
+import os
+from pathlib import Path
+
 import pytest
 from conftest import decision, intent
 
+from jidomem import schema as schemas
 from jidomem.errors import InvalidRequest
 from jidomem.govern.check import check_files, check_project
 from jidomem.govern.plain import check_data
@@ -124,7 +128,7 @@ def test_a_damaged_journal_is_a_finding_with_file_and_line(memory):
 
     assert report.exit_code == 1
     assert report.problems[0].rule.endswith("JournalIsIntact")
-    assert str(path) in report.problems[0].message
+    assert report.problems[0].path == str(path)
     assert receipt.commit
 
 
@@ -160,3 +164,40 @@ def test_shapes_that_would_call_out_are_refused():
 def test_shapes_that_are_no_turtle_are_refused_with_file_and_line():
     with pytest.raises(InvalidRequest, match=r"shapes\.ttl:1: "):
         check_data(("data.ttl", b""), ("shapes.ttl", b"nonsense"))
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
+def test_what_is_no_file_among_those_of_the_journal_is_damage_and_nobody_waits_for_it(memory, kind):
+    memory.writer.submit_intent("p", intent())
+    path = Path(memory.journal.path(Stream("p"))) / "20261122T000000.000000Z-cccccccccccc.ttl"
+    {"device": lambda: path.symlink_to("/dev/zero"), "pipe": lambda: os.mkfifo(path), "folder": path.mkdir}[kind]()
+
+    report = check_project(memory.tail, memory.schema, "p")
+
+    (problem,) = report.problems
+    assert (problem.path, report.exit_code) == (str(path), 1)
+    assert "cannot be read" in problem.message
+
+
+def test_damage_is_told_with_what_puts_it_right(memory):
+    memory.writer.submit_intent("p", intent())
+    (path,) = Path(memory.journal.path(Stream("p"))).glob("*.ttl")
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+
+    (problem,) = check_project(memory.tail, memory.schema, "p").problems
+
+    assert problem.message.startswith("its line ends were rewritten")
+    assert "git checkout -- ." in problem.message
+
+
+def test_what_a_finding_says_ends_with_what_to_do():
+    text = """@prefix jido: <https://jido.ai/ontology#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+<https://jido.ai/memory/a> a jido:Fact ; jido:derivedFrom <https://jido.ai/evidence/gone> ; jido:xyzzyPlugh 1 ;
+  jido:hasTimestamp "yesterday"^^xsd:dateTime ."""
+
+    report = check_files([("a.ttl", text.encode())], schemas.load())
+
+    said = {problem.name: problem.message for problem in report.problems}
+    assert said["EveryReferenceExists"].endswith("bring in what describes it")
+    assert said["TermIsDeclared"].endswith("jidomem ontology propose")
+    assert said["LiteralIsWellFormed"].endswith("as in 2026-01-31T08:00:00Z")
