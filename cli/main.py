@@ -18,6 +18,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("demo:demo", "Show what memory does, in a temporary root."),
     "remember": ("remember:remember", "Keep one thing; what is missing is filled in."),
     "submit": ("submit:submit", "Submit intents as JSON: one, an array, or one a line."),
+    "recall": ("recall:recall", "Find memories by words."),
     "ask": ("ask:ask", "Ask a named question; without a name, list them."),
     "sparql": ("sparql:sparql", "Ask in SPARQL."),
     "show": ("show:show", "Show one memory."),

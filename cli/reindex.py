@@ -20,8 +20,8 @@ def reindex(door: Door) -> int:
     """Build the index of every project anew from the journal; other processes may go on meanwhile.
 
     It is never needed: an index follows its journal, and one that is damaged is replaced. Of a large journal a
-    snapshot is kept for the processes to come, and the lists of a very large one. Exits with 7 where the journal is
-    damaged: then none is kept.
+    snapshot is kept for the processes to come, and the lists of a very large one; what recall searches is made anew
+    when it is next asked. Exits with 7 where the journal is damaged: then none is kept.
 
     Examples:
       jidomem reindex
@@ -36,6 +36,7 @@ def reindex(door: Door) -> int:
     else:
         marks = tail.rebuild()
     damage = [error for stream in marks for error in memory.journal.damage(stream)]
+    memory.texts.forget_all()
     memory.reader.keep_lists([] if damage else memory.projects())
     seconds = time.perf_counter() - start
     streams = [

@@ -71,6 +71,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "waiting": sum(states.get("proposed", 0) for states in held.values()),
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
+        "recall": memory.texts.told(name),
     }
 
 
@@ -79,9 +80,19 @@ def _tell(project: dict[str, Any]) -> None:
     click.echo(f"\n{project['project']}: version {project['version']}, last written {written}")
     for kind, states in project["counts"].items():
         click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
+    if project["recall"]:
+        click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
     if project["commit_files"] > LOOSE:
         click.echo(f"  {project['commit_files']} commit files: jidomem pack makes a few packs of them")
     if project["waiting"]:
         click.echo(f"  {project['waiting']} proposals wait for a curator: jidomem review")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")
+
+
+def _texts(told: dict[str, Any], version: str) -> str:
+    """Return what is known of the texts that recall searches, in words."""
+    if told["amiss"]:
+        return f"is made anew when it is next asked: {told['amiss']}"
+    at = "level" if told["version"] == version else f"at version {told['version']}"
+    return f"{told['memories']:,} memories, {told['bytes']:,} bytes, {at}; made because {told['made_because']}"

@@ -38,19 +38,17 @@ def words(text: str) -> Iterator[str]:
     >>> list(words("src/text_file.py"))
     ['srctextfilepy', 'textfilepy', 'textfile', 'src', 'text', 'file', 'py']
     """
-    for match in _NAME.finditer(_folded(text)):
-        yield from _of_name(match[0])
+    for name in names(text):
+        yield from words_of(name)
 
 
-def _folded(text: str) -> str:
-    """Return *text* in compatibility form without the accents of Latin, Greek and Cyrillic letters; case is kept."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", text).translate(_ACCENTS))
+def names(text: str) -> list[str]:
+    """Return what stands between spaces and other signs in *text*: words, identifiers, paths."""
+    return _NAME.findall(_folded(text))
 
 
-def _of_name(name: str) -> Iterator[str]:
-    """Yield a name as it is, its places and pieces that have several parts, and its parts."""
+def words_of(name: str) -> Iterator[str]:
+    """Yield one of `names` as it is, its places and pieces that have several parts, and its parts."""
     parts = _parts(name)
     if len(parts) > 1:
         pieces = dict.fromkeys((name, *_PLACES.split(name), *_PIECES.split(name)))
@@ -59,6 +57,13 @@ def _of_name(name: str) -> Iterator[str]:
                 yield whole
     for part in parts:
         yield from _grams(part[:LONGEST])
+
+
+def _folded(text: str) -> str:
+    """Return *text* in compatibility form without the accents of Latin, Greek and Cyrillic letters; case is kept."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", text).translate(_ACCENTS))
 
 
 def _joined(piece: str) -> str:

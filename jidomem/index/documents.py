@@ -49,14 +49,14 @@ class Document:
     texts: tuple[str, ...]
 
 
-def items(index: OxigraphIndex, graph: str) -> list[Term]:
-    """Return every memory of *graph* that has a summary, oldest first."""
+def items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
+    """Return every memory of *graph* that has a summary, oldest first, each after the moment it was recorded."""
     found = index.query(_ITEMS, graphs=[graph])
     assert isinstance(found, Solutions)
     known: dict[Term, str] = {}
     for item, at in ((row[0] or "", row[1] or "") for row in found.rows):
         known[item] = min(at, known.get(item, at))
-    return sorted(known, key=lambda item: (known[item], item))
+    return sorted((at, item) for item, at in known.items())
 
 
 def touched(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
@@ -76,7 +76,7 @@ def document(index: OxigraphIndex, graph: str, item: Term) -> Document | None:
     moments = sorted(filter(None, map(_moment, said.get(_RECORDED, ()))))
     if not moments or jido("summary") not in said or _STATUS not in said:
         return None
-    if any(index.triples(graph, None, _ALTERNATIVE, item)):
+    if jido("Alternative") in said.get(TYPE, ()) and any(index.triples(graph, None, _ALTERNATIVE, item)):
         return None
     ends = {end: at for link in _ENDS for end in said.get(link, ()) if (at := _held(index, graph, end))}
     texts = {name: [_text(term) for by in names for term in said.get(jido(by), ())] for name, names in _SAYS.items()}

@@ -1,4 +1,4 @@
-"""Words by their stems, as the Porter stemmer of SQLite's full text search finds them."""
+"""The words of texts by their stems, as the Porter stemmer of SQLite's full text search finds them."""
 
 from __future__ import annotations
 
@@ -6,40 +6,45 @@ import sqlite3
 from collections.abc import Iterable
 from threading import Lock
 
+from jidomem.words import names, words_of
+
 #: A word is what stands between spaces, and nothing in it is changed: `jidomem.words` has done that.
 TOKENS = "ascii tokenchars '_'"
-#: So many words are kept with their stems: about 20 MB.
-KEPT = 200_000
+#: So many names are kept with their stems: about 40 MB.
+KEPT = 100_000
 
 
 class Stemmer:
     """The stems of words, each found once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+        self._known: dict[str, list[tuple[str, str]]] = {}
         self._lock = Lock()
         self._engine = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._engine.execute(f"CREATE VIRTUAL TABLE word USING fts5(text, content='', tokenize=\"porter {TOKENS}\")")
         self._engine.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(word, 'instance')")
 
-    def stems(self, words: Iterable[str]) -> list[str]:
-        """Return the stem of each of *words*, as `jidomem.words` gives them.
+    def stems(self, text: str) -> list[tuple[str, str]]:
+        """Return the words of *text* in order, each with its stem.
 
-        >>> Stemmer().stems(["indexes", "indexed", "store_index"])
-        ['index', 'index', 'store_index']
+        >>> Stemmer().stems("Indexes are indexed")
+        [('indexes', 'index'), ('are', 'ar'), ('indexed', 'index')]
         """
-        asked = list(words)
+        asked = names(text)
         with self._lock:
             if len(self._known) > KEPT:
                 self._known.clear()
-            new = [*{word for word in asked if word not in self._known}]
+            new = {name for name in asked if name not in self._known}
             if new:
                 self._learn(new)
-            return [self._known[word] for word in asked]
+            return [pair for name in asked for pair in self._known[name]]
 
-    def _learn(self, words: list[str]) -> None:
+    def _learn(self, new: Iterable[str]) -> None:
+        found = {name: list(words_of(name)) for name in new}
+        every = list({word for words in found.values() for word in words})
         self._engine.execute("BEGIN")
-        self._engine.executemany("INSERT INTO word(rowid, text) VALUES (?, ?)", enumerate(words))
-        self._known.update((words[number], stem) for stem, number in self._engine.execute("SELECT term, doc FROM stem"))
+        self._engine.executemany("INSERT INTO word(rowid, text) VALUES (?, ?)", enumerate(every))
+        stems = {every[number]: stem for stem, number in self._engine.execute("SELECT term, doc FROM stem")}
         self._engine.execute("INSERT INTO word(word) VALUES ('delete-all')")
         self._engine.execute("COMMIT")
+        self._known.update((name, [(word, stems[word]) for word in words]) for name, words in found.items())

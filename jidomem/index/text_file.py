@@ -14,7 +14,6 @@ from jidomem.index.document import Mark
 from jidomem.index.documents import Document
 from jidomem.index.stems import TOKENS, Stemmer
 from jidomem.lexical import FIELDS, Counts, Match
-from jidomem.words import words
 
 #: How a file is written: one of another form is not read.
 FORM = 1
@@ -152,7 +151,7 @@ class TextFile:
         holding: Counter[str] = Counter()
         memories = length = 0
         for document in documents:
-            texts = [" ".join(self._stemmer.stems(words(text))) for text in document.texts]
+            texts = [" ".join(stem for _, stem in self._stemmer.stems(text)) for text in document.texts]
             size, old = sum(len(text.split()) for text in texts), self._known(document.item)
             number = self._replace(document, size, old)
             if old is not None and [*old[2:]] == texts:
@@ -183,24 +182,28 @@ class TextFile:
 
     def _replace(self, document: Document, length: int, old: Sequence[Any] | None) -> int:
         """Keep what a memory is narrowed down by, under its number where it has one already."""
-        types = " ".join(document.types)
-        self._store.execute("INSERT OR IGNORE INTO kind (types) VALUES (?)", (types,))
-        (kind,) = self._store.execute("SELECT number FROM kind WHERE types = ?", (types,)).fetchone()
         number = None if old is None else old[0]
         if number is not None:
             self._store.execute("DELETE FROM memory WHERE number = ?", (number,))
             self._store.execute("DELETE FROM about WHERE number = ?", (number,))
         row = (
-            number, document.item, kind, document.recorded, document.ended, document.proposed, document.agent,
-            document.session, document.confidence, document.valid_from, document.valid_until,
-            "\n".join(document.successors), length,
+            number, document.item, self._kind(" ".join(document.types)), document.recorded, document.ended,
+            document.proposed, document.agent, document.session, document.confidence, document.valid_from,
+            document.valid_until, "\n".join(document.successors), length,
         )  # fmt: skip
         kept = self._store.execute(_KEEP, row).lastrowid
         assert kept is not None
-        self._store.executemany(
-            "INSERT OR IGNORE INTO about VALUES (?, ?)", [(place, kept) for place in document.about]
-        )
+        for place in document.about:
+            self._store.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (place, kept))
         return kept
+
+    def _kind(self, types: str) -> int:
+        """Return the number of a combination of types, a new one where it was not met before."""
+        row = self._store.execute("SELECT number FROM kind WHERE types = ?", (types,)).fetchone()
+        if row is None:
+            self._store.execute("INSERT INTO kind (types) VALUES (?)", (types,))
+            return self._kind(types)
+        return int(row[0])
 
     def counts(self, stems: Iterable[str], moment: str | None = None) -> Counts:
         """Return how many memories hold each of *stems*: of those there are, or of those known at *moment*."""

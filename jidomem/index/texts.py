@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ T = TypeVar("T")
 FOLDER = Path("cache", "text")
 #: Seconds one process waits for another that takes in what is new, and it may be all there is.
 WAIT = 60.0
+#: So many memories are taken in at a time where all are.
+AT_ONCE = 2_000
 #: How often a file is made anew before it is given up.
 TRIES = 4
 _LOCK = "text.lock"
@@ -75,6 +78,8 @@ class Texts:
         """
         because = "there was none"
         with self._lock:
+            if project not in self._open:
+                self._catch_up(project)  # nothing is made for a project there is not
             for _ in range(TRIES):
                 try:
                     file = self._opened(project)
@@ -105,20 +110,25 @@ class Texts:
                 self.forget(path.stem)
 
     def told(self, project: str) -> dict[str, Any] | None:
-        """Return what is known of a text file that is there: memories, bytes, version, and why it was last made."""
+        """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
+
+        `amiss` says why it is to be made anew, None where it is not.
+        """
         path = self._path(project)
-        with suppress(OSError, sqlite3.Error):
-            if path.exists():
-                with self._lock:
-                    file = self._opened(project)
-                    mark = file.mark
-                    return {
-                        "memories": file.said("memories") or 0,
-                        "bytes": sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*")),
-                        "version": str(mark.version) if mark else None,
-                        "made_because": file.said("because"),
-                    }
-        return None
+        if not path.exists():
+            return None
+        told: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
+        with self._lock, suppress(OSError):
+            told["bytes"] = sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*"))
+            try:
+                file = self._opened(project)
+                mark = file.mark
+                told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
+                told["version"] = str(mark.version) if mark else None
+            except (_Amiss, sqlite3.Error) as error:
+                told["amiss"] = str(error)
+                self._let_go(project)
+        return told
 
     def close(self) -> None:
         """Let go of all files."""
@@ -158,16 +168,34 @@ class Texts:
     def _level(self, file: TextFile, stream: Stream, because: str) -> None:
         """Take in what is new; raises _Amiss where the file is to be made anew instead."""
         now = self._index.mark(stream.graph)
-        if file.mark == now:
-            return
-        with file.writing():
-            then = file.mark
-            if then is None:
-                file.put(self._documents(stream, items(self._index, stream.graph)))
-                file.tidy()
-                file.note(mark=now.term, because=because)
-            elif self._takes(file, stream, then, now):
-                file.note(mark=now.term)
+        if file.mark is None:
+            self._make(file, stream, now, because)
+        if file.mark != now:
+            with file.writing():
+                then = file.mark or Mark()
+                if then != now and self._takes(file, stream, then, now):
+                    file.note(mark=now.term)
+
+    def _make(self, file: TextFile, stream: Stream, now: Mark, because: str) -> None:
+        """Take in all there is, in steps, between which other processes may take one, or go on after this one's end.
+
+        What is new since the first step began is taken in afterwards.
+        """
+        left = items(self._index, stream.graph)
+        while True:
+            with file.writing():
+                if file.mark is not None:
+                    return
+                if file.said("began") is None:
+                    file.note(began=now.term, reached=["", ""], because=because)
+                start = bisect_right(left, tuple(file.said("reached")))
+                step = left[start : start + AT_ONCE]
+                file.put(self._documents(stream, (item for _, item in step)))
+                if not step:
+                    file.tidy()
+                    file.note(mark=file.said("began"))
+                    return
+                file.note(reached=step[-1])
 
     def _takes(self, file: TextFile, stream: Stream, then: Mark, now: Mark) -> bool:
         """Look again at every memory that something was said of since *then*; return whether *now* is later.

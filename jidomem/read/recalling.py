@@ -22,7 +22,7 @@ from jidomem.repository.ignored import matches
 from jidomem.schema import ITEM, Schema
 from jidomem.terms import bare
 from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name
-from jidomem.words import TELL_LITTLE, words
+from jidomem.words import TELL_LITTLE
 
 #: Of a long text the words that tell most are looked for.
 MOST_WORDS = 64
@@ -56,8 +56,7 @@ class Recalling:
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> RecallResult:
         """Return up to `limit` memories that hold words of the query; raises InvalidRequest for what is no filter."""
         within = self._within(project, request, narrowing)
-        asked = list(dict.fromkeys(words(request.query)))
-        stems = dict(zip(self._texts.stemmer.stems(asked), asked, strict=True))
+        stems = {stem: word for word, stem in self._texts.stemmer.stems(request.query)}
         found, looked_for, counts = self._texts.read(
             project, lambda file: _search(file, stems, within, narrowing.about, request.limit + 1)
         )

@@ -9,12 +9,16 @@ from typing import Any
 from jidomem import vocab
 from jidomem.errors import CODES
 from jidomem.intent import FIELDS, LIST_FIELDS
-from jidomem.serve import corrections, sessions
+from jidomem.serve import corrections, recalls, sessions
 from jidomem.serve.site import Route
 
 _VERSION = "0.1.0"
 _TEXT = {"type": "string"}
-_JSON_TYPES = {str: _TEXT, bool: {"type": "boolean"}, dict: {"type": "object"}}
+_TEXTS = {"type": "array", "items": _TEXT}
+_JSON_TYPES = {
+    str: _TEXT, bool: {"type": "boolean"}, dict: {"type": "object"}, list: _TEXTS,
+    int: {"type": "integer", "minimum": 1},
+}  # fmt: skip
 _PARTS = {
     "project": "A project id: a-z, 0-9, - and _.",
     "name": "The name of a query, or role/name, and a suffix where one is wanted.",
@@ -87,8 +91,7 @@ def _ref(name: str) -> dict[str, str]:
 
 
 def _schemas() -> dict[str, Any]:
-    texts = {"type": "array", "items": _TEXT}
-    fields: dict[str, Any] = {name: texts if name in LIST_FIELDS else _TEXT for name in FIELDS}
+    fields: dict[str, Any] = {name: _TEXTS if name in LIST_FIELDS else _TEXT for name in FIELDS}
     fields["type"] = {"type": "string", "examples": sorted(vocab.CLASS_OF_TYPE)}
     fields["confidence"] = {"type": ["string", "number"], "description": "low, medium, high, or from 0 to 1."}
     fields["extra_triples"] = {"type": "array", "items": {"type": "array"}}
@@ -99,7 +102,7 @@ def _schemas() -> dict[str, Any]:
         "status": {"enum": ["asserted", "proposed", "deduplicated"]},
         "filled": {"type": "object"},
         "conflicts": conflicts,
-        "warnings": texts,
+        "warnings": _TEXTS,
     }
     problem = {
         **dict.fromkeys(("type", "title", "detail", "hint"), _TEXT),
@@ -124,6 +127,10 @@ def _schemas() -> dict[str, Any]:
         "Problem": _object(problem, ("type", "title", "status", "code", "detail", "hint")),
         "Correction": {
             **_object({name: _JSON_TYPES[kind] for name, kind in corrections.TAKES.items()}, ()),
+            "additionalProperties": False,
+        },
+        "Recall": {
+            **_object({name: _JSON_TYPES[kind] for name, kind in recalls.TAKES.items()}, ("query",)),
             "additionalProperties": False,
         },
         "SessionStart": {**_object(dict.fromkeys(sessions.OPENING, _TEXT), ("name",)), "additionalProperties": False},

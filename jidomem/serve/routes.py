@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from jidomem.serve import answers, briefings, corrections, health, intents, openapi, sessions, sparql, wire
+from jidomem.serve import answers, briefings, corrections, health, intents, openapi, recalls, sessions, sparql, wire
 from jidomem.serve.site import Route, Site
 
 _OK = {200: "The answer."}
@@ -141,6 +141,16 @@ ROUTES: tuple[Route, ...] = (
             **_MOMENTS,
             **_AT,
         },
+    ),
+    Route(
+        "POST",
+        "/projects/{project}/recall",
+        recalls.recall,
+        "Find memories by words, the best first",
+        _OK,
+        {_JSON: "Object", briefings.MARKDOWN: "Text"},
+        _AT,
+        reads={_JSON: "Recall"},
     ),
     Route(
         "GET",

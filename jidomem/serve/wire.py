@@ -160,7 +160,10 @@ def json_object(known: Mapping[str, type]) -> dict[str, Any]:
     return values
 
 
-_WRITTEN = {str: ("text", '"..."'), bool: ("truth", "true"), dict: ("object", '{"status": "Completed"}')}
+_WRITTEN = {
+    str: ("text", '"..."'), bool: ("truth", "true"), dict: ("object", '{"status": "Completed"}'),
+    list: ("list", '["..."]'), int: ("whole number", "5"),
+}  # fmt: skip
 
 
 def negotiate(offers: Mapping[str, T]) -> T:

@@ -218,6 +218,10 @@ def test_a_project_there_is_not_is_refused_and_nothing_is_made_for_it(memory, tm
     with pytest.raises(JidomemError) as refusal:
         memory.recall("x", "q")
     assert refusal.value.code == "unknown_project"
+    with pytest.raises(JidomemError) as refusal:
+        memory.recall("x", "../q")
+    assert refusal.value.code == "invalid_project"
+    assert not any(tmp_path.rglob("*.sqlite"))
 
 
 def test_a_request_is_a_value_and_comes_back_with_the_answer():

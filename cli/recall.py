@@ -1,0 +1,90 @@
+"""`jidomem recall`: memories found by words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jidomem.govern.recalled import markdown
+from jidomem.read.tables import plain
+from jidomem.recall import LIMIT, MOST, Hit
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.governing import path_of
+from jidomem_cli.tables import Row, form_of, show_json, show_rows
+
+_FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
+_COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded")
+
+
+@click.command(cls=Verb, formats=_FORMATS, as_of=True, valid_at=True)
+@click.argument("text")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND",
+              help="A type or class, with those below it; repeat it for more.")  # fmt: skip
+@click.option(
+    "--about", multiple=True, metavar="PATH", help="A file: what governs it ranks higher; repeat it for more."
+)
+@click.option("--agent", metavar="NAME", help="Only what this agent asserted.")
+@click.option("--session", metavar="NAME", help="Only what was asserted in this session.")
+@click.option("--since", metavar="MOMENT", help="Only what was recorded from then on.")
+@click.option("--until", metavar="MOMENT", help="Only what was recorded before.")
+@click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
+@click.option(
+    "--limit", type=click.IntRange(1, MOST), default=LIMIT, metavar="N", help=f"At most N memories ({LIMIT})."
+)
+@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long the answer may be, as Markdown.")
+@click.option("--explain", is_flag=True, help="Show the parts of each score.")
+@pass_door
+def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **narrowing: Any) -> None:
+    """Find what is in force and holds words of TEXT, the best first.
+
+    Words are found by their stems, names and paths also by their parts; not all of them have to be there. With
+    --format md it is quoted data for an agent, which is what --budget-tokens counts: a token for every three bytes.
+
+    Examples:
+      jidomem recall "which index did we choose?"
+      jidomem recall "parser timeout" --kind error --kind lesson --about src/parser.py --explain
+      jidomem recall "release process" --budget-tokens 400 --format md
+    """
+    memory = door.read()
+    found = memory.recall(
+        text,
+        limit=limit,
+        explain=explain,
+        about=[path_of(memory, path) for path in about],
+        as_of=door.as_of,
+        valid_at=door.valid_at,
+        **narrowing,
+    )
+    form = form_of(door)
+    if form == "json":
+        show_json(plain(found.to_dict()))
+    elif form == "jsonl":
+        for hit in found.entries:
+            show_json(plain(hit.to_dict()))
+    elif form == "md":
+        click.echo(markdown(found), nl=False)
+    else:
+        show_rows(door, [_row(hit) for hit in found.entries], (*_COLUMNS, "parts") if explain else _COLUMNS)
+    if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
+        door.say("there is more: raise --limit or --budget-tokens")
+
+
+def _row(hit: Hit) -> Row:
+    """Return a hit as a row."""
+    said, parts = hit.metadata, {**(hit.parts or {})}
+    words = parts.pop("words", {})
+    return {
+        "score": _short(hit.score),
+        "item": hit.id,
+        "kind": said["kind"],
+        "summary": hit.content,
+        "about": said["about"],
+        "agent": hit.agent_id,
+        "recorded": said["recorded_at"],
+        "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],
+    }
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}"

@@ -1,0 +1,78 @@
+"""`jidomem recall`, and what other verbs tell of what it searches."""
+
+import json
+
+import pytest
+from cli_world import FACT, OLD, build, run
+
+import jidomem
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return build(tmp_path)
+
+
+def test_memories_are_found_by_words_in_every_format():
+    table = run("recall", "which cache holds what?")
+    assert table.stdout.splitlines()[0].split() == ["score", "item", "kind", "summary", "about", "agent", "recorded"]
+    assert FACT in table.stdout
+    assert OLD not in table.stdout
+
+    told = json.loads(run("recall", "journals", "--json").stdout)
+    assert [hit["content"] for hit in told["entries"]] == ["One journal a project"]
+    lines = run("recall", "cache shipping", "--format", "jsonl").stdout.splitlines()
+    assert {json.loads(line)["content"] for line in lines} == {"the cache holds 2 GiB", "Ship the importer"}
+    assert run("recall", "cache", "--format", "csv").stdout.startswith("score,item,kind,summary,about,agent,recorded\n")
+    assert f'- {FACT} fact: "the cache holds 2 GiB" (architect, 2026-11-21)' in run(
+        "recall", "cache", "--format", "md"
+    ).stdout  # fmt: skip
+
+
+def test_options_narrow_what_is_looked_through_and_explain_shows_why():
+    assert "Ship the importer" in run("recall", "import", "--kind", "task").stdout
+    assert "loses dates" not in run("recall", "import", "--kind", "task").stdout
+    explained = run("recall", "import", "--kind", "error", "--explain").stdout
+    assert "lexical " in explained
+    assert "import " in explained
+    few = run("recall", "import oxigraph journal", "--limit", "1")
+    assert len(few.stdout.splitlines()) == 2
+    assert "there is more" in few.stderr
+
+
+@pytest.mark.parametrize("option", [("--kind", "facd"), ("--budget-tokens", "2"), ("--since", "soon"), ("--limit", "0"),
+                                    ("--as-of", "never")])  # fmt: skip
+def test_what_cannot_be_honoured_is_refused(option):
+    assert run("recall", "x", *option).exit_code == 2
+
+
+def test_nothing_found_is_an_answer():
+    result = run("recall", "xylophone")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "none\n")
+
+
+def test_status_tells_what_recall_searches_and_that_it_is_made_anew_where_it_is_damaged(root):
+    assert "  recall " not in run("status").stdout
+    run("recall", "cache")
+    assert "level; made because there was none" in run("status").stdout
+
+    file = root / "cache" / "text" / "p.sqlite"
+    file.write_bytes(b"no database" * 1000)
+    assert "is made anew when it is next asked" in run("status").stdout
+    assert json.loads(run("status", "--json").stdout)["projects"][0]["recall"]["amiss"]
+    assert FACT in run("recall", "cache").stdout
+    assert "made because it was damaged" in run("status").stdout
+
+
+def test_reindex_throws_it_away(root):
+    run("recall", "cache")
+    assert run("reindex").exit_code == 0
+    assert not (root / "cache" / "text" / "p.sqlite").exists()
+    assert FACT in run("recall", "cache").stdout
+
+
+def test_who_asked_is_kept_in_the_read_log(root):
+    run("recall", "cache")
+    with jidomem.open(root) as memory:
+        assert [entry["in"] for entry in memory.reader.why("p", FACT)["shown"]] == ["recall"]

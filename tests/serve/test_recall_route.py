@@ -1,0 +1,67 @@
+"""POST /projects/{project}/recall: the same answers and refusals as in Python."""
+
+import json
+
+import pytest
+from conftest import decision, intent
+
+from jidomem.govern.recalled import markdown
+from jidomem.moments import stamp
+from jidomem.serve.http import create_app
+from jidomem.serve.recalls import TAKES
+
+PATH = "/projects/p/recall"
+
+
+@pytest.fixture
+def client(memory):
+    memory.writer.submit_intent("p", decision(summary="Use quagga as the index", topic="store", about=["src/a.py"]))
+    memory.writer.submit_intent("p", intent(summary="the quagga is slow", asserted_by="ana"))
+    return create_app(memory).test_client()
+
+
+def test_what_python_finds_is_found_over_http(client, memory):
+    for asked in (
+        {"query": "which quagga?"},
+        {"query": "quagga", "kinds": ["decision"], "explain": True},
+        {"query": "quagga", "about": ["src/a.py"], "limit": 1, "agent": "ana"},
+        {"query": "quagga", "budget_tokens": 100, "include_inactive": True, "as_of": "2030-01-01"},
+        {"query": "nothing of the kind"},
+    ):
+        in_python = memory.recall(asked["query"], "p", **{k: v for k, v in asked.items() if k != "query"})
+        answer = client.post(PATH, json=asked)
+        assert answer.status_code == 200
+        assert answer.json == json.loads(json.dumps(in_python.to_dict(), default=stamp))
+        text = client.post(PATH, json=asked, headers={"Accept": "text/markdown"})
+        assert text.get_data(as_text=True) == markdown(in_python)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({}, "there is no query"),
+        ({"query": 5}, "query is no text"),
+        ({"query": ""}, "query is missing or empty"),
+        ({"query": "x", "kind": "fact"}, "takes no member 'kind'"),
+        ({"query": "x", "kinds": "fact"}, "kinds is no list"),
+        ({"query": "x", "kinds": ["facd"]}, "'facd' is no kind of memory"),
+        ({"query": "x", "limit": "5"}, "limit is no whole number"),
+        ({"query": "x", "limit": True}, "limit=True"),
+        ({"query": "x", "since": "soon"}, "since='soon'"),
+        ([], "the body is no JSON object"),
+    ],
+)
+def test_what_cannot_be_honoured_is_a_problem_with_a_hint(client, asked, says):
+    answer = client.post(PATH, json=asked)
+    assert answer.status_code == 400
+    assert says in answer.json["detail"]
+    assert answer.json["hint"]
+
+
+def test_the_description_of_the_interface_has_every_member(client):
+    described = client.get("/openapi.json").json
+    assert described["components"]["schemas"]["Recall"]["properties"].keys() == TAKES.keys()
+    assert "/projects/{project}/recall" in described["paths"]
+    assert client.post("/projects/none/recall", json={"query": "x"}).status_code == 404
+    assert client.post(f"{PATH}?x=1", json={"query": "x"}).status_code == 400
+    assert client.get(PATH).status_code == 405
