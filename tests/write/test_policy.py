@@ -265,3 +265,37 @@ def test_what_is_exported_with_its_policy_is_imported_without_it(memory, tmp_pat
         assert sum("policies/" in note for note in report.notes) == 2
         assert other.writer.authority("p").rules == BUILT_IN
         assert other.writer.authority("p").role_of(BOB) == "Implementer"
+
+
+@pytest.mark.parametrize("said", [
+    ("quarantined", {"@value": "false", "@type": "http://www.w3.org/2001/XMLSchema#boolean"}),
+    ("confirmedBy", {"@id": ANA}),
+    ("proposedBecause", "nothing"),
+    ("hasAssertionStatus", {"@id": jido("Asserted")[1:-1]}),
+], ids=lambda said: said[0])  # fmt: skip
+def test_whether_a_memory_is_trusted_is_said_by_the_writer_alone(memory, said):
+    name, value = said
+    page = memory.writer.submit_intent("p", intent(iri="urn:page", source_type="ExternalDocumentSource")).iri
+    before = held(memory)
+    for subject in (page, "urn:own"):
+        with pytest.raises(IntentRefused):
+            memory.writer.submit_intent(
+                "p", intent(iri="urn:own", summary="mine", extra_triples=[[subject, f"jido:{name}", value]])
+            )
+        with pytest.raises(IntentRefused):
+            memory.writer.declare("p", [(iri(subject), jido(name), iri(ANA))])
+    assert held(memory) == before
+
+
+def test_what_rests_on_the_untrusted_three_steps_away_waits_and_so_does_what_would_replace_the_trusted_by_it(memory):
+    page = memory.writer.submit_intent("p", intent(source_type="ExternalDocumentSource")).iri
+    for number in range(3):
+        page = memory.writer.submit_intent("p", intent(summary=f"step {number}", evidence=["a log", page])).iri
+        assert said(memory, page, "hasAssertionStatus") == [jido("Proposed")]
+    sound = memory.writer.submit_intent("p", intent(summary="the limit is 10", topic="limit")).iri
+    worse = memory.writer.submit_intent(
+        "p", intent(summary="the limit is 99", topic="limit", evidence=[page], supersedes=[sound])
+    )
+    assert worse.status == "proposed"
+    assert [row["fact"] for row in memory.reader.ask("facts", project="p")] == [sound]
+    assert memory.writer.confirm("p", worse.iri).status == "proposed"
