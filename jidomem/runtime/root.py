@@ -203,6 +203,7 @@ class Jidomem:
         from jidomem.index.texts import Texts  # a writer has no need of it
 
         return Texts(self.settings.root, self.journal, self.index, self.catch_up)
+
     def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:
         """Return what was done so that what was in force at *to*, a moment or a version, is in force, and nothing else.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +15,7 @@ from jidomem.terms import Term, bare, iri
 from jidomem.vocab import jido
 from jidomem.write import conflict, restate
 from jidomem.write.names import is_absolute
-from jidomem.write.stages import Proposal
+from jidomem.write.policing import Policing
 from jidomem.write.view import View
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
@@ -29,40 +28,8 @@ _VERIFIED = vocab.JIDO + "verified"
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
 
 
-class Corrections:
+class Corrections(Policing):
     """What a writer does to a memory that is there: each time a new memory, and the old one stays as it was."""
-
-    agent: str
-
-    @property
-    @abstractmethod
-    def session(self) -> str:
-        """Return the session of what is asserted without naming one."""
-
-    @abstractmethod
-    def submit_intent(
-        self,
-        project_id: str,
-        intent: Proposal,
-        *,
-        dry_run: bool = False,
-        propose: bool = False,
-        blobs: Mapping[str, str] | None = None,
-    ) -> Receipt:
-        """Return the receipt of *intent*."""
-
-    @abstractmethod
-    def _fresh_view(self, project_id: str) -> View:
-        """Return a view of all that others have committed."""
-
-    @abstractmethod
-    def _now(self) -> datetime: ...
-
-    @abstractmethod
-    def _is_curator(self, project_id: str, agent: str) -> bool: ...
-
-    @abstractmethod
-    def _curators(self, project_id: str) -> list[str]: ...
 
     def restated(self, project_id: str, item: str) -> dict[str, Any]:
         """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
@@ -116,7 +83,7 @@ class Corrections:
             values["supersedes"] = [item, *old.get("supersedes", [])]
         else:
             values["supersedes"] = [item]
-        if self._is_curator(project_id, values["asserted_by"]):
+        if self.is_curator(project_id, values["asserted_by"]):
             values["extra_triples"] = [*_without_verified(values), [_VERIFIED, True]]
         return self.submit_intent(project_id, values | fields, dry_run=dry_run)
 

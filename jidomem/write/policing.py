@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
@@ -11,39 +10,18 @@ from typing import Self
 
 from jidomem import vocab
 from jidomem.authority import CURATORS, Authority, Change, checked, role_named
-from jidomem.clock import Sources
 from jidomem.errors import InvalidRequest
 from jidomem.intent import Receipt
-from jidomem.terms import Term, Triple, bare, iri
+from jidomem.terms import Term, bare, iri
 from jidomem.version import Version
 from jidomem.write import permission
-from jidomem.write.line import JudgeFn
-from jidomem.write.stages import WRITER_AGENT, Judged, Stages
+from jidomem.write.stages import WRITER_AGENT, Judged
+from jidomem.write.submitting import Submitter
 from jidomem.write.view import View
 
 
-class Policing:
+class Policing(Submitter):
     """What a writer knows of who may write what; the journal holds each change of it."""
-
-    agent: str
-    _stages: Stages
-    _sources: Sources
-
-    @abstractmethod
-    def _fresh_view(self, project_id: str) -> View:
-        """Return a view of all that others have committed."""
-
-    @abstractmethod
-    def _submit(self, project_id: str, judge: JudgeFn) -> Receipt:
-        """Return the receipt of what *judge* lets pass, durable."""
-
-    @abstractmethod
-    def _node(self, name: str, folder: str) -> Term:
-        """Return the IRI of an agent or session, from its IRI or its plain name."""
-
-    @abstractmethod
-    def _declared(self, agent: Term, project: Term, view: View) -> list[Triple]:
-        """Return the stubs of an agent and a project that are named for the first time."""
 
     def acting_as(self, agent: str, role: str) -> Self:
         """Return this writer as a door uses it that knows who speaks, by a token: *agent*, in *role*.
@@ -108,16 +86,14 @@ class Policing:
         if of_policy:
             permission.check_may_change(who, rules, rules, speaker)
 
+    def is_curator(self, project_id: str, agent: str | None = None) -> bool:
+        """Return whether *agent*, the writer's own unless given, may judge for the project."""
+        who = bare(self._node(agent or self.agent, "agents"))
+        return permission.role_of(who, self.authority(project_id), self._stages.speaker) in CURATORS
+
     def _made(self, change: Change, by: str, reason: str | None) -> Change:
         agent = bare(self._node(change.agent, "agents")) if change.agent is not None else None
         return replace(checked(change), agent=agent, by=by, reason=reason)
-
-    def _is_curator(self, project_id: str, agent: str) -> bool:
-        who = bare(self._node(agent, "agents"))
-        return permission.role_of(who, self.authority(project_id), self._stages.speaker) in CURATORS
-
-    def _curators(self, project_id: str) -> list[str]:
-        return self.authority(project_id).curators
 
     def _check_besides(self, what: str, view: View, agent: Term | None = None) -> None:
         """Raise PolicyDenied unless *agent*, the writer's own unless given, may write what is no memory."""

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from jidomem import vocab
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index import Solutions
-from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal.files import Stream
 from jidomem.moments import parse_moment, stamp
-from jidomem.terms import Term, Triple, date_time, iri
-from jidomem.version import Version
+from jidomem.terms import Term, date_time, iri
 from jidomem.vocab import jido
 from jidomem.write import triples
-from jidomem.write.line import CommitLine
 from jidomem.write.rollback import Rollback, Work
 from jidomem.write.settlement import Settlements
-from jidomem.write.stages import Stages
 from jidomem.write.view import ITEM_MARK, View
 
 _CAME = f"""SELECT DISTINCT ?item ?at WHERE {{ ?item {jido("recordedAt")} ?at ; {ITEM_MARK} {jido("Asserted")}
@@ -32,19 +27,6 @@ ORDER BY ?was ?item"""
 
 class Recovery(Settlements):
     """Rollback at the writer: nothing is removed, and all corrections are in one commit or none is."""
-
-    _stages: Stages
-    _tail: Tail
-
-    @abstractmethod
-    def _line(self, project_id: str) -> CommitLine:
-        """Return where the submissions of a project wait."""
-
-    @abstractmethod
-    def _node(self, name: str, folder: str) -> Term: ...
-
-    @abstractmethod
-    def _declared(self, agent: Term, project: Term, view: View) -> list[Triple]: ...
 
     def roll_back(self, project_id: str, to: object, *, reason: str, dry_run: bool = False) -> Rollback:
         """Return what was done so that what was in force at the moment *to* is in force, and nothing else.
@@ -80,10 +62,6 @@ class Recovery(Settlements):
             return Rollback(stamp(moment), tuple(work.corrections), kept[0].iri, kept[0].commit, kept[0].version)
         planned = tuple(replace(found, by=None) for found in work.corrections)
         return Rollback(stamp(moment), planned, None, None, self.refresh(project_id))
-
-    @abstractmethod
-    def refresh(self, project_id: str) -> Version:
-        """Return the version reached."""
 
     def _since(self, project_id: str, moment: datetime) -> tuple[list[Term], list[Term]]:
         """Return the memories asserted after *moment*, and those that such a one superseded or invalidated."""

@@ -83,7 +83,7 @@ class Settlements(Corrections):
         if receipt.conflicts:
             raise Conflict(receipt.conflicts)
         if receipt.status == "proposed":
-            names = ", ".join(map(local_name, self._curators(project_id)))
+            names = ", ".join(map(local_name, self.authority(project_id).curators))
             hint = f"ask a curator: {names}" if names else "nobody is a curator: jidomem policy grant AGENT curator"
             raise PolicyDenied(f"{self.agent} may not settle this: {'; '.join(receipt.warnings)}", hint=hint)
 

@@ -1,0 +1,207 @@
+"""Where intents are taken in: each through its stages, one or many, and kept in the journal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from threading import Lock
+from typing import Literal, overload
+
+from jidomem.clock import Sources, new_id
+from jidomem.errors import IntentRefused, JidomemError, NotFound
+from jidomem.index.tail import Tail
+from jidomem.intent import Receipt
+from jidomem.journal.files import Stream
+from jidomem.policy import AgentPolicy, Policy
+from jidomem.schema import Schema
+from jidomem.terms import Term, Triple, bare, iri
+from jidomem.version import Version
+from jidomem.vocab import jido
+from jidomem.write import triples
+from jidomem.write.line import CommitLine, JudgeFn, Outcome
+from jidomem.write.outcomes import Given, Outcomes
+from jidomem.write.stages import Judged, Manner, Proposal, Stages, abouts
+from jidomem.write.tidy import Tidy
+from jidomem.write.view import View
+
+
+class Submitter:
+    """Takes each intent through its stages: normalise, validate, detect conflicts, build triples, append."""
+
+    def __init__(
+        self,
+        tail: Tail,
+        schema: Schema,
+        policy: Policy,
+        sources: Sources,
+        *,
+        agent: str,
+        session: str | None,
+        blobs: Callable[[Iterable[str]], Mapping[str, str]] = lambda paths: {},
+    ) -> None:
+        """Write to *tail*; *agent* and *session* are who asserts, and where, when a verb names nobody.
+
+        *blobs* gives the blob ids of files that a memory is about.
+        """
+        self.agent = agent
+        self._blobs = blobs
+        self._session_name = session
+        self._tail = tail
+        self._policy = policy
+        self._sources = sources
+        self._stages = Stages(schema, policy, sources.new_id, fresh_ids=sources.new_id is new_id)
+        self._ontology_version = schema.version
+        self._lines: dict[Stream, CommitLine] = {}
+        self._lock = Lock()
+
+    def submit_intent(
+        self,
+        project_id: str,
+        intent: Proposal,
+        *,
+        dry_run: bool = False,
+        propose: bool = False,
+        blobs: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        """Return the receipt of *intent*, durable when this returns; with *dry_run* judge it and keep nothing.
+
+        With *propose* it waits for a curator, and may disagree with what is in force. *blobs* are the blob ids of files
+        it is about, by path, in the place of those that they have now.
+
+        Raises IntentRefused (with `violations` and, where mechanical, `fixed_intent`), Conflict, IdempotencyMismatch,
+        NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or JournalDamaged; then nothing
+        was written.
+        """
+        line, judge = self._line(project_id), self._judge(project_id, intent, propose=propose, blobs=blobs)
+        if not dry_run:
+            return _answer(line.submit([judge])[0])
+        judged = judge(line.load(), self._sources.now())
+        triples.read_back(judged.triples)
+        version = self.refresh(project_id)
+        return replace(judged.receipt, version=version) if judged.triples else judged.receipt
+
+    @overload
+    def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable that is all there
+        self, project_id: str, intents: Collection[Given], *, atomic: bool = False, propose: bool = False
+    ) -> list[Outcome]: ...
+
+    @overload
+    def submit_many(
+        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[True], propose: bool = False
+    ) -> list[Outcome]: ...
+
+    @overload
+    def submit_many(
+        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[False] = False, propose: bool = False
+    ) -> Outcomes: ...
+
+    def submit_many(
+        self, project_id: str, intents: Iterable[Given], *, atomic: bool = False, propose: bool = False
+    ) -> list[Outcome] | Outcomes:
+        """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
+
+        All of a collection, such as a list, are submitted when this returns. Of any other iterable, such as a
+        generator or a file's lines, the outcomes are an iterator: they are submitted as it is used up, and neither
+        all intents nor all outcomes are held. An error in the place of an intent, why it could not be read, is its
+        refusal.
+
+        With *atomic* the first refusal is raised, its `position` saying which it was, and nothing at all is written.
+        With *propose* each waits for a curator, as by `submit_intent`.
+        """
+        line = self._line(project_id)
+        judge = partial(self._judge, project_id, propose=propose)
+        if atomic:
+            return [*line.submit_atomic([judge(intent) for intent in intents])]
+
+        def submit(some: Iterable[Given], first: int) -> list[Outcome]:
+            return _placed(line.submit([judge(intent) for intent in some]), first)
+
+        return submit(intents, 0) if isinstance(intents, Collection) else Outcomes(intents, submit)
+
+    @property
+    def session(self) -> str:
+        """Return the session of what is asserted without naming one: the one given, else one a day for the agent."""
+        return self._session_name or f"{self.agent}-{self._sources.now().date().isoformat()}"
+
+    def refresh(self, project_id: str) -> Version:
+        """Bring the view of *project_id* up to what others have committed; return the version reached."""
+        return self._tail.catch_up(Stream(project_id))
+
+    def agent_iri(self) -> Term:
+        """Return the IRI of who asserts when a verb names nobody; raises IntentRefused where the name is none."""
+        return self._node(self.agent, "agents")
+
+    def _fresh_view(self, project_id: str) -> View:
+        """Return a view of all that others have committed."""
+        self.refresh(project_id)
+        return self._line(project_id).view()
+
+    def _now(self) -> datetime:
+        return self._sources.now()
+
+    def _submit(self, project_id: str, judge: JudgeFn, stream: str = "memory") -> Receipt:
+        """Return the receipt of what *judge* lets pass, durable."""
+        return _answer(self._line(project_id, stream).submit([judge])[0])
+
+    def _judge(
+        self, project_id: str, intent: Given, *, propose: bool = False, blobs: Mapping[str, str] | None = None
+    ) -> JudgeFn:
+        if isinstance(intent, JidomemError):
+            return partial(_refused, intent)
+        manner = Manner(self._blobs(abouts(intent)) if blobs is None else blobs, propose)
+
+        def known() -> list[str]:
+            graph = Stream(project_id).graph
+            return [bare(t[0]) for t in self._tail.index.triples(graph, None, jido("hasAssertionStatus"), None)]
+
+        return lambda view, now: self._stages.judge(project_id, intent, view, now, known, manner)
+
+    def _node(self, name: str, folder: str) -> Term:
+        """Return the IRI of an agent or session, from its IRI or its plain name; raises IntentRefused `invalid_iri`."""
+        field, tidy = folder.removesuffix("s"), Tidy(self._stages.schema)
+        found = tidy.reference(field, tidy.text(field, name), folder)
+        if tidy.violations:
+            raise IntentRefused(tidy.violations)
+        return iri(found)
+
+    def _declared(self, agent: Term, project: Term, view: View) -> list[Triple]:
+        """Return the stubs of an agent and a project a session is the first to name."""
+        policy = self._policy.agents.get(triples.name_of(agent), AgentPolicy())
+        agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
+        return agents if view.describes(project) else [*agents, *triples.project_stub(project)]
+
+    def _line(self, project_id: str, name: str = "memory") -> CommitLine:
+        """Return where a stream's submissions wait; raises NotFound for a project that may not be created."""
+        stream = Stream(project_id, name)
+        if not self._policy.create_projects and not self._tail.journal.exists(Stream(project_id)):
+            raise NotFound(
+                f"no project {project_id!r}, and create_projects is off",
+                hint="set create_projects = true in config.toml",
+                code="unknown_project",
+            )
+        with self._lock:
+            if stream not in self._lines:
+                self._lines[stream] = CommitLine(stream, self._tail, self._sources, self._ontology_version)
+            return self._lines[stream]
+
+
+def _placed(outcomes: list[Outcome], first: int) -> list[Outcome]:
+    """Return *outcomes*, each refusal with its position; one error that stopped several has none."""
+    met = Counter(map(id, outcomes))
+    for position, outcome in enumerate(outcomes, start=first):
+        if isinstance(outcome, JidomemError) and met[id(outcome)] == 1:
+            outcome.position = position
+    return outcomes
+
+
+def _refused(error: JidomemError, view: View, now: datetime) -> Judged:
+    raise error
+
+
+def _answer(outcome: Outcome) -> Receipt:
+    if isinstance(outcome, JidomemError):
+        raise outcome
+    return outcome
