@@ -278,7 +278,8 @@ def test_no_rule_ends_what_is_in_force_or_trusts_what_is_not_trusted(memory, clo
     say(memory, "the port is 81", supersedes=[held])
     say(memory, "the limit is 100", source_type="ExternalDocumentSource")
     clock.pass_days(40)
-    assert by_rule(memory) == []
+    rules = memory.writer.authority("p")
+    assert settle_by_rule(memory.writer, memory.reader, "p", rules, memory.sources.now()) == []
 
 
 def trusted(memory, item):

@@ -12,6 +12,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied
 from jidomem.exchange import export
 from jidomem.exchange.importing import import_turtle
 from jidomem.journal.files import Stream
+from jidomem.read.policing import authority
 from jidomem.terms import iri
 from jidomem.vocab import TYPE, jido
 
@@ -299,3 +300,25 @@ def test_what_rests_on_the_untrusted_three_steps_away_waits_and_so_does_what_wou
     assert worse.status == "proposed"
     assert [row["fact"] for row in memory.reader.ask("facts", project="p")] == [sound]
     assert memory.writer.confirm("p", worse.iri).status == "proposed"
+
+
+@pytest.mark.parametrize("named", ["a token", "a grant"])
+def test_who_only_reads_writes_nothing_where_there_are_no_rules_either(memory, named):
+    if named == "a grant":
+        ruled(memory, Change(agent="eve", grants="MemoryReader"))
+    memory.writer.agent = "eve"
+    reader = memory.writer.acting_as("eve", "reader") if named == "a token" else memory.writer
+    assert memory.writer.authority("p").is_open
+    error = refusal(reader.remember, "p", "anything")
+    assert (error.code, "eve, a MemoryReader, may not write a fact" in error.detail) == ("policy_denied", True)
+
+
+def test_the_policy_as_of_a_moment_is_the_one_of_then(memory):
+    ruled(memory, Change(kind="decision", allows="deny"))
+    then = memory.catch_up("p").recorded_at
+    ruled(memory, Change(kind="decision", allows=UNSET))
+    policy = memory.settings.policy
+    assert [str(rule) for rule in authority(memory.reader, "p", policy, as_of=then).rules][1:] == [
+        "every agent may not write decision"
+    ]
+    assert authority(memory.reader, "p", policy).rules == BUILT_IN
