@@ -21,7 +21,7 @@ def read_issues(path: str, data: bytes) -> dict[str, str]:
     """Return the state of each issue, OPEN or CLOSED, by its address; raise Failed for what is no such list."""
     try:
         rows = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from error
     if not isinstance(rows, list):
         raise _unreadable(path, "it is no list of issues")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 FILE = Path("state", "working.sqlite")
-#: How many times, the last ones, are told of one memory.
+#: How many times, the last ones, are kept and told of one memory.
 TOLD = 100
 _TABLE = """
 CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
@@ -23,6 +23,10 @@ CREATE INDEX IF NOT EXISTS shown_item ON shown (project, item, at);
 """
 _OF = (
     'SELECT at, "in", agent FROM shown WHERE project = ? AND item = ? AND at <= ? ORDER BY at DESC, rowid DESC LIMIT ?'
+)
+_OLDER = (
+    "DELETE FROM shown WHERE rowid IN (SELECT rowid FROM shown WHERE project = ? AND item = ?"
+    " ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET ?)"
 )
 
 
@@ -45,6 +49,7 @@ class ReadLog:
             with self._open() as store, store:
                 store.executescript(_TABLE)
                 store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
+                store.executemany(_OLDER, [(project, item, TOLD) for _, item, *_ in rows])
 
     def of(self, project: str, item: str, until: str) -> list[dict[str, Any]]:
         """Return when, in what and to whom one memory was shown by the moment *until*, the last first."""

@@ -8,6 +8,7 @@ from conftest import decision, files, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import Failed
+from jidomem.runtime import read_log
 from jidomem.runtime.read_log import FILE
 
 
@@ -43,6 +44,18 @@ def test_what_is_asked_plainly_is_not_logged_and_no_text_is_kept(memory, briefed
 
     assert [row[1] for row in rows] == [old, old]
     assert "Use Oxigraph" not in json.dumps(rows)
+
+
+def test_no_more_is_kept_of_a_memory_than_is_told(memory, briefed, tmp_path, monkeypatch):
+    monkeypatch.setattr(read_log, "TOLD", 3)
+    old, _ = briefed
+    for number in range(5):
+        memory.briefing("p", agent=f"agent-{number}")
+
+    with sqlite3.connect(tmp_path / "root" / FILE) as store:
+        kept = store.execute("SELECT agent FROM shown WHERE item = ? ORDER BY at", (old,)).fetchall()
+
+    assert kept == [("agent-2",), ("agent-3",), ("agent-4",)]
 
 
 def test_a_root_without_a_read_log_keeps_none_and_says_so(tmp_path):
