@@ -44,6 +44,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "export": ("exchange:export", "Write the memory out."),
     "import": ("exchange:import_", "Take in records kept elsewhere."),
     "serve": ("serve:serve", "Serve the memory over HTTP."),
+    "trust": ("trust:trust", "Let a root say where it is served."),
     "token": ("token:token", "Give out and take back tokens for serve."),
     "status": ("status:status", "Say what is where, and how much of it."),
     "reindex": ("reindex:reindex", "Build what is derived from the journal anew."),

@@ -11,11 +11,11 @@ from jidomem_cli.tables import show_json
 
 
 @click.command(cls=Verb, writes=("wait",))
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8700, show_default=True, help="0 takes a free one.")
+@click.option("--host", metavar="ADDRESS", help="The address to listen at; 127.0.0.1 when not said.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="8700 when not said; 0 takes a free one.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name it is asked by; repeat it for more.")
 @pass_door
-def serve(door: Door, host: str, port: int, names: tuple[str, ...]) -> None:
+def serve(door: Door, host: str | None, port: int | None, names: tuple[str, ...]) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, questions, sessions, SPARQL.
 
     Without tokens it serves this machine only. Once there are (jidomem token add), it serves those who have one, at
@@ -30,10 +30,13 @@ def serve(door: Door, host: str, port: int, names: tuple[str, ...]) -> None:
     from jidomem.serve import server
     from jidomem.serve.http import create_app
 
-    hosts = server.hosts_of(host, names)
     with door.open() as memory:
+        said = memory.settings
+        at = host or said.host or server.HOST
+        hosts = server.hosts_of(at, names)
         keyring = Keyring(own_config(), memory.settings.root)
-        with server.listen(host, port, knows_who_asks=keyring.is_needed) as listening:
+        wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
+        with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
             app = create_app(memory, hosts=hosts, keyring=keyring)
             url = server.url_of(listening)
             if door.json:

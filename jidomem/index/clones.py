@@ -1,5 +1,6 @@
 """The folder `index/` of a root: snapshots of an index on disk, and the clone of one that each process works on.
 
+    index/here                          what tells those made here from those that came with a clone
     index/snapshots/<made>-<random>/    snapshot.json and store/, never changed; the newest two are kept
     index/live/<random>/                store/ of one process, which holds the lock of index/live/<random>.lock
 
@@ -25,11 +26,12 @@ import pyoxigraph as ox
 
 from jidomem.index.document import Mark
 from jidomem.index.heap import keep_little
+from jidomem.index.here import place, settle
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.disk import flush
 
 #: What is in a store, and how it is written: a snapshot of another form is not read.
-FORM = f"1 pyoxigraph {ox.__version__}"
+FORM = f"2 pyoxigraph {ox.__version__}"
 KEPT = 2
 #: What a store raises when its files are damaged, or cannot be read or written.
 STORE_ERRORS = (OSError, RuntimeError, ValueError)
@@ -64,21 +66,23 @@ class Clones:
     """The snapshots and clones below one folder, which is made when it is needed."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._snapshots = folder / "snapshots"
         self._live = folder / "live"
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots this program can read, newest first."""
+        """Return the snapshots this program can read, and wrote here, newest first."""
         try:
             names = sorted(os.listdir(self._snapshots), reverse=True)
         except OSError:
             return []
-        return [found for name in names if (found := _described(self._snapshots / name)) is not None]
+        here = place(self._folder)
+        return [found for name in names if (found := _described(self._snapshots / name, here)) is not None]
 
     def new(self) -> Live | None:
         """Return an empty store on disk; None where nothing can be written, locked or linked."""
         try:
-            live = self._folder()
+            live = self._new()
             live.store = _opened(live.path / "store")
         except STORE_ERRORS:
             return None
@@ -88,7 +92,7 @@ class Clones:
         """Yield a clone of each snapshot, newest first; one whose files are not what they were is thrown away."""
         for snapshot in self.snapshots():
             try:
-                live = self._folder()
+                live = self._new()
             except OSError:
                 return
             try:
@@ -108,14 +112,16 @@ class Clones:
         draft.mkdir()
         marks = index.backup(str(draft / "store"))
         files = {path.name: path.stat().st_size for path in sorted((draft / "store").iterdir())}
-        said = {"form": FORM, "files": files, "marks": {graph: mark.term for graph, mark in marks.items()}}
+        here = settle(self._folder)
+        said = {"form": FORM, "here": here, "files": files, "marks": {g: mark.term for g, mark in marks.items()}}
         (draft / "snapshot.json").write_text(json.dumps(said, indent=1), "utf-8")
         for path in (*(draft / "store" / name for name in files), draft / "snapshot.json", draft / "store", draft):
             flush(str(path))
         self._snapshots.mkdir(exist_ok=True)
         draft.rename(self._snapshots / f"{time_ns():020d}-{draft.name}")
         flush(str(self._snapshots))
-        for old in sorted(os.listdir(self._snapshots), reverse=True)[KEPT:]:
+        kept = {snapshot.path.name for snapshot in self.snapshots()[:KEPT]}
+        for old in set(os.listdir(self._snapshots)) - kept:
             shutil.rmtree(self._snapshots / old, ignore_errors=True)
 
     def in_use(self) -> int:
@@ -133,7 +139,7 @@ class Clones:
         with suppress(OSError):
             self._sweep()
 
-    def _folder(self) -> Live:
+    def _new(self) -> Live:
         """Return a new clone's folder, locked; raise OSError where there can be none."""
         self._live.mkdir(parents=True, exist_ok=True)
         self._sweep()
@@ -175,7 +181,7 @@ def _discard(path: Path, lock: int) -> None:
 def _unheld(path: Path) -> int | None:
     """Return a lock that nobody held, taken, or 0 where it has gone meanwhile; None where somebody holds it."""
     try:
-        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return 0
     try:
@@ -191,12 +197,14 @@ def _opened(store: Path) -> Any:
     return ox.Store(store)
 
 
-def _described(path: Path) -> Snapshot | None:
-    """Return what a snapshot says of itself, None where it does not say it in our form."""
+def _described(path: Path, here: str) -> Snapshot | None:
+    """Return what a snapshot says of itself, None where it does not say it in our form, or came from elsewhere."""
     try:
         said = json.loads((path / "snapshot.json").read_text("utf-8"))
+        if said["form"] != FORM:
+            return None
         marks = {graph: Mark.of(term) for graph, term in said["marks"].items()}
-        return Snapshot(path, dict(said["files"]), marks) if said["form"] == FORM else None
+        return Snapshot(path, dict(said["files"]), marks) if here and said["here"] == here else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

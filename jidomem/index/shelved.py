@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from jidomem.index.document import Mark
+from jidomem.index.here import place, settle
 from jidomem.index.listing import Listing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal
@@ -20,13 +21,16 @@ from jidomem.query import Course
 from jidomem.terms import Term, Triple
 
 #: How a listing is written: one of another form is not read.
-FORM = f"1 {sys.byteorder}"
+FORM = f"2 {sys.byteorder}"
 #: After so many commits a listing is made anew sooner than brought level.
 MANY = 16_000
 
 
 class Shelved:
-    """The listings in one folder, which is made when it is needed; one that does not fit any more is not read."""
+    """The listings in one folder, which is made when it is needed; one that does not fit any more is not read.
+
+    Nor is one that came with a clone.
+    """
 
     def __init__(self, folder: Path, journal: FileJournal) -> None:
         """Read and write in *folder*; *journal* tells what is new since a listing was kept."""
@@ -43,6 +47,7 @@ class Shelved:
         body = b"".join([keys, b"\n", since.tobytes(), until.tobytes()])
         said = {
             "form": FORM,
+            "here": "",
             "ontology": ontology,
             "marks": [mark.term for mark in marks],
             "keys": len(keys),
@@ -52,6 +57,7 @@ class Shelved:
         draft = path.with_name(f"{path.name}.{token_hex(4)}")
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
+            said["here"] = settle(self._folder.parent)
             whole = json.dumps(said).encode() + b"\n" + body
             draft.write_bytes(blake2b(whole).digest() + whole)
             draft.replace(path)
@@ -66,7 +72,8 @@ class Shelved:
                 return None
             head, _, body = data[64:].partition(b"\n")
             said = json.loads(head)
-            if (said["form"], said["ontology"]) != (FORM, ontology):
+            here = place(self._folder.parent)
+            if not here or (said["form"], said["here"], said["ontology"]) != (FORM, here, ontology):
                 return None
             kept = [Mark.of(term) for term in said["marks"]]
             keys, numbers = body[: said["keys"]].decode().split("\n"), array("q", body[said["keys"] + 1 :])

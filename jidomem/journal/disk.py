@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from io import FileIO
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-_TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -42,7 +42,7 @@ def exists(path: str) -> bool:
 
 
 def read(path: str) -> bytes:
-    """Return the bytes of a file; raise OSError for what is none, such as a device, that may have no end."""
+    """Return the bytes of a file; raise OSError for what is none: a link, or a device that may have no end."""
     with _opened(path) as file:
         return file.readall()
 

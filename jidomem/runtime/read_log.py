@@ -21,6 +21,8 @@ CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at 
   agent TEXT);
 CREATE INDEX IF NOT EXISTS shown_item ON shown (project, item, at);
 """
+#: What runs when something is read or written; a cloned repository may bring it along.
+_FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
 _OF = (
     'SELECT at, "in", agent FROM shown WHERE project = ? AND item = ? AND at <= ? ORDER BY at DESC, rowid DESC LIMIT ?'
 )
@@ -83,9 +85,11 @@ class ReadLog:
 
     @contextmanager
     def _open(self) -> Iterator[Connection]:
-        from sqlite3 import connect
+        from sqlite3 import DatabaseError, connect
 
         with closing(connect(self._path, timeout=5.0)) as store:
+            if store.execute(_FOREIGN).fetchone() is not None:
+                raise DatabaseError(f"{self._path} has what no read log has: it came with the root")
             store.execute("PRAGMA journal_mode=WAL")
             store.execute("PRAGMA synchronous=FULL")
             yield store

@@ -24,6 +24,7 @@ from jidomem.read.reader import MemoryReader
 from jidomem.recall import RecallRequest, RecallResult, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
+from jidomem.runtime.bounds import check_root
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import ReadLog
@@ -66,6 +67,7 @@ class Jidomem:
     """
 
     def __init__(self, given: settings.Settings, sources: Sources, wait: float) -> None:
+        check_root(given.root)
         self.settings = given
         self.sources = sources
         self.journal = FileJournal(given.root, wait=wait)

@@ -14,6 +14,7 @@ from jidomem import vocab
 from jidomem.authority import PRESETS
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
+from jidomem.runtime import bounds, trust
 from jidomem.write.kinds import family
 
 FOLDER = ".jidomem"
@@ -21,7 +22,9 @@ CONFIG = "config.toml"
 OWN = "your own memory"
 _KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
 #: What a root found on disk may not decide: it may be somebody else's repository.
-_AUTHORITY = ("bind", "endpoint", "host", "index", "base_url", "port", "token", "tokens", "url")
+_AUTHORITY = ("bind", "endpoint", "index", "base_url", "token", "tokens", "url")
+#: What it may decide once its user trusts it: where `jidomem serve` listens.
+OF_TRUST = ("host", "port")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
 
 
@@ -31,7 +34,7 @@ class Settings:
 
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
     `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
-    it is kept which memories were shown.
+    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served.
     """
 
     root: Path
@@ -42,6 +45,8 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     configured: str | None = None
     read_log: bool = True
+    host: str | None = None
+    port: int | None = None
 
 
 def load(
@@ -70,6 +75,8 @@ def load(
         policy=_policy(config, folder / CONFIG),
         configured=own,
         read_log=_flag(config, "read_log", True, folder / CONFIG),
+        host=config.get("host"),
+        port=config.get("port"),
     )
 
 
@@ -83,7 +90,7 @@ def own_config() -> Path:
 def read_config(path: Path) -> dict[str, Any]:
     """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`."""
     try:
-        text = path.read_text("utf-8")
+        text = bounds.read_config(path)
         import tomllib  # most roots have no configuration
 
         config = tomllib.loads(text)
@@ -92,15 +99,38 @@ def read_config(path: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         raise Failed(f"{path}: {error}", hint="correct the line it names", code="invalid_config") from error
     for key in config:
-        if key in _AUTHORITY:
-            raise Failed(
-                f"{path}: {key} cannot be set by a root that was found on disk",
-                hint=f"take {key} out of that file; what may set it is you: jidomem trust {path.parent}",
-                code="invalid_config",
-            )
-        _known(key, _KEYS, path, "")
+        _refuse_authority(key, path)
+        _known(key, (*_KEYS, *OF_TRUST), path, "")
     _project_id(config, path)
+    _place(config, path)
     return config
+
+
+def _refuse_authority(key: str, path: Path) -> None:
+    """Raise Failed for a key that a root may not set, or not unless it is trusted as it is."""
+    if key in _AUTHORITY:
+        raise Failed(
+            f"{path}: {key} cannot be set by a root that was found on disk",
+            hint=f"take {key} out of that file; once you trust it (jidomem trust {path.parent}) it may set "
+            f"{' and '.join(OF_TRUST)}, and tokens are given out with: jidomem token add AGENT",
+            code="invalid_config",
+        )
+    if key in OF_TRUST and (state := trust.state(own_config(), path.parent.resolve())) != "trusted":
+        changed = ", and it was changed since you trusted it" if state == "changed" else ""
+        raise Failed(
+            f"{path}: {key} cannot be set by a root that was found on disk{changed}",
+            hint=f"look through that folder, then trust it: jidomem trust {path.parent}; or take {key} out",
+            code="invalid_config",
+        )
+
+
+def _place(config: Mapping[str, Any], path: Path) -> None:
+    """Raise Failed unless host, if any, is a text and port a port."""
+    host, port = config.get("host", ""), config.get("port", 0)
+    if not isinstance(host, str):
+        raise Failed(f"{path}: host = {host!r} is no text", hint='host = "127.0.0.1"', code="invalid_config")
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65_535:
+        raise Failed(f"{path}: port = {port!r} is no port", hint="port = 8700", code="invalid_config")
 
 
 def _project_id(config: Mapping[str, Any], path: Path) -> None:
@@ -131,10 +161,21 @@ def _root(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     here = Path.cwd().resolve()
     for folder in (here, *here.parents):
         if (folder / FOLDER).is_dir():
+            _refuse_link(folder / FOLDER)
             return folder / FOLDER, "found above the working directory"
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("jidomem", appauthor=False)).resolve(), OWN
+
+
+def _refuse_link(found: Path) -> None:
+    """Raise Failed for a root that was found and lies elsewhere: a repository may lead to another one's memory so."""
+    if found.is_symlink():
+        raise Failed(
+            f"{found} is a symbolic link, and a root that is found is no other one",
+            hint=f"name it, if you mean it: --root {found.resolve()}",
+            code="invalid_config",
+        )
 
 
 def _folder(root: str | os.PathLike[str]) -> Path:

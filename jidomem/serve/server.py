@@ -23,7 +23,7 @@ from granian.server.mt import MTServer
 from jidomem.errors import InvalidRequest
 from jidomem.serve.http import LOOPBACK
 
-PORT = 8700
+HOST, PORT = "127.0.0.1", 8700
 CONNECTIONS = 64
 #: Seconds a client may take over its headers, and a kept connection may be idle.
 IDLE = 10

@@ -1,0 +1,49 @@
+"""`jidomem trust`: let the configuration of a root say more than data may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from jidomem.clock import now
+from jidomem.errors import NotFound
+from jidomem.runtime import trust as trusting
+from jidomem.runtime.settings import FOLDER, OF_TRUST, own_config
+from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.tables import show_json
+
+
+@click.command(cls=Verb)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--off", is_flag=True, help="Trust it no longer.")
+@pass_door
+def trust(door: Door, path: Path, off: bool) -> None:
+    """Trust the root at PATH, or in it, as it is now: its config.toml may say where jidomem serve listens.
+
+    A root is found on disk, and may be somebody else's. Trust is kept in your own configuration, and ends when the
+    root's configuration, terms, rules or questions change.
+
+    Examples:
+      jidomem trust .
+      jidomem trust . --off
+    """
+    root = _root(path)
+    if off:
+        trusting.distrust(own_config(), root)
+    else:
+        trusting.trust(own_config(), root, now())
+    if door.json:
+        show_json({"root": str(root), "trusted": not off})
+    else:
+        what = f"its config.toml may set {' and '.join(OF_TRUST)}, until something of it changes"
+        door.say(f"{root} is trusted no longer" if off else f"{root} is trusted: {what}")
+
+
+def _root(path: Path) -> Path:
+    """Return the root that is meant; raises NotFound where there is none."""
+    here = path.resolve()
+    root = here / FOLDER if (here / FOLDER).is_dir() else here
+    if not (root / "config.toml").is_file():
+        raise NotFound(f"there is no root with a config.toml at {path}", hint="name a repository, or its .jidomem")
+    return root

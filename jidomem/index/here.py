@@ -1,0 +1,27 @@
+"""What is true of an index that was made here, and of none that came with a clone and says what it likes.
+
+A file is known by its number on this disk and by when it was last changed, to the nanosecond. The system sets both, and
+no checkout, archive or copy can choose them: so whatever names those of the file `here` was written beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_FILE = "here"
+
+
+def place(folder: Path) -> str:
+    """Return what is to be said by all that is written in *folder*; nothing, where nothing was written yet."""
+    with suppress(OSError):
+        status = os.stat(folder / _FILE, follow_symlinks=False)
+        return f"{status.st_ino}-{status.st_ctime_ns}"
+    return ""
+
+
+def settle(folder: Path) -> str:
+    """Return what is to be said by what is written now in *folder*; raises OSError where nothing can be."""
+    os.close(os.open(folder / _FILE, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    return place(folder)

@@ -1,0 +1,329 @@
+"""A repository that was cloned is somebody else's: what it brings along to lead, lie, call, hang or destroy."""
+
+import json
+import shutil
+import socket
+import sqlite3
+import subprocess
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+from conftest import decision, intent
+from http_world import BIN
+
+import jidomem
+from jidomem.errors import Failed, JidomemError
+from jidomem.index import listings, tail
+from jidomem.runtime.root import init
+from jidomem.runtime.settings import load
+
+VERBS = (["status"], ["briefing"], ["check"], ["ask"], ["ask", "facts"], ["memory", "decisions"], ["remember", "it is"])
+SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Somebody's folder, with what they would not lose or show."""
+    folder = tmp_path / "home"
+    for name in ("photos", "projects", "mail"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "kept.txt").write_text("dear")
+    (folder / "id_ed25519").write_text(f"{SECRET}\nkey = 1\n")
+    return folder
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A root with some memory, as it comes with a clone."""
+    made = init(tmp_path / "clone", "p")
+    with jidomem.open(made) as memory:
+        memory.writer.submit_many("p", [intent(summary="it is raining"), decision(topic="store")])
+    return made
+
+
+@contextmanager
+def listener():
+    """A place on this machine that counts who comes by."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server, f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def every_verb(root, seconds=60):
+    """What each verb says of a root, in a process of its own that must not hang."""
+    for verb in VERBS:
+        command = [f"{BIN}/jidomem", *verb, "--root", str(root), "--json"]
+        yield verb, subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+
+
+def refusals(root, word):
+    for verb, done in every_verb(root):
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["code"]) == (3 if verb == ["check"] else 1, "invalid_config"), verb
+        assert word in told["detail"], verb
+        assert told["hint"], verb
+    serve = subprocess.run(
+        [f"{BIN}/jidomem", "serve", "--port", "0", "--root", str(root)], capture_output=True, text=True, timeout=60
+    )
+    assert serve.returncode == 1
+    assert word in serve.stderr
+
+
+LINKED = [
+    "index",
+    "index/live",
+    "index/snapshots",
+    "index/lists",
+    "state",
+    "projects",
+    "projects/p",
+    "projects/p/memory",
+]
+
+
+@pytest.mark.parametrize("place", LINKED)
+def test_a_folder_that_leads_elsewhere_is_refused_and_nothing_is_lost_there(root, home, place):
+    if (root / place).exists():
+        (root / place).rename(home / "moved")
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    (root / place).symlink_to(home)
+    before = sorted(path for path in home.rglob("*"))
+
+    with pytest.raises(Failed) as refused:
+        jidomem.open(root)
+
+    assert (refused.value.code, str(root / place) in refused.value.detail) == ("invalid_config", True)
+    assert f"rm {root / place}" in refused.value.hint
+    assert sorted(path for path in home.rglob("*")) == before
+
+
+def test_every_verb_refuses_a_root_that_leads_elsewhere(root, home):
+    (root / "index").symlink_to(home)
+
+    refusals(root, "is a symbolic link")
+
+    assert (home / "photos" / "kept.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize(
+    "place", ["config.toml", "ontology/own.ttl", "shapes/own.ttl", "queries/mine/own.rq", "state/working.sqlite"]
+)
+def test_a_file_that_leads_elsewhere_is_refused_and_not_shown(root, home, place):
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    (root / place).unlink(missing_ok=True)
+    (root / place).symlink_to(home / "id_ed25519")
+
+    with pytest.raises(Failed) as refused:
+        jidomem.open(root)
+
+    assert refused.value.code == "invalid_config"
+    assert SECRET not in f"{refused.value.detail} {refused.value.hint}"
+
+
+def test_a_commit_that_leads_elsewhere_is_damage_and_not_shown(root, home):
+    (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
+    commit.rename(home / commit.name)
+    commit.symlink_to(home / "id_ed25519")
+
+    for verb, done in every_verb(root):
+        assert SECRET not in done.stdout + done.stderr, verb
+    assert done.returncode == 7
+    assert "journal_damaged" in done.stdout
+
+
+def test_a_root_that_is_found_as_a_link_is_not_taken_for_the_one_it_leads_to(root, tmp_path, monkeypatch):
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    (hostile / ".jidomem").symlink_to(root)
+    monkeypatch.chdir(hostile)
+
+    with pytest.raises(Failed) as refused:
+        load()
+
+    assert refused.value.hint == f"name it, if you mean it: --root {root}"
+    assert load(root).root == root
+
+
+@pytest.mark.parametrize("place", ["config.toml", "ontology/own.ttl", "queries/mine/own.rq"])
+def test_a_file_without_end_is_refused_by_its_size(root, place):
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    with open(root / place, "wb") as file:
+        file.truncate(4_000_000_000)
+
+    with pytest.raises(Failed, match=r"has more than [\d,]+ bytes"):
+        jidomem.open(root)
+
+
+@pytest.fixture
+def indexed(tmp_path, monkeypatch):
+    """A root with an index on disk, and with lists."""
+    monkeypatch.setattr(tail, "LARGE", 1)
+    monkeypatch.setattr(tail, "MANY", 1)
+    monkeypatch.setattr(listings, "FEW", 0)
+    made = init(tmp_path / "author", "p")
+    with jidomem.open(made) as memory:
+        memory.writer.submit_many("p", [intent(summary="truth"), decision(topic="store")])
+        for number in range(3):
+            memory.writer.submit_intent("p", decision(summary=f"use {number}", topic=f"store {number}"))
+    with jidomem.open(made) as memory:
+        memory.catch_up("p")
+        memory.reader.keep_lists(["p"])
+    return made
+
+
+def test_an_index_that_came_with_a_clone_is_not_read(indexed, tmp_path):
+    def snapshots(root):
+        with jidomem.open(root) as memory:
+            memory.catch_up("p")
+            return memory.tail.snapshots()
+
+    assert len(snapshots(indexed)) == 1
+    for how in (copied, in_an_archive):
+        clone = how(indexed, tmp_path / how.__name__)
+        assert [*(clone / "index" / "snapshots").iterdir()]
+        with jidomem.open(clone) as memory:
+            assert memory.tail.snapshots() == []
+            assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == ["truth"]
+
+
+@pytest.mark.parametrize("here", ["", "1-1", None, 7])
+def test_a_list_that_came_with_a_clone_is_not_read(indexed, tmp_path, here):
+    clone = copied(indexed, tmp_path / "copy")
+    if here == "":
+        (clone / "index" / "here").unlink()
+    kept = sorted((clone / "index" / "lists").iterdir())
+    for path in kept:
+        head, _, _ = path.read_bytes()[64:].partition(b"\n")
+        lie = json.dumps({**json.loads(head), "here": here, "keys": 0, "rows": 0}).encode() + b"\n\n"
+        path.write_bytes(blake2b(lie).digest() + lie)
+
+    with jidomem.open(clone) as memory:
+        page = memory.reader.ask_page("facts", project="p", limit=5)
+
+    assert kept
+    assert [row["summary"] for row in page.rows] == ["truth"]
+
+
+def copied(root, to):
+    return Path(shutil.copytree(root, to, copy_function=shutil.copy2))
+
+
+def in_an_archive(root, to):
+    archive = shutil.make_archive(str(to), "tar", root)
+    shutil.unpack_archive(archive, to, filter="fully_trusted")
+    return to
+
+
+def test_what_was_put_beside_the_snapshots_by_a_pull_is_neither_read_nor_kept(indexed):
+    folder = indexed / "index" / "snapshots"
+    (mine,) = folder.iterdir()
+    said = json.loads((mine / "snapshot.json").read_text())
+    for number, here in enumerate(("", "1-1", None, 7)):
+        lie = folder / f"9999999999999999999{number}-lie"
+        shutil.copytree(mine, lie)
+        (lie / "snapshot.json").write_text(json.dumps({**said, "here": here}))
+    (folder / "zzz-of-files").mkdir()
+    lies = {"form": said["form"], "here": "", "files": {"../../../../x": 1, "/etc/passwd": 1}, "marks": {}}
+    (folder / "zzz-of-files" / "snapshot.json").write_text(json.dumps(lies))
+
+    with jidomem.open(indexed) as memory:
+        memory.catch_up("p")
+        assert [snapshot.path for snapshot in memory.tail.snapshots()] == [mine]
+        memory.writer.submit_intent("p", intent(summary="more"))
+    with jidomem.open(indexed) as memory:
+        memory.catch_up("p")
+
+    assert not [path for path in folder.iterdir() if "lie" in path.name or "files" in path.name]
+    (indexed / "index" / "here").unlink()
+    with jidomem.open(indexed) as memory:
+        assert memory.tail.snapshots() == []
+
+
+def test_a_read_log_that_runs_something_is_not_used(root):
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    (root / "state").mkdir(exist_ok=True)
+    (root / "state" / "working.sqlite").unlink(missing_ok=True)
+    with sqlite3.connect(root / "state" / "working.sqlite") as store:
+        store.execute(f'CREATE VIEW shown AS SELECT ({endless}) AS project, 1 AS item, 1 AS at, 1 AS "in", 1 AS agent')
+    with jidomem.open(root) as memory:
+        (fact,) = memory.reader.ask("facts", project="p")
+
+        assert memory.briefing("p").text
+        assert memory.reader.why("p", fact["fact"])["shown"] == []
+
+
+OUT = "SELECT ?s { SERVICE <http://AT/> { ?s ?p ?o } }"
+IMPORT = "<urn:x> <http://www.w3.org/2002/07/owl#imports> <http://AT/o.ttl> ."
+OF_FACTS = (
+    "@prefix sh: <http://www.w3.org/ns/shacl#> .\n"
+    "<urn:x> a sh:NodeShape ; sh:targetClass <https://jido.ai/ontology#Fact> ; "
+)
+#: What is said where, with AT for a place that listens.
+CALLS = {
+    "a question": ("queries/mine/out.rq", f"#+ summary: x\n{OUT}"),
+    "a gate": ("queries/gates/out.rq", f"#+ summary: x\n{OUT}"),
+    "another graph": ("queries/mine/from.rq", "#+ summary: x\nSELECT ?s FROM <http://AT/data> { ?s ?p ?o }"),
+    "a load": ("queries/mine/load.rq", "#+ summary: x\nLOAD <http://AT/data>"),
+    "a file": ("queries/mine/file.rq", "#+ summary: x\nSELECT ?s FROM <file:///etc/passwd> { ?s ?p ?o }"),
+    "an import": ("ontology/own.ttl", IMPORT),
+    "an import in shapes": ("shapes/own.ttl", IMPORT),
+    "SPARQL in a shape": ("shapes/own.ttl", f'{OF_FACTS} sh:sparql [ sh:select "{OUT}" ] .'),
+    "a program in a shape": (
+        "shapes/own.ttl",
+        f'{OF_FACTS} sh:js [ sh:jsLibrary [ sh:jsLibraryURL "http://AT/x" ] ] .',
+    ),
+    "a base": ("config.toml", 'project = "p"\nbase_url = "http://AT/v1"\n'),
+    "an endpoint": ("config.toml", 'project = "p"\nendpoint = "http://AT/sparql"\n'),
+    "an index": ("config.toml", 'project = "p"\nindex = "sparql+http://AT/"\n'),
+    "an address": ("config.toml", 'project = "p"\nhost = "0.0.0.0"\n'),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_nothing_a_root_says_calls_out_or_reads_a_file(root, what):
+    place, text = CALLS[what]
+    with listener() as (_, at):
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_text(text.replace("AT", at))
+        told = [refusal(root, verb) for verb in (use_briefing, use_check, use_status)]
+
+    assert any(told)
+    for refused in filter(None, told):
+        assert refused["hint"], refused
+        if place == "config.toml":
+            assert "jidomem trust" in refused["hint"]
+
+
+def use_status(root):
+    with jidomem.open(root) as memory:
+        memory.catch_up("p")
+        return [memory.reader.ask(query.name, project="p") for query in memory.playbook if query.role == "mine"]
+
+
+def use_briefing(root):
+    with jidomem.open(root) as memory:
+        memory.briefing("p")
+
+
+def use_check(root):
+    done = subprocess.run(
+        [f"{BIN}/jidomem", "check", "--root", str(root), "--json"], capture_output=True, text=True, timeout=60
+    )
+    told = json.loads(done.stdout)
+    assert done.returncode in (0, 1, 3)
+    if "code" in told:
+        raise JidomemError(told["detail"], hint=told["hint"], code=told["code"])
+    if done.returncode:
+        raise JidomemError(str(told), hint="the report says it", code="invalid_config")
+
+
+def refusal(root, use):
+    try:
+        use(root)
+    except JidomemError as error:
+        return error.to_dict()
+    return None
