@@ -42,7 +42,6 @@ HELP: Mapping[str, str] = {
     "iri": "An IRI of your own for it.",
     "idempotency_key": "A retry with the same key gets the first receipt again.",
 }
-REFERENCES = ("supersedes", "invalidates", "coexists_with", "revives")
 
 
 def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], Function]:
@@ -69,12 +68,9 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_whole_ids(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return *fields* with short ids of memories written out; raises NotFound for one that names none, or several."""
-    return {
-        name: [whole_id(memory, entry) for entry in value] if name in REFERENCES and value else value
-        for name, value in fields.items()
-    }
+    return memory.reader.with_whole_ids(memory.project, fields)
 
 
 def whole_id(memory: Jidomem, name: str) -> str:
     """Return the IRI of a memory from its IRI, which is not looked up here, or from its short id."""
-    return name if ":" in name else memory.reader.resolve(memory.project, name)
+    return memory.reader.whole_id(memory.project, name)

@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, objects, text_of, wrong
+from jidomem.vocab import JIDO
+
+#: What such a memory says, exactly; and each entity it says it of.
+STATEMENT, NODE = JIDO + "graphStatement", JIDO + "graphNode"
+
+
+def entity_fact(name: str, kind: str) -> dict[str, Any]:
+    """Return the fields of the fact that an entity is known, and of which kind it is."""
+    return _fact(f"{name} is of the kind {kind}" if kind else f"{name} is known", [name], ["entity", name, kind])
+
+
+def observation_fact(name: str, kind: str, text: str) -> dict[str, Any]:
+    """Return the fields of the fact that *text* was observed of an entity."""
+    subject = f"{name} ({kind})" if kind else name
+    return _fact(f"{subject}: {text}", [name], ["observation", name, kind, text])
+
+
+def relation_fact(source: str, target: str, relation: str) -> dict[str, Any]:
+    """Return the fields of the fact that one entity is related to another."""
+    ends = list(dict.fromkeys((source, target)))
+    return _fact(f"{source} {relation} {target}", ends, ["relation", source, target, relation])
+
+
+def _fact(summary: str, entities: list[str], said: list[str]) -> dict[str, Any]:
+    triples = [[STATEMENT, json.dumps(said, ensure_ascii=False)], *([NODE, entity] for entity in entities)]
+    return {"type": "fact", "summary": summary, "about": entities, "extra_triples": triples}
 
 
 def read(name: str, data: bytes) -> Reading:
@@ -26,16 +53,13 @@ def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> No
     if not entity or not isinstance(said, list):
         reading.broken.append(Broken(place, wrong("an entity has a name and a list of observations")))
         return
-    subject = f"{entity} ({kind})" if kind else entity
-    texts = [f"{subject}: {text_of(each)}" for each in said if text_of(each)]
-    if len(texts) < len(said):
+    facts = [observation_fact(entity, kind, text_of(each)) for each in said if text_of(each)]
+    if len(facts) < len(said):
         reading.broken.append(
-            Broken(place, wrong(f"{len(said) - len(texts)} observations of {entity:.80} are no texts"))
+            Broken(place, wrong(f"{len(said) - len(facts)} observations of {entity:.80} are no texts"))
         )
-    if not said:
-        texts = [f"{entity} is of the kind {kind}" if kind else f"{entity} is known"]
-    for text in texts:
-        fields = {"type": "fact", "summary": text, "about": [entity], "evidence": [f"{name}: entity {entity}"]}
+    for fact in facts if said else [entity_fact(entity, kind)]:
+        fields = {**fact, "evidence": [f"{name}: entity {entity}"]}
         reading.entries.append(ForeignEntry(entity, place, fields))
 
 
@@ -44,7 +68,6 @@ def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> 
     if not (source and target and relation):
         reading.broken.append(Broken(place, wrong("a relation has from, to and relationType")))
         return
-    words = f"{source} {relation} {target}"
-    evidence = [f"{name}: relation {words}"]
-    fields = {"type": "fact", "summary": words, "about": list(dict.fromkeys((source, target))), "evidence": evidence}
-    reading.entries.append(ForeignEntry(words, place, fields))
+    fact = relation_fact(source, target, relation)
+    fields = {**fact, "evidence": [f"{name}: relation {fact['summary']}"]}
+    reading.entries.append(ForeignEntry(fact["summary"], place, fields))

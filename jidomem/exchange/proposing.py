@@ -169,7 +169,8 @@ class _Import:
             "source_type": self._reading.source_type,
             **entry.fields,
         }
-        said["extra_triples"] = [[f"{JIDO}localId", entry.key], [f"{JIDO}sourceDigest", entry.digest]]
+        theirs = entry.fields.get("extra_triples", ())
+        said["extra_triples"] = [*theirs, [f"{JIDO}localId", entry.key], [f"{JIDO}sourceDigest", entry.digest]]
         for name, key in entry.links:
             other = self._items.get(key)
             if other is None:

@@ -36,6 +36,15 @@ def quoted(text: str, longest: int) -> tuple[str, bool]:
     return f'"{shown}"', kept != words
 
 
+def visible(text: str) -> str:
+    r"""Return *text* with what is no printable sign written as JSON writes it; line ends stay.
+
+    >>> visible("a\u202eb\n")
+    'a\\u202eb\n'
+    """
+    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
+
+
 def _numbered(sign: str) -> str:
     code = ord(sign)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,79 @@
+"""Who asks over MCP: an agent known by its client's name, and the work session its memories are asserted in."""
+
+from __future__ import annotations
+
+import sys
+from threading import Lock
+
+from jidomem.errors import JidomemError
+from jidomem.intent import Receipt
+from jidomem.runtime.root import Jidomem
+from jidomem.write.names import slug
+
+
+class Desk:
+    """One agent at one memory.  Its work session begins with the first thing it keeps, and is closed when it leaves."""
+
+    def __init__(self, memory: Jidomem, agent: str, session: str | None = None) -> None:
+        """Work for *agent*; a *session* that was given is neither opened nor closed here."""
+        self.memory = memory
+        self.agent = agent
+        self.is_briefed = False
+        self._session = session
+        self._is_ours = session is None
+        self._is_open = False
+        self._lock = Lock()
+
+    @property
+    def project(self) -> str:
+        """Return the project all is about."""
+        return self.memory.project
+
+    def who(self) -> dict[str, str]:
+        """Return who asserts, and in which session."""
+        return {"asserted_by": self.agent, "asserted_in": self._name()}
+
+    def kept(self, receipt: Receipt) -> Receipt:
+        """Return *receipt*, taking note that the session is open where something was kept in it."""
+        if receipt.commit is not None and receipt.status != "deduplicated":
+            self._is_open = True
+        return receipt
+
+    def leave(self) -> None:
+        """Close the session, where something was kept in it; what goes wrong is told on standard error."""
+        if not (self._is_open and self._is_ours):
+            return
+        self._is_open = False
+        try:
+            self.memory.writer.move_session(self.project, self._name(), agent=self.agent, status="closed")
+        except JidomemError as error:
+            sys.stderr.write(f"jidomem: the session {self._name()} stays open: {error.detail}\n")
+
+    def _name(self) -> str:
+        with self._lock:
+            if self._session is None:
+                sources = self.memory.sources
+                self._session = f"{self.agent}-{sources.now():%Y-%m-%d-%H%M%S}-{sources.new_id()[-6:]}"
+            return self._session
+
+
+class Desks:
+    """The desks of one process, one for each agent."""
+
+    def __init__(self, memory: Jidomem, agent: str | None = None, session: str | None = None) -> None:
+        """Serve *memory*; *agent* and *session* are those that were given, and then hold for every client."""
+        self.memory = memory
+        self._agent, self._session = agent, session
+        self._desks: dict[str, Desk] = {}
+        self._lock = Lock()
+
+    def of(self, client: str | None) -> Desk:
+        """Return the desk of the agent that a client is by its name."""
+        agent = self._agent or slug(client or "")[:64] or self.memory.settings.agent
+        with self._lock:
+            return self._desks.setdefault(agent, Desk(self.memory, agent, self._session))
+
+    def leave(self) -> None:
+        """Close every session that was opened."""
+        for desk in self._desks.values():
+            desk.leave()

@@ -1,0 +1,186 @@
+"""The memory over the Model Context Protocol, with the official SDK: tools, resources and prompts of one root.
+
+The SDK speaks every protocol revision from 2024-11-05 on: those that begin with a handshake, and those in which each
+request says who asks. Who asks is known by the name of its client either way, so nothing here depends on the revision.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+import jidomem
+from jidomem.errors import JidomemError
+from jidomem.serve import library
+from jidomem.serve.desk import Desk, Desks
+from jidomem.serve.tools import Told, Tool, call
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+#: Where the streamable HTTP transport is served.
+PATH = "/mcp"
+#: The largest request, in bytes.
+MAX_BODY = 1024 * 1024
+
+
+def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
+    """Return the protocol server that offers *tools* at *desks*."""
+    by_name = {tool.name: tool for tool in tools}
+
+    async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[*map(_tool, tools)])
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = by_name.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there is {', '.join(by_name)}")
+        return _result(await _at_desk(desks, ctx, lambda desk: _called(tool, desk, params.arguments or {})))
+
+    async def list_resources(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(uri=each.uri, name=each.name, description=each.description, mime_type=each.media)
+                for each in library.RESOURCES
+            ]
+        )
+
+    async def list_templates(
+        ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        item = types.ResourceTemplate(
+            uri_template=f"{library.ITEM}{{id}}",
+            name="item",
+            description="One memory, by its IRI or short id.",
+            mime_type=library.JSON,
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[item])
+
+    async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        media, text = await _at_desk(desks, ctx, lambda desk: library.read(desk, uri))
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=media, text=text)])
+
+    async def list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[*map(_prompt, library.PROMPTS)])
+
+    async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        given = params.arguments or {}
+        what, text = await _at_desk(desks, ctx, lambda desk: library.write(desk, params.name, given))
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(description=what, messages=[message])
+
+    return Server(
+        "jidomem",
+        version=jidomem.__version__,
+        title="jidomem",
+        description="The governed memory of AI agents",
+        instructions=library.INSTRUCTIONS,
+        get_tool_input_schema=lambda name: by_name[name].input_schema() if name in by_name else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+async def _at_desk(desks: Desks, ctx: Context, work: Callable[[Desk], T]) -> T:
+    """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError for a refusal."""
+    client = ctx.session.client_params
+    desk = desks.of(client.client_info.name if client else None)
+    try:
+        return await anyio.to_thread.run_sync(partial(work, desk))
+    except JidomemError as error:
+        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {error.hint}", error.to_dict()) from error
+
+
+def _called(tool: Tool, desk: Desk, given: dict[str, Any]) -> Told:
+    try:
+        return call(tool, desk, given)
+    except Exception as error:
+        sys.stderr.write("".join(traceback.format_exception(error)))
+        detail = f"{type(error).__name__} in {tool.name}"
+        hint = "this is a bug in jidomem; its traceback is in the server's standard error"
+        told = {"code": "internal_error", "detail": detail, "hint": hint}
+        return Told(told, f"{detail}; {hint}", is_error=True)
+
+
+def _result(told: Told) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=told.words())
+    return types.CallToolResult(content=[text], structured_content=dict(told.values), is_error=told.is_error)
+
+
+def _tool(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema(),
+        output_schema=tool.output_schema(),
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.reads, destructive_hint=False, idempotent_hint=tool.same, open_world_hint=False
+        ),
+    )
+
+
+def _prompt(prompt: library.Prompt) -> types.Prompt:
+    takes = [
+        types.PromptArgument(name=name, description=what, required=needed)
+        for name, (what, needed) in prompt.takes.items()
+    ]
+    return types.Prompt(name=prompt.name, description=prompt.description, arguments=takes)
+
+
+def serve_stdio(desks: Desks, tools: tuple[Tool, ...], leave: Callable[[], None]) -> None:
+    """Serve on standard input and output until the client leaves, or SIGTERM, SIGHUP or SIGINT says so.
+
+    The sessions that were opened are closed, then *leave* is called.
+    """
+    _leave_on_signals(desks, leave)
+    anyio.run(_serve_stdio, server(desks, tools))
+    _leave(desks, leave)
+
+
+async def _serve_stdio(found: Server[Any]) -> None:
+    async with stdio_server() as (reads, writes):
+        await found.run(reads, writes, found.create_initialization_options())
+
+
+def serve_http(desks: Desks, tools: tuple[Tool, ...], listening: socket.socket, leave: Callable[[], None]) -> None:
+    """Serve streamable HTTP at PATH on *listening*, a loopback socket, until SIGTERM or SIGINT."""
+    import uvicorn
+
+    app = server(desks, tools).streamable_http_app(streamable_http_path=PATH, max_request_body_size=MAX_BODY)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10, lifespan="on")
+    uvicorn.Server(config).run(sockets=[listening])
+    _leave(desks, leave)
+
+
+def _leave_on_signals(desks: Desks, leave: Callable[[], None]) -> None:
+    """Let a signal end this process at once: who waits for a line of standard input cannot be waited for."""
+
+    def on_signal(number: int, frame: Any) -> None:
+        _leave(desks, leave)
+        os._exit(0)
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, on_signal)
+
+
+def _leave(desks: Desks, leave: Callable[[], None]) -> None:
+    desks.leave()
+    leave()
