@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import click
 
@@ -47,6 +48,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int) -> None:
     from jidomem.serve.tools import TOOLS
 
     memory = door.open()
+    memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
     tools = KNOWLEDGE if toolset == "server-memory" else TOOLS
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     if not http:

@@ -70,7 +70,7 @@ def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        media, text = await _at_desk(desks, ctx, lambda desk: library.read(desk, uri))
+        media, text = await _at_desk(desks, ctx, lambda desk: library.read(desk, uri), uri=uri)
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=media, text=text)])
 
     async def list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -99,14 +99,14 @@ def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
     )
 
 
-async def _at_desk(desks: Desks, ctx: Context, work: Callable[[Desk], T]) -> T:
-    """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError for a refusal."""
+async def _at_desk(desks: Desks, ctx: Context, work: Callable[[Desk], T], **asked: str) -> T:
+    """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError with what was *asked*."""
     client = ctx.session.client_params
     desk = desks.of(client.client_info.name if client else None)
     try:
         return await anyio.to_thread.run_sync(partial(work, desk))
     except JidomemError as error:
-        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {error.hint}", error.to_dict()) from error
+        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {error.hint}", {**asked, **error.to_dict()}) from error
 
 
 def _called(tool: Tool, desk: Desk, given: dict[str, Any]) -> Told:
