@@ -2,7 +2,8 @@
 
 An entity, an observation and a relation are a fact each, which says in words what it is and in `jido:graphStatement`,
 exactly as it was given, what these tools give back. So they show what `jidomem import mcp-memory` took in, too, once it
-was accepted.
+was accepted. Unlike there, what differs from a known observation or relation in case or white space alone is not kept
+again.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.exchange.mcp_memory import NODE, STATEMENT, entity_fact, observation_fact, relation_fact
 from jidomem.serve.desk import Desk
 from jidomem.serve.tools import Told, Tool
 from jidomem.terms import literal
+from jidomem.write.conflict import normal_text
 
+T = TypeVar("T")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _REASON = "Deleted by {agent} through the memory server's tools."
@@ -133,23 +136,23 @@ def _create_entities(desk: Desk, given: dict[str, Any]) -> Told:
     wanted = {entity["name"]: entity for entity in reversed(given["entities"])}  # the first of each name
     _named(*wanted)
     known = _graph(desk, wanted).entities
-    new = [wanted[name] for name in dict.fromkeys(e["name"] for e in given["entities"]) if name not in known]
+    new = [wanted[name] for name in dict.fromkeys(one["name"] for one in given["entities"]) if name not in known]
+    new = [{**entity, "observations": _new(entity["observations"], ())} for entity in new]
     facts = []
     for entity in new:
         name, kind = entity["name"], entity["entityType"]
         facts += [
             entity_fact(name, kind),
-            *(observation_fact(name, kind, text) for text in _once(entity["observations"])),
+            *(observation_fact(name, kind, text) for text in entity["observations"]),
         ]
     _keep(desk, facts)
     return _told({"entities": new}, new)
 
 
 def _create_relations(desk: Desk, given: dict[str, Any]) -> Told:
-    wanted = _once((one["from"], one["to"], one["relationType"]) for one in given["relations"])
+    wanted = [(one["from"], one["to"], one["relationType"]) for one in given["relations"]]
     _named(*(name for one in wanted for name in one))
-    known = _graph(desk, [one[0] for one in wanted]).relations
-    new = [one for one in wanted if one not in known]
+    new = _new(wanted, _graph(desk, [one[0] for one in wanted]).relations)
     _keep(desk, [relation_fact(*one) for one in new])
     shown = [*map(_relation, new)]
     return _told({"relations": shown}, shown)
@@ -163,7 +166,7 @@ def _add_observations(desk: Desk, given: dict[str, Any]) -> Told:
         entity = known.get(name)
         if entity is None:
             raise NotFound(f"Entity with name {name} not found", hint="create it first: create_entities")
-        new = [text for text in _once(one["contents"]) if text not in entity.observations]
+        new = _new(one["contents"], entity.observations)
         entity.observations |= {text: [] for text in new}
         facts += [observation_fact(name, entity.kind, text) for text in new]
         results.append({"entityName": name, "addedObservations": new})
@@ -199,7 +202,7 @@ def _delete_observations(desk: Desk, given: dict[str, Any]) -> Told:
 
 
 def _delete_relations(desk: Desk, given: dict[str, Any]) -> Told:
-    gone = _once((one["from"], one["to"], one["relationType"]) for one in given["relations"])
+    gone = {(one["from"], one["to"], one["relationType"]) for one in given["relations"]}
     known = _graph(desk, [one[0] for one in gone]).relations
     items = [item for one in gone for item in known.get(one, ())]
     _keep(desk, [_withdraw(desk, items, "relations")] if items else [])
@@ -219,8 +222,18 @@ def _search(desk: Desk, given: dict[str, Any]) -> Told:
     )
 
 
-def _once(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))
+def _new(given: Iterable[T], known: Iterable[T]) -> list[T]:
+    """Return what of *given*, texts or tuples of texts, is not known yet: case and white space make no other memory."""
+    seen, new = {*map(_normal, known)}, []
+    for one in given:
+        if (normal := _normal(one)) not in seen:
+            seen.add(normal)
+            new.append(one)
+    return new
+
+
+def _normal(one: object) -> object:
+    return tuple(map(_normal, one)) if isinstance(one, tuple) else normal_text(str(one))
 
 
 def _list(of: dict[str, Any]) -> dict[str, Any]:

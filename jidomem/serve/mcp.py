@@ -34,6 +34,8 @@ T = TypeVar("T")
 PATH = "/mcp"
 #: The largest request, in bytes.
 MAX_BODY = 1024 * 1024
+#: Seconds that requests under way get when the server stops.
+GRACE = 10
 
 
 def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
@@ -165,7 +167,8 @@ def serve_http(desks: Desks, tools: tuple[Tool, ...], listening: socket.socket, 
     import uvicorn
 
     app = server(desks, tools).streamable_http_app(streamable_http_path=PATH, max_request_body_size=MAX_BODY)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10, lifespan="on")
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE, lifespan="on")
+    _leave_on_signals(desks, leave)  # which the server raises anew once it has stopped
     uvicorn.Server(config).run(sockets=[listening])
     _leave(desks, leave)
 

@@ -192,6 +192,7 @@ def test_what_somebody_settled_since_stops_no_other_line_of_a_review(memory):
     lines = parse(left, waiting(memory))
 
     numbers = [n for n, line in enumerate(offered.splitlines(), start=1) if line.startswith("reject")]
+    found = [*zip(numbers, waits, strict=True)]
     assert settled == numbers[:2]
     assert [(line.number, line.waiting.item) for line in lines] == [(n, one.item) for n, one in found[2:]]
     with pytest.raises(InvalidRequest, match=r"line 1: .* does not wait"):

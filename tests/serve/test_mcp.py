@@ -367,7 +367,7 @@ def test_the_conformance_suite_of_the_protocol_finds_nothing(url, tmp_path):
 
 # -- the tools of the reference server ---------------------------------------------------------------------------------
 
-ANA = {"name": "Ana", "entityType": "person", "observations": ["likes tea", 'said  "two\nlines"', "likes tea "]}
+ANA = {"name": "Ana", "entityType": "person", "observations": ["likes tea", 'said  "two\nlines"']}
 BOB = {"name": "Bob (b): x", "entityType": "", "observations": []}
 KNOWS = {"from": "Ana", "to": "Bob (b): x", "relationType": "knows"}
 LIKES = {"from": "Ana", "to": "tea", "relationType": "likes"}
@@ -414,6 +414,20 @@ def test_the_reference_servers_tools_answer_as_the_reference_server_does(desks, 
     for call, our, their in zip(CALLS, ours, theirs, strict=True):
         assert (call, our.is_error, our.structured_content) == (call, False, their.structured_content)
         assert our.content[0].text == their.content[0].text
+
+
+def test_what_differs_from_what_is_known_in_case_and_space_alone_is_not_kept_again(desks):
+    more = {"entityName": "Ana", "contents": ["Likes  TEA", "likes milk"]}
+    _, added, related = called(
+        desks,
+        ("create_entities", {"entities": [ANA]}),
+        ("add_observations", {"observations": [more]}),
+        ("create_relations", {"relations": [LIKES, {**LIKES, "relationType": "LIKES"}]}),
+        tools=KNOWLEDGE,
+    )
+
+    assert added.structured_content["results"] == [{"entityName": "Ana", "addedObservations": ["likes milk"]}]
+    assert related.structured_content["relations"] == [LIKES]
 
 
 def test_what_is_deleted_by_those_tools_is_withdrawn_and_can_be_explained(desks):
