@@ -10,6 +10,7 @@ from typing import Any
 
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
 from jidomem.govern.quoted import visible
+from jidomem.govern.recalled import markdown
 from jidomem.read.counts import counts
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
@@ -17,6 +18,8 @@ from jidomem.serve.desk import Desk
 Schema = Mapping[str, Any]
 #: How many rows a question is answered with, unless said otherwise: they are read by a model.
 ROWS = 50
+#: How many tokens of briefing the first recall of a client begins with that was not briefed.
+OPENING = 600
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
 }  # fmt: skip
@@ -225,6 +228,15 @@ def _why(desk: Desk, given: dict[str, Any]) -> Told:
     return Told(plain(desk.memory.reader.why(desk.project, given["id"], as_of=given.get("as_of"))))
 
 
+def _recall(desk: Desk, given: dict[str, Any]) -> Told:
+    asked = dict(given)
+    result = desk.memory.recall(asked.pop("query"), agent_id=desk.agent, **asked)
+    values, text = plain(result.to_dict()), markdown(result)
+    if not desk.is_briefed:
+        text = f"{_briefing(desk, {'budget_tokens': OPENING}).text}\n{text}"
+    return Told(values, text)
+
+
 def _briefing(desk: Desk, given: dict[str, Any]) -> Told:
     desk.is_briefed = True
     told = desk.memory.briefing(agent=desk.agent, **given)
@@ -309,6 +321,23 @@ TOOLS: tuple[Tool, ...] = (
         always=("iri", "status"),
         reads=False,
         same=False,
+    ),
+    Tool(
+        "recall",
+        "Find memories by words, the best first; what is no longer in force is left out.",
+        {
+            "query": _TEXT,
+            "limit": _WHOLE,
+            "kinds": {**_TEXTS, "description": 'Such as ["decision"].'},
+            "about": {**_TEXTS, "description": "Files that rank higher."},
+            "budget_tokens": _WHOLE,
+            "as_of": _AS_OF,
+            "include_inactive": _TRUTH,
+        },
+        {"entries": _LIST, "metadata": _OBJECT},
+        _recall,
+        required=("query",),
+        always=("entries", "metadata"),
     ),
     Tool(
         "why",

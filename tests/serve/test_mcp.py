@@ -209,6 +209,27 @@ def test_what_others_wrote_is_told_as_data_in_which_nothing_hides(desks):
     assert hostile in [row["summary"] for row in facts.structured_content["rows"]]
 
 
+def test_the_first_recall_of_a_client_that_was_not_briefed_brings_a_briefing(desks):
+    desks.memory.writer.submit_intent("p", decision(summary="Use Oxigraph as the index", about=["store.py"]))
+
+    first, second, none = called(
+        desks,
+        ("recall", {"query": "which index?", "kinds": ["decision"], "about": ["store.py"]}),
+        ("recall", {"query": "indexes"}),
+        ("recall", {"query": "zeppelin"}),
+    )
+
+    assert first.content[0].text.startswith("# What p remembers")
+    for told in (first, second):
+        (entry,) = told.structured_content["entries"]
+        assert entry["content"] == "Use Oxigraph as the index"
+        assert 'ArchitecturalDecision: "Use Oxigraph as the index"' in told.content[0].text
+    assert "# What p remembers" not in second.content[0].text
+    assert (none.is_error, none.structured_content["entries"]) == (False, [])
+    (other,) = called(desks, ("recall", {"query": "index"}), client=Implementation(name="codex", version="1"))
+    assert other.content[0].text.startswith("# What p remembers")
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_resources_and_prompts_are_listed_read_and_refused(desks, mode):
     iri = desks.memory.writer.submit_intent("p", intent(summary="to be read")).iri
