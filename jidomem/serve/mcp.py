@@ -128,14 +128,13 @@ def _result(told: Told) -> types.CallToolResult:
 
 
 def _tool(tool: Tool) -> types.Tool:
+    writes: dict[str, Any] = {} if tool.reads else {"destructive_hint": False, "idempotent_hint": tool.same}
     return types.Tool(
         name=tool.name,
         description=tool.description,
         input_schema=tool.input_schema(),
         output_schema=tool.output_schema(),
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.reads, destructive_hint=False, idempotent_hint=tool.same, open_world_hint=False
-        ),
+        annotations=types.ToolAnnotations(read_only_hint=tool.reads, open_world_hint=False, **writes),
     )
 
 

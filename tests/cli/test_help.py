@@ -32,7 +32,7 @@ def verbs(command=cli, name="jidomem", parent=None):
 
 
 ALL = dict(verbs())
-ENDLESS = ["jidomem serve"]  # their examples are run where they can be stopped again: tests/serve
+ENDLESS = ["jidomem serve", "jidomem mcp"]  # their examples are run where they can be stopped again: tests/serve
 VERBS_THAT_END = [path for path, verb in ALL.items() if not isinstance(verb, click.Group) and path not in ENDLESS]
 
 

@@ -19,11 +19,13 @@ from mcp_types import Implementation
 
 import jidomem
 from jidomem.read.sessions import session, sessions
+from jidomem.runtime.root import init
 from jidomem.serve.desk import Desks
 from jidomem.serve.knowledge import KNOWLEDGE
 from jidomem.serve.mcp import server
 from jidomem.serve.tools import TOOLS
 from jidomem.vocab import local_name
+from jidomem_cli.mcp import mcp
 
 BIN = Path(sys.executable).parent
 PEERS = Path(__file__).parents[1] / "peers" / "node_modules"
@@ -98,8 +100,9 @@ def test_the_tools_say_in_two_thousand_tokens_what_they_take_and_give(desks, mod
     for tool in tools:
         assert tool.input_schema["additionalProperties"] is False
         assert tool.output_schema["type"] == "object"
-        assert tool.annotations.destructive_hint is False
-        assert tool.annotations.read_only_hint == (tool.name not in ("remember", "revise"))
+        reads = tool.name not in ("remember", "revise")
+        assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (reads, False)
+        assert tool.annotations.destructive_hint is (None if reads else False)
 
 
 def test_nothing_is_kept_by_a_client_that_only_reads_or_is_refused_or_tries(desks):
@@ -223,7 +226,7 @@ def test_the_first_recall_of_a_client_that_was_not_briefed_brings_a_briefing(des
     for told in (first, second):
         (entry,) = told.structured_content["entries"]
         assert entry["content"] == "Use Oxigraph as the index"
-        assert 'ArchitecturalDecision: "Use Oxigraph as the index"' in told.content[0].text
+        assert 'architectural_decision: "Use Oxigraph as the index"' in told.content[0].text
     assert "# What p remembers" not in second.content[0].text
     assert (none.is_error, none.structured_content["entries"]) == (False, [])
     (other,) = called(desks, ("recall", {"query": "index"}), client=Implementation(name="codex", version="1"))
@@ -275,6 +278,39 @@ def test_an_item_that_says_who_it_is_for_is_told_the_agent_and_session_that_were
     found = memory.reader.get_memory("p", kept.structured_content["iri"])["properties"]
     assert found["assertedIn"] == ["https://jido.ai/sessions/s-7"]
     assert session(memory.reader, "p", "s-7")["end"] is None
+
+
+def examples():
+    text = mcp.help.partition("Examples:\n")[2]
+    return [line.split()[2:] for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("arguments", examples(), ids=" ".join)
+def test_the_examples_in_the_help_text_serve_until_they_are_stopped(tmp_path, arguments):
+    command = [str(BIN / "jidomem"), "mcp", *arguments, "--root", str(tmp_path / "root")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        if "--http" in arguments:
+            assert "/mcp (stop with Ctrl-C)" in running.stderr.readline()
+            running.send_signal(signal.SIGINT)
+        _, complaints = running.communicate(timeout=60)  # its standard input ends
+    assert (running.returncode, complaints) == (0, "")
+
+
+def configurations():
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+    blocks = re.findall(r"^```json\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return [found for block in blocks for found in json.loads(block)["mcpServers"].values()]
+
+
+@pytest.mark.parametrize("found", configurations(), ids=lambda found: " ".join(found["args"]))
+def test_the_configuration_that_the_page_shows_serves_the_memory_of_the_folder(tmp_path, found):
+    init(tmp_path)
+    path = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    params = StdioServerParameters(command=found["command"], args=found["args"], cwd=tmp_path, env=path)
+
+    tools = talk(stdio_client(params), lambda client: client.list_tools()).tools
+
+    assert {tool.name for tool in tools} == {tool.name for tool in (KNOWLEDGE if len(found["args"]) > 1 else TOOLS)}
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
