@@ -109,6 +109,10 @@ def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
     near: dict[str, str] = {}
     for item in _items(index, project, _SOME, {"project": _project(project)}):
         near[local_name(item)] = item
+    if asked in near.values():  # it is there, and was not then
+        return NotFound(
+            f"{project} has no memory {asked!r} as of then", hint="it was recorded later: ask as of a later moment"
+        )
     best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
     hint = f"did you mean {' or '.join(best)}?" if best else f"give a whole IRI, or {_LEAST} or more signs of its id"
     return NotFound(f"{project} has no memory {asked!r}", hint=hint)

@@ -71,6 +71,12 @@ def test_a_memory_that_is_not_there_yet_or_not_ours_is_not_found(reader, name, a
     assert refusal.value.code == "not_found"
 
 
+def test_a_memory_that_was_recorded_later_is_not_answered_with_itself(reader):
+    with pytest.raises(NotFound, match="as of then") as refusal:
+        reader.get_memory("demo", M + "rust-175", as_of="2026-01-01")
+    assert refusal.value.hint == "it was recorded later: ask as of a later moment"
+
+
 def test_a_memory_that_is_not_found_is_answered_with_the_nearest(reader):
     with pytest.raises(NotFound) as refusal:
         reader.get_memory("demo", M + "rust-17")
