@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,35 +115,19 @@ def _found(door: Door, asked: Asked) -> tuple[Report, date]:
 
 def _of_project(door: Door, asked: Asked) -> tuple[Report, date]:
     """Return what is wrong with the project's memory; a root's own gates are asked in a process that can be killed."""
-    from jidomem.govern.check import check_project
-
     memory = door.read()
-    project = memory.project
-    memory.catch_up(project)
-    options = replace(
-        _options(memory, asked, memory.settings.root),
-        disagreements=lambda: memory.reader.ask("conflicts", project=project),
-        changed_files=lambda: memory.changed_files(project),
-        ask_own=partial(memory.pool.solutions, project),
-    )
-    return check_project(memory.tail, memory.schema, project, options), _today()
+    return memory.check(asked=_options(memory, asked, memory.settings.root)), _today()
 
 
 def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
-    from jidomem.govern import gates
-    from jidomem.govern.check import Options
     from jidomem.govern.since import Revision
     from jidomem.govern.tasks import read_issues
 
-    own, refused = gates.of_root(memory.settings.root)
-    return Options(
+    return replace(
+        memory.check_options(),
         reference=asked.reference,
-        strict=memory.settings.policy.strict,
-        own_gates=own,
-        refused=refused,
         revision=Revision(folder, asked.since) if asked.since else None,
         issues=[read_issues(str(path), path.read_bytes()) for path in asked.issues] if asked.issues else None,
-        overlay=memory.settings.root,
     )
 
 
@@ -156,10 +139,9 @@ def _today() -> date:
 
 def _shown(problem: Problem) -> Problem:
     """Return a problem with its path as seen from the working directory, where it lies below."""
-    path = None if problem.path is None else Path(problem.path)
-    if path is None or not path.is_absolute() or not path.is_relative_to(Path.cwd()):
-        return problem
-    return replace(problem, path=str(path.relative_to(Path.cwd())))
+    from jidomem.govern.check import seen_from
+
+    return seen_from(problem, Path.cwd())
 
 
 def show(door: Door, report: Report) -> None:

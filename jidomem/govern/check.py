@@ -148,6 +148,14 @@ def _of_file(source: Source, schema: Schema, asked: Options) -> tuple[list[Found
     return _judged(source, schema, asked) + gated + _reasoned(source, schema, gated, asked), unchecked
 
 
+def seen_from(problem: Problem, folder: Path) -> Problem:
+    """Return *problem* with its path as seen from *folder*, where it lies below."""
+    path = None if problem.path is None else Path(problem.path)
+    if path is None or not path.is_absolute() or not path.is_relative_to(folder):
+        return problem
+    return replace(problem, path=str(path.relative_to(folder)))
+
+
 def _judged(source: Source, schema: Schema, asked: Options) -> list[Found]:
     """Return what all rules but the gates find."""
     found = shacl(source, schema, reference=asked.reference)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from jidomem.recall import RecallRequest, RecallResult, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.bounds import check_root
+from jidomem.runtime.checks import Checks
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import ReadLog
@@ -33,8 +35,10 @@ from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
     from jidomem.govern.briefing import Briefing
+    from jidomem.govern.check import Options
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
+    from jidomem.govern.report import Report
     from jidomem.index.texts import Texts
     from jidomem.write.rollback import Rollback
 
@@ -87,6 +91,7 @@ class Jidomem:
             blobs=self.tree.blobs if self.tree else lambda paths: {},
         )
         self.pool = Pool(given.root)
+        self.checks = Checks(given.root)
         self.read_log = ReadLog(given.root, sources.now) if given.read_log else None
         self.reader = MemoryReader(
             self.index,
@@ -215,6 +220,32 @@ class Jidomem:
         name = project or self.project
         return self.writer.roll_back(name, self.reader.moment(name, to), reason=reason, dry_run=dry_run)
 
+    def check(self, project: str | None = None, asked: Options | None = None) -> Report:
+        """Return what is wrong with the memory of *project*, as *asked*: by `check_options` unless given.
+
+        A root's own gates are asked in a process that can be killed.
+        """
+        from jidomem.govern.check import check_project
+
+        name = project or self.project
+        self.catch_up(name)
+        options = replace(
+            asked or self.check_options(),
+            disagreements=lambda: self.reader.ask("conflicts", project=name),
+            changed_files=lambda: self.changed_files(name),
+            ask_own=partial(self.pool.solutions, name),
+        )
+        return check_project(self.tail, self.schema, name, options)
+
+    def check_options(self) -> Options:
+        """Return what a check of this root looks at: its own gates and terms, as its policy has it."""
+        from jidomem.govern import gates
+        from jidomem.govern.check import Options
+
+        own, refused = gates.of_root(self.settings.root)
+        strict = self.settings.policy.strict
+        return Options(strict=strict, own_gates=own, refused=refused, overlay=self.settings.root)
+
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files that memories in force are about and that were changed, renamed or removed since."""
         from jidomem.govern.freshness import changed_files
@@ -232,9 +263,14 @@ class Jidomem:
         streams = [stream for stream in self.journal.streams() if stream.project == project]
         return tuple(found for stream in streams for found in self.journal.damage(stream))
 
+    def stop(self) -> None:
+        """End the processes that answer for this one, whatever they do."""
+        self.pool.close()
+        self.checks.close()
+
     def close(self) -> None:
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
-        self.pool.close()
+        self.stop()
         if "texts" in self.__dict__:
             self.texts.close()
         self.tail.close()

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from flask import Response
 
-from jidomem.serve import answers, briefings, corrections, health, intents, openapi, recalls, sessions, sparql, wire
+from jidomem.serve import (
+    answers,
+    briefings,
+    checks,
+    corrections,
+    health,
+    intents,
+    openapi,
+    recalls,
+    sessions,
+    sparql,
+    wire,
+)
 from jidomem.serve.site import Route, Site
 
 _OK = {200: "The answer."}
@@ -125,6 +137,15 @@ ROUTES: tuple[Route, ...] = (
         _OK,
         {_JSON: "Page"},
         _AT,
+    ),
+    Route(
+        "GET",
+        "/projects/{project}/check",
+        checks.check,
+        "Check the memory of a project, as jidomem check does: the report, whether anything is wrong or not",
+        _OK,
+        {_JSON: "Object", checks.SARIF: "Object", checks.XML: "Text"},
+        {"format": "json, sarif or junit, whatever Accept says.", **_AT},
     ),
     Route(
         "GET",

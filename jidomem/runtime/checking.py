@@ -1,0 +1,60 @@
+"""A process that checks the memory of one project and writes the report, behind whatever else the machine does.
+
+    python -m jidomem.runtime.checking ROOT PROJECT json|sarif|junit
+
+It ends when its standard input does: with the server that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from threading import Thread
+
+from jidomem import __version__
+from jidomem.errors import JidomemError
+from jidomem.govern.check import seen_from
+from jidomem.govern.junit import junit
+from jidomem.govern.report import Report
+from jidomem.govern.sarif import sarif
+from jidomem.runtime.checks import REFUSED
+from jidomem.runtime.root import open_root
+
+#: How far this stands back behind those who ask and write.
+_NICE = 10
+
+
+def main(root: str, project: str, form: str) -> int:
+    """Write the report, its paths as seen from the root, or the error that was met; return the exit code."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing that prints may write into the report
+    os.nice(_NICE)
+    Thread(target=_end_with_the_server, daemon=True).start()
+    try:
+        with open_root(root) as memory:
+            report = memory.check(project)
+            report.problems = [seen_from(problem, memory.settings.root) for problem in report.problems]
+    except JidomemError as error:
+        out.write(json.dumps(error.to_dict(), default=str).encode())
+        out.flush()
+        return REFUSED
+    out.write(_written(report, form).encode())
+    out.flush()
+    return 0
+
+
+def _written(report: Report, form: str) -> str:
+    if form == "junit":
+        return junit(report)
+    return json.dumps(sarif(report, __version__) if form == "sarif" else report.to_dict(), ensure_ascii=False)
+
+
+def _end_with_the_server() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

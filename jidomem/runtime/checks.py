@@ -1,0 +1,92 @@
+"""Checks of a root for whom a server answers: one at a time, each in a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Lock
+
+from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
+
+SECONDS = 600.0
+#: What the process exits with when what it wrote is an error.
+REFUSED = 9
+
+
+class Checks:
+    """The checks of one root; whoever asks while one is made is told to come back."""
+
+    def __init__(self, root: Path, *, seconds: float = SECONDS) -> None:
+        """Give each check up to *seconds*."""
+        self.seconds = seconds
+        self._root = root
+        self._place, self._lock = Lock(), Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def answer(self, project: str, form: str) -> bytes:
+        """Return the report on the memory of *project* as `json`, `sarif` or `junit`.
+
+        Raises Busy `too_many_requests` while another one is made, QueryTimeout after the stated seconds, TooLarge
+        where the process was ended by others, and what the check raises.
+        """
+        if not self._place.acquire(blocking=False):
+            hint = "ask again in a minute, or run it where the memory is: jidomem check"
+            raise Busy("a check is being made, and no more than one at once", hint=hint, code="too_many_requests")
+        try:
+            return self._answer([sys.executable, "-m", "jidomem.runtime.checking", str(self._root), project, form])
+        finally:
+            self._place.release()
+
+    def close(self) -> None:
+        """Stop the check that is being made."""
+        with self._lock:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _answer(self, command: list[str]) -> bytes:
+        theirs, ours = os.pipe()  # it ends when our end is closed, by whatever end of this process
+        try:
+            with self._lock:
+                if self._closed:
+                    raise _stopping()
+                process = self._process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE)
+            with process:
+                try:
+                    data, _ = process.communicate(timeout=self.seconds)
+                except subprocess.TimeoutExpired:
+                    raise self._late() from None
+                finally:
+                    process.kill()
+        finally:
+            self._process = None
+            os.close(theirs)
+            os.close(ours)
+        if process.returncode == REFUSED:
+            error = json.loads(data)
+            raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
+        if process.returncode != 0:
+            raise _stopping() if self._closed else _ended(process.returncode)
+        return data
+
+    def _late(self) -> QueryTimeout:
+        return QueryTimeout(
+            f"the check was not done in {self.seconds:g} seconds, and was stopped",
+            hint="run it where the memory is: jidomem check",
+        )
+
+
+def _ended(status: int) -> TooLarge:
+    return TooLarge(
+        f"the process that made the check was ended (status {status}), as the system does where memory runs out",
+        hint="run it where the memory is: jidomem check; the server's standard error may say more",
+        code="result_too_large",
+    )
+
+
+def _stopping() -> Busy:
+    return Busy("the server is stopping", hint="ask again when it is there again")

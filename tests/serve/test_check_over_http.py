@@ -1,0 +1,135 @@
+"""The report of `jidomem check`, asked for over HTTP: in a process of its own, so that nobody else waits for it."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
+
+import pytest
+from conftest import decision, intent
+from http_world import Client, running
+
+import jidomem
+from jidomem.serve.http import create_app
+
+
+@pytest.fixture
+def client(memory):
+    memory.writer.submit_intent("p", decision(topic="store"))
+    memory.writer.submit_intent("p", intent(type="root_cause", summary="no fsync"))  # which explains no error
+    return create_app(memory).test_client()
+
+
+@pytest.fixture
+def endless(memory, client):
+    """A file of the root that whoever opens the root from now on reads for ever."""
+    folder = memory.settings.root / "ontology"
+    folder.mkdir()
+    os.mkfifo(folder / "endless.ttl")
+    return folder / "endless.ttl"
+
+
+def is_read(file):
+    """Whether anybody reads what is written to a pipe."""
+    try:
+        return file.write(b" ") == 1
+    except BrokenPipeError:
+        return False
+
+
+def test_the_report_is_that_of_the_command_line_with_paths_as_seen_from_the_root(client, memory):
+    told = client.get("/projects/p/check")
+
+    report = memory.check("p").to_dict()
+    for problem in report["problems"]:
+        problem["path"] = os.path.relpath(problem["path"], memory.settings.root)
+    assert (told.status_code, told.content_type) == (200, "application/json")
+    assert told.json == json.loads(json.dumps(report))
+    assert told.json["conforms"] is False
+    assert told.json["problems"][0]["path"].startswith("projects/p/memory/")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"query_string": "format=sarif"}, {"headers": {"Accept": "application/sarif+json"}}], ids=str
+)
+def test_it_comes_as_sarif(client, asked):
+    told = client.get("/projects/p/check", **asked)
+
+    assert told.content_type == "application/sarif+json"
+    (run,) = json.loads(told.data)["runs"]
+    assert [result["level"] for result in run["results"]] == ["error"]
+
+
+def test_it_comes_as_junit(client):
+    told = client.get("/projects/p/check?format=junit")
+
+    assert told.content_type == "application/xml; charset=utf-8"
+    assert ElementTree.fromstring(told.data).tag == "testsuites"
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("p/check?since=main", 400, "invalid_argument"),
+        ("p/check?format=github", 400, "invalid_argument"),
+        ("p/check?min_position=99-abcdef", 503, "index_behind"),
+        ("q/check", 404, "unknown_project"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(client, query, status, code):
+    told = client.get(f"/projects/{query}")
+
+    assert (told.status_code, told.json["code"]) == (status, code)
+
+
+def test_a_form_nobody_has_is_refused(client):
+    told = client.get("/projects/p/check", headers={"Accept": "text/html"})
+
+    assert (told.status_code, told.json["code"]) == (406, "not_acceptable")
+
+
+def test_while_one_is_made_others_are_told_to_come_back_and_all_else_is_answered(client, endless, memory):
+    with ThreadPoolExecutor(1) as beside:
+        first = beside.submit(client.get, "/projects/p/check")
+        with endless.open("wb"):  # the process has begun to read
+            second = client.application.test_client().get("/projects/p/check")
+            assert (second.status_code, second.json["code"]) == (429, "too_many_requests")
+            assert "Retry-After" in second.headers
+            assert client.application.test_client().get("/projects/p/queries/facts").status_code == 200
+            memory.stop()
+            stopped = first.result()
+
+    assert (stopped.status_code, stopped.json["code"]) == (503, "busy")
+
+
+def test_one_that_takes_too_long_is_stopped(client, endless, memory):
+    memory.checks.seconds = 0.2
+
+    told = client.get("/projects/p/check")
+
+    assert (told.status_code, told.json["code"]) == (503, "query_timeout")
+    assert "jidomem check" in told.json["hint"]
+
+
+def test_what_the_check_meets_is_told_as_it_is(client, memory):
+    (memory.settings.root / "config.toml").write_text("colour = 1\n")
+
+    told = client.get("/projects/p/check")
+
+    assert (told.status_code, told.json["code"]) == (500, "invalid_config")
+
+
+def test_it_ends_with_the_server_that_asked_for_it(tmp_path):
+    with jidomem.open(tmp_path / "root") as memory:
+        memory.writer.submit_intent("p", intent())
+    endless = tmp_path / "root" / "ontology" / "endless.ttl"
+    with running(tmp_path / "root") as server, Client(server.url) as client:
+        client.get("/sparql?query=ASK%7B%7D")  # the process that answers it has opened the root by now
+        endless.parent.mkdir()
+        os.mkfifo(endless)
+        client.connection.request("GET", "/projects/p/check")
+        with endless.open("wb", buffering=0) as file:
+            server.kill()
+            server.wait()
+            while is_read(file):
+                pass
