@@ -15,6 +15,9 @@ from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import clean, show_json
 
+#: Up to how many memories what disagrees and what is due are counted: beyond, that takes longer than all the rest.
+_COUNTED = 5_000
+
 
 @click.command(cls=Verb, as_of=True, valid_at=True)
 @pass_door
@@ -63,16 +66,31 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
     version: Version = memory.catch_up(name) if door.as_of is None else memory.reader.version(name, door.as_of)
     streams = [stream for stream in memory.journal.streams() if stream.project == name]
     held = counts(memory.reader, name, as_of=door.as_of, valid_at=door.valid_at)
+    few = sum(count for states in held.values() for count in states.values()) <= _COUNTED
     return {
         "project": name,
         "version": str(version),
         "last_commit": version.recorded_at or None,
         "counts": held,
         "waiting": sum(states.get("proposed", 0) for states in held.values()),
+        "conflicts": _conflicts(door, memory, name) if few else None,
+        "due": _due(door, memory, name) if few else None,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
         "recall": memory.texts.told(name),
     }
+
+
+def _conflicts(door: Door, memory: Jidomem, name: str) -> int:
+    """Return how many pairs in force disagree."""
+    rows = memory.reader.ask("conflicts", project=name, as_of=door.as_of, valid_at=door.valid_at)
+    return len({(row["a"], row["b"]) for row in rows})
+
+
+def _due(door: Door, memory: Jidomem, name: str) -> int:
+    """Return how many memories are to be looked at again."""
+    at = memory.sources.now() if door.valid_at is None else door.valid_at
+    return len({row["item"] for row in memory.reader.ask("stale", project=name, as_of=door.as_of, valid_at=at)})
 
 
 def _tell(project: dict[str, Any]) -> None:
@@ -84,8 +102,12 @@ def _tell(project: dict[str, Any]) -> None:
         click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
     if project["commit_files"] > LOOSE:
         click.echo(f"  {project['commit_files']} commit files: jidomem pack makes a few packs of them")
-    if project["waiting"]:
-        click.echo(f"  {project['waiting']} proposals wait for a curator: jidomem review")
+    waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": project["due"]}
+    if any(waits.values()):
+        told = ", ".join(f"{count} {what}" for what, count in waits.items() if count)
+        click.echo(f"  {told} wait for a curator: jidomem review")
+    if project["conflicts"] is None:
+        click.echo(f"  conflicts and what is due are not counted above {_COUNTED:,} memories: jidomem review")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")
 

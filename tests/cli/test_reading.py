@@ -273,24 +273,19 @@ def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged
     assert [fact["summary"] for fact in rows("memory", "facts")] == [row["summary"]]
 
 
-def test_two_ends_of_one_chain_conflict_however_long_they_are_and_beside_each_other_they_do_not_stand(
-    repository, tmp_path
-):
+def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    first = run("revise", FACT, "--supersede", "the cache holds 4 GiB").stdout.strip()
-    ours = run("revise", first, "--set", "about=README.md").stdout.strip()
-    theirs = run("revise", FACT, "--supersede", "it holds 8 GiB", "--root", branch / ".jidomem").stdout.strip()
+    ours = run("revise", FACT, "--set", "about=README.md").stdout.strip()
+    theirs = ["revise", FACT, "--supersede", "it holds 8 GiB", "--set", "about=docs", "--set", f"coexists_with={OLD}"]
+    other = run(*theirs, "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    (before,) = rows("conflicts")
-    beside = run("revise", theirs, "--set", f"coexists_with={ours}", "--set", "about=docs").stdout.strip()
     (row,) = rows("conflicts")
     (waits,) = json.loads(run("review", "--json").stdout)["rows"]
     kept = run("review", "keep-both", row["item"], row["other"])
     checked = run("check")
 
-    assert {before["item"], before["other"]} == {ours, theirs}
-    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, beside})
+    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, other})
     assert (waits["kind"], waits["actions"]) == ("conflict", ["accept", "reject", "supersede"])
     assert (kept.exit_code, "review supersede" in kept.stderr) == (2, True)
     assert (checked.exit_code, "SupersessionHasOneEnd" in checked.stdout) == (1, True)

@@ -98,6 +98,24 @@ def test_status_counts_the_proposals_that_wait(repository):
     assert "2 proposals wait for a curator: jidomem review" in run("status").stdout
 
 
+def test_status_counts_what_disagrees_and_what_is_due_unless_that_takes_long(repository, monkeypatch):
+    assert run("remember", "few users", "--type", "assumption").exit_code == 0
+    config = repository / ".jidomem" / "config.toml"
+    config.write_text(config.read_text() + '\n[conflicts]\ndecision = "warn"\n')
+    for text in ("Use Jena", "Use Lucene"):
+        done = run("remember", text, "--type", "decision", "--topic", "search", "--rationale", "tools")
+        assert done.exit_code == 0, done.stderr
+
+    (told,) = json.loads(run("status", "--json").stdout)["projects"]
+    assert (told["conflicts"], told["waiting"], told["due"]) == (1, 2, 1)
+    assert "1 conflicts, 2 proposals, 1 due wait for a curator: jidomem review" in run("status").stdout
+
+    monkeypatch.setattr("jidomem_cli.status._COUNTED", 3)
+    (told,) = json.loads(run("status", "--json").stdout)["projects"]
+    assert (told["conflicts"], told["waiting"], told["due"]) == (None, 2, None)
+    assert "not counted above 3 memories" in run("status").stdout
+
+
 @pytest.mark.parametrize("words", [
     ["review", "accept"], ["review", "--todo", "--edit"], ["review", "--reason", "x"], ["policy", "set"],
     ["policy", "set", "deny", "--preset", "open"], ["policy", "grant", "bob", "king"],
