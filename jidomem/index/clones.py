@@ -33,6 +33,7 @@ from jidomem.journal.disk import flush
 #: What is in a store, and how it is written: a snapshot of another form is not read.
 FORM = f"2 pyoxigraph {ox.__version__}"
 KEPT = 2
+_LONGEST = 16 * 1024 * 1024
 #: What a store raises when its files are damaged, or cannot be read or written.
 STORE_ERRORS = (OSError, RuntimeError, ValueError)
 
@@ -200,7 +201,8 @@ def _opened(store: Path) -> Any:
 def _described(path: Path, here: str) -> Snapshot | None:
     """Return what a snapshot says of itself, None where it does not say it in our form, or came from elsewhere."""
     try:
-        said = json.loads((path / "snapshot.json").read_text("utf-8"))
+        with open(path / "snapshot.json", "rb") as file:
+            said = json.loads(file.read(_LONGEST))
         if said["form"] != FORM:
             return None
         marks = {graph: Mark.of(term) for graph, term in said["marks"].items()}

@@ -24,6 +24,7 @@ from jidomem.terms import Term, Triple
 FORM = f"2 {sys.byteorder}"
 #: After so many commits a listing is made anew sooner than brought level.
 MANY = 16_000
+_LONGEST = 16 * 1024 * 1024
 
 
 class Shelved:
@@ -67,13 +68,14 @@ class Shelved:
     ) -> tuple[Listing, list[Triple]] | None:
         """Return a listing and all that was said since it was kept, up to *marks* at least; None unless one fits."""
         try:
-            data = self._path(course, graphs).read_bytes()
-            if data[:64] != blake2b(data[64:]).digest():
-                return None
-            head, _, body = data[64:].partition(b"\n")
-            said = json.loads(head)
-            here = place(self._folder.parent)
-            if not here or (said["form"], said["here"], said["ontology"]) != (FORM, here, ontology):
+            with self._path(course, graphs).open("rb") as file:
+                digest, head = file.read(64), file.readline(_LONGEST)
+                said = json.loads(head)
+                here = place(self._folder.parent)
+                if not here or (said["form"], said["here"], said["ontology"]) != (FORM, here, ontology):
+                    return None
+                body = file.read()
+            if digest != blake2b(head + body).digest():
                 return None
             kept = [Mark.of(term) for term in said["marks"]]
             keys, numbers = body[: said["keys"]].decode().split("\n"), array("q", body[said["keys"] + 1 :])

@@ -57,17 +57,21 @@ class Within:
 
 
 class TextFile:
-    """The file at *path*, which is made when it is not there; nothing in it is read before it `fits`."""
+    """The file at *path*, which is made when it is not there; nothing in it is read before it `fits`.
 
-    def __init__(self, path: str, stemmer: Stemmer, wait: float) -> None:
+    It bears the number *here*, as one does that was made in this place.
+    """
+
+    def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
         self.path = path
+        self._here = here
         self._stemmer = stemmer
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
         self._store.execute("PRAGMA journal_mode=WAL")
         self._store.execute("PRAGMA synchronous=NORMAL")
 
     def fits(self) -> bool:
-        """Return whether the file is of this form; an empty one is given it."""
+        """Return whether the file is of this form, and made here; an empty one is given both."""
         if self._is_of_form():
             return True
         with self.writing():
@@ -75,11 +79,13 @@ class TextFile:
                 return self._is_of_form()
             for statement in filter(str.strip, _TABLES.split(";\n")):
                 self._store.execute(statement)
+            self._store.execute(f"PRAGMA application_id = {self._here}")
             self._store.execute(f"PRAGMA user_version = {FORM}")
         return True
 
     def _is_of_form(self) -> bool:
-        return bool(self._store.execute("PRAGMA user_version").fetchone() == (FORM,))
+        said = [self._store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
+        return said == [FORM, self._here]
 
     def close(self) -> None:
         """Let go of the file."""

@@ -13,6 +13,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from jidomem.errors import Busy, Failed
+from jidomem.index import here
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document, document, items, touched
 from jidomem.index.oxigraph import OxigraphIndex
@@ -146,10 +147,10 @@ class Texts:
         elif project not in self._open:
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._alone():  # nobody throws it away between this file and those beside it
-                self._open[project] = TextFile(str(path), self._stemmer, WAIT)
+                self._open[project] = TextFile(str(path), self._stemmer, WAIT, here.number(here.settle(self._folder)))
                 self._places[project] = _place(path)
         if not self._open[project].fits():
-            raise _Amiss("it was of another form")
+            raise _Amiss("it was of another form, or made elsewhere")
         return self._open[project]
 
     def _amiss(self, project: str, error: Exception) -> str:

@@ -14,7 +14,7 @@ OVERLAY = 16 * 1024 * 1024
 CONFIG = 1024 * 1024
 _OVERLAYS = ("ontology", "shapes", "queries")
 #: What is read and written below a root -> how many folders deep it is looked through here.
-_DEPTHS = {"config.toml": 0, "projects": 2, "index": 1, "state": 1, "cache": 1, **dict.fromkeys(_OVERLAYS, 2)}
+_DEPTHS = {"config.toml": 0, "projects": 2, "index": 3, "state": 1, "cache": 2, **dict.fromkeys(_OVERLAYS, 2)}
 
 
 def check_root(root: Path) -> None:

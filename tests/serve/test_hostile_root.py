@@ -110,7 +110,11 @@ def test_every_verb_refuses_a_root_that_leads_elsewhere(root, home):
 
 
 @pytest.mark.parametrize(
-    "place", ["config.toml", "ontology/own.ttl", "shapes/own.ttl", "queries/mine/own.rq", "state/working.sqlite"]
+    "place",
+    [
+        *("config.toml", "ontology/own.ttl", "shapes/own.ttl", "queries/mine/own.rq", "state/working.sqlite"),
+        *("cache/text/p.sqlite", "index/lists/0a1b", "index/snapshots/0-0/snapshot.json", "index/here"),
+    ],
 )
 def test_a_file_that_leads_elsewhere_is_refused_and_not_shown(root, home, place):
     (root / place).parent.mkdir(parents=True, exist_ok=True)
@@ -216,6 +220,22 @@ def in_an_archive(root, to):
     archive = shutil.make_archive(str(to), "tar", root)
     shutil.unpack_archive(archive, to, filter="fully_trusted")
     return to
+
+
+@pytest.mark.parametrize("number", [None, 0, 1])
+def test_texts_that_came_with_a_clone_are_made_anew(root, tmp_path, number):
+    with jidomem.open(root) as memory:
+        assert len(memory.recall("raining", "p").entries) == 1
+    clone = copied(root, tmp_path / "copy")
+    (file,) = (clone / "cache").rglob("*.sqlite")
+    with sqlite3.connect(file) as store:
+        store.execute("DELETE FROM memory")
+        store.execute("CREATE TRIGGER x AFTER INSERT ON memory BEGIN DELETE FROM memory; END")
+        if number is not None:
+            store.execute(f"PRAGMA application_id = {number}")
+
+    with jidomem.open(clone) as memory:
+        assert len(memory.recall("raining", "p").entries) == 1
 
 
 def test_what_was_put_beside_the_snapshots_by_a_pull_is_neither_read_nor_kept(indexed):
