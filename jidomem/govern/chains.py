@@ -26,8 +26,9 @@ def chains(source: Source) -> list[Found]:
     for item, successors in after.items():
         ends = _ends(item, after) - ended - proposed if len(successors) > 1 else set()
         if len(ends) > 1:
-            names = " and ".join(sorted(map(bare, ends)))
-            text = f"superseded by more than one memory, and {names} are in force: supersede all but one of them"
+            some = sorted(map(bare, ends))
+            names, both = " and ".join(some), " ".join(some[:2])
+            text = f"superseded by more than one memory, and {names} are in force: jidomem review supersede {both}"
             found.append(Found(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
     return found
 

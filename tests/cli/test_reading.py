@@ -294,6 +294,20 @@ def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository,
     assert run("check").exit_code == 0
 
 
+def test_check_says_how_to_settle_two_ends_of_a_chain_that_are_some_steps_on(repository, tmp_path):
+    branch = shutil.copytree(repository, tmp_path / "branch")
+    first = run("revise", FACT, "--supersede", "the cache holds 4 GiB").stdout.strip()
+    assert run("revise", first, "--set", "about=README.md").exit_code == 0
+    assert run("revise", FACT, "--supersede", "it holds 8 GiB", "--root", branch / ".jidomem").exit_code == 0
+    shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
+
+    found = json.loads(run("check", "--json").stdout)["problems"]
+    (text,) = [each["message"] for each in found if each["rule"].endswith("SupersessionHasOneEnd")]
+
+    assert run(*text.partition("are in force: jidomem ")[2].split()).exit_code == 0
+    assert run("check").exit_code == 0
+
+
 @pytest.mark.parametrize("choice", [0, 1])
 def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_declines_it(choice, repository):
     config = repository / ".jidomem" / "config.toml"
