@@ -44,5 +44,5 @@ def serve(door: Door, host: str | None, port: int | None, names: tuple[str, ...]
             else:
                 door.say(f"serving {memory.settings.root} at {url} (stop with Ctrl-C)")
             Thread(target=memory.pool.warm, daemon=True).start()
-            server.serve(app, listening, memory.stop)
+            server.serve(app, listening, memory.stop, memory.settings.limits)
     server.leave()

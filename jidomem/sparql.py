@@ -59,23 +59,23 @@ def tokens(text: str) -> Iterator[Token]:
     return (Token(str(match.lastgroup), match[0]) for match in _TOKEN.finditer(text))
 
 
-def check(text: str) -> tuple[Token, ...]:
+def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Token, ...]:
     """Return the meaning-bearing tokens of a read-only, local query.
 
-    Raises TooLarge for a long text, PolicyDenied for an update or SERVICE, and InvalidRequest for a text so deep or
-    so full of operators that the engine would run out of stack.
+    Raises TooLarge for a text of more than *most* bytes, PolicyDenied for an update or SERVICE, and InvalidRequest for
+    one that nests deeper than *depth*, or is so full of operators that the engine would run out of stack.
     """
     if not isinstance(text, str) or any("\ud800" <= sign <= "\udfff" for sign in text):
         raise InvalidRequest(f"{text!r:.80} is no text", hint="write a SPARQL query", code="malformed_query")
     size = len(text.encode())
-    if size > MAX_BYTES:
+    if size > most:
         raise TooLarge(
-            f"the query has {size:,} bytes, more than {MAX_BYTES:,}", hint="ask for less at once, or use a named query"
+            f"the query has {size:,} bytes, more than {most:,}", hint="ask for less at once, or use a named query"
         )
     code = tuple(token for token in tokens(text) if token.kind not in ("space", "comment"))
     _refuse_service(code)
     _refuse_update(code)
-    _refuse_depth(code)
+    _refuse_depth(code, depth)
     return code
 
 
@@ -104,7 +104,7 @@ def first_word(code: Sequence[Token]) -> str:
     return next((word for word in words if word not in ("BASE", "PREFIX", "VERSION")), "")
 
 
-def _refuse_depth(code: Sequence[Token]) -> None:
+def _refuse_depth(code: Sequence[Token], depth: int) -> None:
     """Raise unless brackets nest, and operators repeat, within what the engine can take."""
     opened: list[str] = []
     operators = 0
@@ -116,8 +116,8 @@ def _refuse_depth(code: Sequence[Token]) -> None:
         listed = text == "," and bool(opened) and opened[-1] != "("
         operators += text.upper() in _OPERATORS if kind == "word" else kind == "sign" and (text in _OPERATOR_SIGNS)
         operators += listed
-        if len(opened) > MAX_DEPTH:
-            raise _malformed(f"brackets nest deeper than {MAX_DEPTH}")
+        if len(opened) > depth:
+            raise _malformed(f"brackets nest deeper than {depth}")
     if operators > MAX_OPERATORS:
         raise _malformed(f"the query has {operators:,} patterns and operators, more than {MAX_OPERATORS}")
 

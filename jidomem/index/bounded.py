@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -13,30 +14,41 @@ import pyoxigraph as ox
 from jidomem.errors import TooLarge
 from jidomem.vocab import JIDO, PROV, RDFS, XSD
 
-MAX_ROWS = 100_000
-MAX_BYTES = 64 * 1024 * 1024
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many rows, or triples, and bytes an answer may have."""
+
+    rows: int = 100_000
+    size: int = 64 * 1024 * 1024
+
+
 _PREFIXES = {"jido": JIDO, "prov": PROV, "rdfs": RDFS, "xsd": XSD}
 #: What stands at least once a row; in JSON and CSV it may stand in a text, too.
 _ROW_MARKS = {"json": b"},{", "xml": b"<result>", "csv": b"\n", "tsv": b"\n"}
 
 
 class Sink(io.BytesIO):
-    """A file that refuses to grow beyond MAX_BYTES."""
+    """A file that refuses to grow beyond *most* bytes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
 
     def write(self, piece: Any) -> int:
         """Take in *piece*; raises TooLarge `result_too_large` where that is too much."""
-        if self.tell() + len(piece) > MAX_BYTES:
-            raise too_large(f"{MAX_BYTES:,} bytes")
+        if self.tell() + len(piece) > self._most:
+            raise too_large(f"{self._most:,} bytes")
         return super().write(piece)
 
 
-def rows(found: Any, form: str, engine_form: Any) -> bytes:
-    """Return solutions as bytes; raises TooLarge above MAX_ROWS rows."""
-    sink = Sink()
+def rows(found: Any, form: str, engine_form: Any, within: Bounds) -> bytes:
+    """Return solutions as bytes; raises TooLarge above the rows and bytes they may have."""
+    sink = Sink(within.size)
     found.serialize(sink, format=engine_form)
     data = sink.getvalue()
-    if data.count(_ROW_MARKS[form]) >= MAX_ROWS and _count(data, form) > MAX_ROWS:
-        raise too_large(f"{MAX_ROWS:,} rows")
+    if data.count(_ROW_MARKS[form]) >= within.rows and _count(data, form) > within.rows:
+        raise too_large(f"{within.rows:,} rows")
     return data
 
 
@@ -49,12 +61,12 @@ def _count(data: bytes, form: str) -> int:
     return data.count(_ROW_MARKS[form]) - (form == "tsv")
 
 
-def triples(found: Any, engine_form: Any) -> bytes:
-    """Return triples as bytes; raises TooLarge above MAX_ROWS of them."""
-    taken = list(islice(found, MAX_ROWS + 1))
-    if len(taken) > MAX_ROWS:
-        raise too_large(f"{MAX_ROWS:,} triples")
-    sink = Sink()
+def triples(found: Any, engine_form: Any, within: Bounds) -> bytes:
+    """Return triples as bytes; raises TooLarge above the number and bytes they may have."""
+    taken = list(islice(found, within.rows + 1))
+    if len(taken) > within.rows:
+        raise too_large(f"{within.rows:,} triples")
+    sink = Sink(within.size)
     ox.serialize(taken, sink, format=engine_form, prefixes=_PREFIXES)
     return sink.getvalue()
 

@@ -11,6 +11,7 @@ import pyoxigraph as ox
 
 from jidomem.index import bounded
 from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Answer, Serialized, malformed, plain
+from jidomem.index.bounded import Bounds
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
 from jidomem.index.nodes import marks, node
 from jidomem.index.observer import Observer
@@ -29,6 +30,7 @@ BULK = 200_000
 HELD = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
+_BOUNDS = Bounds()
 
 
 class OxigraphIndex:
@@ -239,20 +241,21 @@ class OxigraphIndex:
         bindings: Mapping[str, Term] | None = None,
         rows_as: str = "json",
         graph_as: str = "turtle",
+        within: Bounds = _BOUNDS,
     ) -> Serialized:
         """Return what `query` answers as bytes, written by the engine: rows and truths in *rows_as*, else *graph_as*.
 
         *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. A truth is not written as CSV or TSV, which
         have no form for it: it is then JSON. Raises InvalidRequest `malformed_query` as `query` does, and TooLarge
-        `result_too_large` above the rows and bytes of `bounded`.
+        `result_too_large` above the rows and bytes of *within*.
         """
 
         def answer(store: Any) -> Serialized:
             found = self._query(store, sparql, graphs, named, bindings)
             if isinstance(found, ox.QueryTriples):
-                return Serialized("graph", bounded.triples(found, GRAPH_FORMATS[graph_as]))
+                return Serialized("graph", bounded.triples(found, GRAPH_FORMATS[graph_as], within))
             if isinstance(found, ox.QuerySolutions):
-                return Serialized("select", bounded.rows(found, rows_as, ROW_FORMATS[rows_as]))
+                return Serialized("select", bounded.rows(found, rows_as, ROW_FORMATS[rows_as], within))
             form = "json" if rows_as in ("csv", "tsv") else rows_as
             return Serialized("ask", found.serialize(format=ROW_FORMATS[form]))
 

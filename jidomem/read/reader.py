@@ -11,6 +11,7 @@ from typing import Any, Literal
 from jidomem import sparql
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.bounded import Bounds
 from jidomem.index.listings import Listings
 from jidomem.index.shelved import Shelved
 from jidomem.query import FOREVER, NamedQuery, to_term
@@ -251,18 +252,26 @@ class MemoryReader(Records):
         graph_as: str = "turtle",
         as_of: object = None,
         bindings: Mapping[str, Term] | None = None,
+        within: Bounds | None = None,
     ) -> bytes:
         """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
 
-        The variables in *bindings*, which the query selects, stand for these terms.
+        The variables in *bindings*, which the query selects, stand for these terms; *within* says how much is given.
 
         Raises what `run` raises, and TooLarge `result_too_large` for an answer larger than is given at once.
         """
         code = sparql.check(text)
         index = self._then(project, as_of)
         default, named = sparql.dataset(code, _graphs(project))
-        forms = {"rows_as": rows_as, "graph_as": graph_as}
-        return index.serialized(text, graphs=default, named=named, bindings=bindings, **forms).data
+        return index.serialized(
+            text,
+            graphs=default,
+            named=named,
+            bindings=bindings,
+            rows_as=rows_as,
+            graph_as=graph_as,
+            within=within or Bounds(),
+        ).data
 
     def _then(self, project: str, as_of: object) -> OxigraphIndex:
         """Return what holds a project's memory as it was at a moment: the index, unless one is asked for."""

@@ -18,8 +18,9 @@ from contextlib import suppress
 from typing import Any
 
 from jidomem.errors import JidomemError
+from jidomem.index.bounded import Bounds
 from jidomem.runtime import frames
-from jidomem.runtime.pool import MEMORY, out_of_memory
+from jidomem.runtime.pool import out_of_memory
 from jidomem.runtime.root import Jidomem, open_root
 
 _IN, _OUT = 0, 1
@@ -57,7 +58,7 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
     _end_with_the_server(True)
     try:
         memory.catch_up(asked["project"])
-        _limit_memory(_used() + MEMORY)
+        _limit_memory(_used() + asked["memory"])
         data = memory.reader.serialized(
             asked["project"],
             asked["text"],
@@ -65,10 +66,11 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
             graph_as=asked["graph_as"],
             as_of=asked["as_of"],
             bindings=asked["bindings"],
+            within=Bounds(asked["rows"], asked["size"]),
         )
         told = {"answered": True}
     except MemoryError:
-        told, data = {"error": out_of_memory().to_dict()}, None
+        told, data = {"error": out_of_memory(asked["memory"]).to_dict()}, None
     except JidomemError as error:
         told, data = {"error": error.to_dict()}, None
     finally:

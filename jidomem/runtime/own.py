@@ -1,4 +1,4 @@
-"""The user's own configuration: the tokens given out, and the roots trusted, in one file nobody else may read."""
+"""The user's own configuration: tokens given out, roots trusted, and limits, in one file nobody else may read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
 from jidomem.errors import Failed
+from jidomem.runtime.limits import Limits, limits
 
 #: What a token may be given out for: the words of `jidomem.authority` for the roles of whoever speaks at a door.
 ROLES = ("agent", "curator", "admin", "reader")
@@ -65,6 +66,7 @@ class Own:
 
     tokens: tuple[Token, ...] = ()
     trusted: tuple[Trusted, ...] = ()
+    limits: Limits = field(default_factory=Limits)
 
 
 def digest(token: str) -> str:
@@ -91,9 +93,13 @@ def read(path: Path) -> Own:
         return Own()
     except (ValueError, OSError) as error:
         raise _wrong(path, str(error)) from error
-    if unknown := said.keys() - {"tokens", "trusted"}:
-        raise _wrong(path, f"{min(unknown)} is not known here (tokens, trusted)")
-    return Own(tuple(_entries(Token, said, "tokens", path)), tuple(_entries(Trusted, said, "trusted", path)))
+    if unknown := said.keys() - {"tokens", "trusted", "limits"}:
+        raise _wrong(path, f"{min(unknown)} is not known here (tokens, trusted, limits)")
+    return Own(
+        tuple(_entries(Token, said, "tokens", path)),
+        tuple(_entries(Trusted, said, "trusted", path)),
+        limits(said.get("limits", {}), str(path)),
+    )
 
 
 def change(path: Path, how: Callable[[Own], Own]) -> Own:
@@ -166,7 +172,9 @@ def _wrong(path: Path, what: str) -> Failed:
 
 def _written(own: Own) -> str:
     tables = [_table("tokens", each) for each in own.tokens] + [_table("trusted", each) for each in own.trusted]
-    return "\n".join([_HEAD, *tables])
+    usual, given = asdict(Limits()), asdict(own.limits)
+    lowered = "".join(f"{name} = {value}\n" for name, value in given.items() if value != usual[name])
+    return "\n".join([_HEAD, *([f"[limits]\n{lowered}"] if lowered else []), *tables])
 
 
 def _table(key: str, each: Token | Trusted) -> str:

@@ -14,12 +14,9 @@ from typing import Any
 from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.answers import Solutions, solutions
 from jidomem.runtime import frames
+from jidomem.runtime.limits import Limits
 from jidomem.terms import Term
 
-AT_ONCE = 4
-SECONDS = 30.0
-#: How many bytes of memory a query may take beyond what the process has without it.
-MEMORY = 1024 * 1024 * 1024
 _PATIENCE = 1.0  # seconds that a question of the root waits for its turn: most are short
 _START = 60.0  # seconds until a child that does not say it is ready is given up
 _ABORTED = -6  # what the engine's allocator does when there is no memory
@@ -28,12 +25,11 @@ _ABORTED = -6  # what the engine's allocator does when there is no memory
 class Pool:
     """Children of one root; each answers one query at a time, and what it opened stays open for the next."""
 
-    def __init__(self, root: Path, *, at_once: int = AT_ONCE, seconds: float = SECONDS) -> None:
-        """Answer up to *at_once* queries at once, each within *seconds*."""
-        self.seconds = seconds
+    def __init__(self, root: Path, limits: Limits) -> None:
+        """Answer as many queries at once as *limits* say, each within them."""
+        self.limits = limits
         self._root = root
-        self._at_once = at_once
-        self._places = BoundedSemaphore(at_once)
+        self._places = BoundedSemaphore(limits.queries)
         self._lock = Lock()
         self._idle: list[_Child] = []
         self._busy: set[_Child] = set()
@@ -58,11 +54,13 @@ class Pool:
         and what the reader raises.
         """
         asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
-        message = json.dumps({**asked, "bindings": {**(bindings or {})}}).encode()
-        limit = self.seconds if seconds is None else seconds
+        most, known = self.limits, {**(bindings or {})}
+        bounds = {"memory": most.query_memory, "rows": most.query_rows, "size": most.query_answer}
+        message = json.dumps({**asked, "bindings": known, **bounds}).encode()
+        limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
         while True:
             with self._child(patience) as child, suppress(_Gone):
-                return child.ask(message, limit)
+                return child.ask(message, limit, most.query_memory)
 
     def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
         """Return the rows of a SELECT that was checked: a question or a gate of the root; raises what `answer` does."""
@@ -90,7 +88,7 @@ class Pool:
         """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
         if not self._places.acquire(timeout=patience):
             raise Busy(
-                f"{self._at_once} ad hoc queries and questions of the root are being answered, and no more at once",
+                f"{self.limits.queries} ad hoc queries, or questions of the root, are being answered: no more at once",
                 hint="ask again in a moment, or ask a shipped question",
                 code="too_many_requests",
             )
@@ -161,11 +159,11 @@ class _Child:
         """Return whether the process is there."""
         return self._process.poll() is None
 
-    def ask(self, message: bytes, seconds: float) -> bytes:
+    def ask(self, message: bytes, seconds: float, memory: int) -> bytes:
         """Return the answer.
 
-        Raises QueryTimeout where it does not come in time, TooLarge where the process died of it, and _Gone where it
-        had died before it took the query.
+        Raises QueryTimeout where it does not come in time, TooLarge where the process died of it, which has so much
+        *memory*, and _Gone where it had died before it took the query.
         """
         self.is_sound = False
         try:
@@ -177,7 +175,7 @@ class _Child:
                 raise
             data = frames.receive(self._out.fileno(), seconds)
         except frames.Ended:
-            raise self._died() from None
+            raise self._died(memory) from None
         except frames.Late:
             raise _late(seconds) from None
         self.is_sound = True
@@ -210,11 +208,11 @@ class _Child:
             error = told["error"]
             raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
 
-    def _died(self) -> TooLarge:
+    def _died(self, memory: int) -> TooLarge:
         """Return why there is no answer of a process that ended."""
         code = self._process.wait()
         if code == _ABORTED:
-            return out_of_memory()
+            return out_of_memory(memory)
         return TooLarge(
             f"the process that answered the query was ended (status {code}), as the system does where memory runs out",
             hint="ask again; if it stays so, ask for less",
@@ -229,10 +227,10 @@ def _late(seconds: float) -> QueryTimeout:
     )
 
 
-def out_of_memory() -> TooLarge:
-    """Return the refusal of a query that takes more memory than one may."""
+def out_of_memory(most: int) -> TooLarge:
+    """Return the refusal of a query that takes more than the *most* memory one may."""
     return TooLarge(
-        f"the query took more than {MEMORY:,} bytes of memory, and was stopped",
+        f"the query took more than {most:,} bytes of memory, and was stopped",
         hint="ask for less: add LIMIT or a FILTER, and sort fewer rows",
         code="result_too_large",
     )

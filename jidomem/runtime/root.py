@@ -90,7 +90,7 @@ class Jidomem:
             session=given.session,
             blobs=self.tree.blobs if self.tree else lambda paths: {},
         )
-        self.pool = Pool(given.root)
+        self.pool = Pool(given.root, given.limits)
         self.checks = Checks(given.root)
         self.read_log = ReadLog(given.root, sources.now) if given.read_log else None
         self.reader = MemoryReader(

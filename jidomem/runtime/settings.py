@@ -15,6 +15,7 @@ from jidomem.authority import PRESETS
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
 from jidomem.runtime import bounds, trust
+from jidomem.runtime.limits import Limits
 from jidomem.write.kinds import family
 
 FOLDER = ".jidomem"
@@ -22,7 +23,7 @@ CONFIG = "config.toml"
 OWN = "your own memory"
 _KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
 #: What a root found on disk may not decide: it may be somebody else's repository.
-_AUTHORITY = ("bind", "endpoint", "index", "base_url", "token", "tokens", "url")
+_AUTHORITY = ("bind", "endpoint", "index", "base_url", "limits", "token", "tokens", "url")
 #: What it may decide once its user trusts it: where `jidomem serve` listens.
 OF_TRUST = ("host", "port")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
@@ -34,7 +35,8 @@ class Settings:
 
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
     `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
-    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served.
+    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits` are
+    the user's own: no root sets them.
     """
 
     root: Path
@@ -47,6 +49,7 @@ class Settings:
     read_log: bool = True
     host: str | None = None
     port: int | None = None
+    limits: Limits = field(default_factory=Limits)
 
 
 def load(
@@ -77,6 +80,7 @@ def load(
         read_log=_flag(config, "read_log", True, folder / CONFIG),
         host=config.get("host"),
         port=config.get("port"),
+        limits=_limits(own_config()),
     )
 
 
@@ -85,6 +89,15 @@ def own_config() -> Path:
     from platformdirs import user_config_dir
 
     return Path(user_config_dir("jidomem", appauthor=False)) / CONFIG
+
+
+def _limits(path: Path) -> Limits:
+    """Return the limits in the user's own configuration; raises Failed `invalid_config`."""
+    if not path.exists():
+        return Limits()
+    from jidomem.runtime import own  # most users have no configuration
+
+    return own.read(path).limits
 
 
 def read_config(path: Path) -> dict[str, Any]:

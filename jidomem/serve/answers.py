@@ -25,8 +25,6 @@ from jidomem.serve.site import Site
 CSV, TSV, TURTLE = "text/csv", "text/tab-separated-values", "text/turtle"
 _ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
 _SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
-#: The most rows of one answer; more are given in pages.
-MAX_ROWS = 100_000
 #: Arguments that name a moment: of the journal, and of the world.
 MOMENTS = ("as_of", "valid_at")
 #: Arguments every named query takes; what else it takes, its header says.
@@ -88,19 +86,19 @@ def ask(site: Site, project: str, name: str) -> Response:
     name, form = _form(name)
     given = wire.once(request.args)
     reach(site, project, given)
-    limit = wire.whole(given, "limit")
+    limit, most = wire.whole(given, "limit"), site.memory.settings.limits.query_rows
     page = site.memory.reader.ask_page(
         name,
         project=project,
         include_inactive=wire.flag(given, "include_inactive"),
-        limit=MAX_ROWS if limit is None else limit,
+        limit=most if limit is None else limit,
         cursor=given.get("cursor"),
         **_moment(given),
         **_parameters(given),
     )
-    if len(page.rows) > MAX_ROWS or (limit is None and page.cursor is not None):
+    if len(page.rows) > most or (limit is None and page.cursor is not None):
         raise TooLarge(
-            f"the answer has more than {MAX_ROWS:,} rows",
+            f"the answer has more than {most:,} rows",
             hint="give limit=1000, and follow the cursor of each page",
             code="result_too_large",
         )

@@ -33,6 +33,7 @@ def create_app(memory: Jidomem, *, hosts: Collection[str] = LOOPBACK, keyring: K
     With a *keyring* that has tokens it serves those who have one, each what its token reaches.
     """
     app = _App("jidomem.serve", static_folder=None)
+    app.config[wire.LIMITS] = memory.settings.limits
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     gate = Gate(Site(memory, keyring))

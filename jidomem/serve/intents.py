@@ -12,13 +12,12 @@ from flask import Response, request
 from jidomem import vocab
 from jidomem.errors import STOPPING, InvalidRequest, JidomemError
 from jidomem.intent import Receipt, parse_json, parse_line
+from jidomem.runtime.limits import Limits
 from jidomem.serve import wire
 from jidomem.serve.site import Site
 from jidomem.serve.spool import Spool
 from jidomem.write.writer import MemoryWriter
 
-MAX_STREAM = 1024 * 1024 * 1024
-MAX_LINE = 1024 * 1024
 NDJSON = "application/x-ndjson"
 CHUNK = 500
 _READ = 64 * 1024
@@ -80,7 +79,7 @@ def _each(site: Site, project: str, values: list[Any], dry_run: bool) -> Respons
 
 def _streamed(site: Site, project: str, dry_run: bool) -> Response:
     """Return what came of each line, as it comes; the first lines decide whether there is an answer at all."""
-    numbered = enumerate(_lines(request.environ["wsgi.input"]), start=1)
+    numbered = enumerate(_lines(request.environ["wsgi.input"], site.memory.settings.limits), start=1)
     parsed = (_parsed(number, line) for number, line in numbered if isinstance(line, JidomemError) or line.strip())
     first = _outcomes(site, project, list(islice(parsed, CHUNK)), dry_run)
     if first and all(_stops(outcome) for outcome in first):
@@ -137,19 +136,23 @@ def _error(outcome: Outcome) -> JidomemError:
     return outcome
 
 
-def _lines(stream: BinaryIO) -> Iterator[bytes | JidomemError]:
+def _lines(stream: BinaryIO, limits: Limits) -> Iterator[bytes | JidomemError]:
     """Yield each line, ending in a refusal where one, or all of them, are too large."""
     total, rest = 0, b""
     while piece := bytes(stream.read(_READ)):
         total += len(piece)
         *full, rest = (rest + piece).split(b"\n")
         for line in full:
-            if len(line) > MAX_LINE:
-                yield wire.too_large("a line", MAX_LINE)
+            if len(line) > limits.line:
+                yield wire.too_large("a line", limits.line)
                 return
             yield line
-        if len(rest) > MAX_LINE or total > MAX_STREAM:
-            yield wire.too_large("a line", MAX_LINE) if len(rest) > MAX_LINE else wire.too_large("the body", MAX_STREAM)
+        if len(rest) > limits.line or total > limits.stream:
+            yield (
+                wire.too_large("a line", limits.line)
+                if len(rest) > limits.line
+                else wire.too_large("the body", limits.stream)
+            )
             return
     yield rest
 

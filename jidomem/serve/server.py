@@ -21,12 +21,10 @@ from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mt import MTServer
 
 from jidomem.errors import InvalidRequest
+from jidomem.runtime.limits import Limits
 from jidomem.serve.http import LOOPBACK
 
 HOST, PORT = "127.0.0.1", 8700
-CONNECTIONS = 64
-#: Seconds a client may take over its headers, and a kept connection may be idle.
-IDLE = 10
 #: Seconds that requests under way get when the server stops.
 GRACE = 10
 _BACKLOG = 128
@@ -88,7 +86,7 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: Callable[..., Any], listening: socket.socket, stopping: Callable[[], None]) -> None:
+def serve(app: Callable[..., Any], listening: socket.socket, stopping: Callable[[], None], limits: Limits) -> None:
     """Serve *app* on *listening* until SIGTERM or SIGINT, and end the requests under way.
 
     *stopping* is called before they are waited for. Those that take longer than GRACE seconds to end, end with the
@@ -100,10 +98,10 @@ def serve(app: Callable[..., Any], listening: socket.socket, stopping: Callable[
         host,
         port,
         interface=Interfaces.WSGI,
-        blocking_threads=CONNECTIONS,
-        backpressure=CONNECTIONS,
+        blocking_threads=limits.connections,
+        backpressure=limits.connections,
         http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=IDLE * 1000),
+        http1_settings=HTTP1Settings(header_read_timeout=int(limits.idle_seconds * 1000)),
         websockets=False,
         log_enabled=False,
     )

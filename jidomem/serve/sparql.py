@@ -71,7 +71,8 @@ def _answer(site: Site, project: str | None, given: Mapping[str, str]) -> Respon
     if "query" not in given:
         raise InvalidRequest("there is no query", hint="give query=SELECT..., or POST it as application/sparql-query")
     text = given["query"]
-    code = sparql.check(text)
+    limits = site.memory.settings.limits
+    code = sparql.check(text, limits.query_text, limits.query_nesting)
     name = site.default() if project is None else project
     site.memory.catch_up(name)  # raises for a project there is not
     word = sparql.first_word(code)
@@ -84,7 +85,7 @@ def _answer(site: Site, project: str | None, given: Mapping[str, str]) -> Respon
         rows_as="json" if asks_graph else form,
         graph_as=form if asks_graph else "turtle",
         as_of=given.get("as_of"),
-        seconds=_seconds(given, site.memory.pool.seconds),
+        seconds=_seconds(given, limits.query_seconds),
     )
     return Response(found, content_type=f"{media}; charset=utf-8" if media.startswith("text/") else media)
 

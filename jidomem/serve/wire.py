@@ -10,16 +10,17 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
-from flask import Response, request
+from flask import Response, current_app, request
 
 from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.intent import parse_json
 from jidomem.moments import stamp
 
 T = TypeVar("T")
-MAX_BODY = 1024 * 1024
 #: How much of a body that is too large is still read, and thrown away.
-_DRAINED = 16 * MAX_BODY
+_DRAINED = 16 * 1024 * 1024
+#: Where the application keeps its limits.
+LIMITS = "JIDOMEM_LIMITS"
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 #: Refusals that pass by themselves, and after how many seconds to come back.
@@ -126,8 +127,9 @@ def content_type(*known: str) -> str:
     return given
 
 
-def body(limit: int = MAX_BODY) -> bytes:
-    """Return the body; raises TooLarge above *limit* bytes, and keeps no more than that."""
+def body() -> bytes:
+    """Return the body; raises TooLarge above the bytes it may have, and keeps no more than that."""
+    limit = current_app.config[LIMITS].body
     stream = request.environ["wsgi.input"]
     data = bytes(stream.read(limit + 1)) if request.content_length != 0 else b""
     if len(data) > limit:

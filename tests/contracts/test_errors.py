@@ -18,6 +18,7 @@ from jidomem import JidomemError, MemoryUpdateIntent
 from jidomem.authority import Change
 from jidomem.errors import CODES
 from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.limits import Limits
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.settings import own_config
 from jidomem.serve.http import create_app
@@ -211,7 +212,7 @@ def test_an_error_is_the_same_through_python_and_the_command_line(code, root):
 def served(root, at_once=1):
     """A client of the memory served in this process; what it opens is let go of."""
     with jidomem.open(root, project="p", wait=0.2) as memory:
-        memory.pool = Pool(root, at_once=at_once)
+        memory.pool = Pool(root, Limits(queries=at_once))
         yield create_app(memory, keyring=Keyring(own_config(), root)).test_client()
 
 

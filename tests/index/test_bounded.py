@@ -6,7 +6,9 @@ import pytest
 from jidomem.errors import TooLarge
 from jidomem.index import bounded
 from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS
+from jidomem.index.bounded import Bounds
 
+TEN = Bounds(rows=10)
 #: Texts that look like the end of a row in one format or another.
 TRICKY = ["},{", "a\nb", "<result>", 'x"\r\n"y', "line\u2028end"]
 
@@ -21,11 +23,9 @@ def store(count):
 
 @pytest.mark.parametrize("form", ROW_FORMATS)
 @pytest.mark.parametrize("count", [0, 1, 9, 10, 11, 30])
-def test_rows_are_counted_as_rows_whatever_their_texts_hold(monkeypatch, form, count):
-    monkeypatch.setattr(bounded, "MAX_ROWS", 10)
-
+def test_rows_are_counted_as_rows_whatever_their_texts_hold(form, count):
     def answer():
-        return bounded.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form])
+        return bounded.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form], TEN)
 
     if count <= 10:
         assert bounded._count(answer(), form) == count
@@ -36,20 +36,17 @@ def test_rows_are_counted_as_rows_whatever_their_texts_hold(monkeypatch, form, c
 
 
 @pytest.mark.parametrize("form", GRAPH_FORMATS)
-def test_triples_are_counted_and_above_the_limit_refused(monkeypatch, form):
-    monkeypatch.setattr(bounded, "MAX_ROWS", 10)
-
+def test_triples_are_counted_and_above_the_limit_refused(form):
     def answer(count):
-        return bounded.triples(store(count).query("CONSTRUCT WHERE { ?s ?p ?o }"), GRAPH_FORMATS[form])
+        return bounded.triples(store(count).query("CONSTRUCT WHERE { ?s ?p ?o }"), GRAPH_FORMATS[form], TEN)
 
     assert len(set(ox.parse(answer(10), GRAPH_FORMATS[form]))) == 10
     with pytest.raises(TooLarge, match="the answer has more than 10 triples"):
         answer(11)
 
 
-def test_an_answer_stops_growing_at_its_most_bytes(monkeypatch):
-    monkeypatch.setattr(bounded, "MAX_BYTES", 20_000)
+def test_an_answer_stops_growing_at_its_most_bytes():
     endless = store(200).query("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }")
 
     with pytest.raises(TooLarge, match="the answer has more than 20,000 bytes"):
-        bounded.rows(endless, "json", ROW_FORMATS["json"])
+        bounded.rows(endless, "json", ROW_FORMATS["json"], Bounds(size=20_000))

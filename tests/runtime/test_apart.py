@@ -15,6 +15,7 @@ import jidomem
 from jidomem import resources
 from jidomem.errors import JidomemError
 from jidomem.read.playbook import GATES
+from jidomem.runtime.limits import Limits
 from jidomem.serve.http import create_app
 from jidomem.values import to_value
 from jidomem_cli.main import cli
@@ -168,7 +169,7 @@ def test_one_without_end_is_cut_while_others_are_answered_and_leaves_nothing_run
     lay(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
     with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as aside:
         memory.writer.submit_intent("p", intent())
-        memory.pool.seconds = 2.0 if "query_timeout" in codes else 60.0
+        memory.pool.limits = Limits(query_seconds=2.0 if "query_timeout" in codes else 60.0)
 
         # When it is asked
         cut = aside.submit(memory.reader.ask, name, project="p")

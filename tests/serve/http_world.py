@@ -46,10 +46,12 @@ class Client:
 
 
 @contextmanager
-def running(root, *options):
+def running(root, *options, environment=None):
     """`jidomem serve` on a free port; the process has `url`."""
     command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--project", "p", "--port", "0", "--json", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         try:
             line = process.stdout.readline()
             assert line, process.stderr.read()

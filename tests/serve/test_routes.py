@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -11,7 +12,7 @@ from conftest import decision, intent
 
 from jidomem.authority import Change
 from jidomem.moments import stamp
-from jidomem.serve import answers, intents
+from jidomem.runtime.limits import Limits
 from jidomem.serve.http import LOOPBACK, create_app
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.server import hosts_of
@@ -31,6 +32,11 @@ def app(memory):
 @pytest.fixture
 def client(app):
     return app.test_client()
+
+
+def limit(memory, **limits):
+    """Set limits while it is served."""
+    memory.settings = replace(memory.settings, limits=Limits(**limits))
 
 
 def as_json(value):
@@ -88,8 +94,8 @@ def test_pages_follow_each_other_by_the_link_of_each(client, memory):
     assert sorted(summary for page in seen for summary in page) == [f"fact {number}" for number in range(5)]
 
 
-def test_more_rows_than_are_given_at_once_are_refused_and_come_in_pages(client, memory, monkeypatch):
-    monkeypatch.setattr(answers, "MAX_ROWS", 1)
+def test_more_rows_than_are_given_at_once_are_refused_and_come_in_pages(client, memory):
+    limit(memory, query_rows=1)
     memory.writer.submit_many("p", [intent(summary="one"), intent(summary="two")])
 
     whole, page = client.get("/projects/p/queries/facts"), client.get("/projects/p/queries/facts?limit=1")
@@ -207,8 +213,8 @@ def test_each_of_an_array_gets_its_outcome_in_order(client):
     assert client.post("/projects/Bad/intents", json=values).json["code"] == "invalid_project"
 
 
-def test_lines_that_are_too_long_end_the_stream_with_a_reason(client, monkeypatch):
-    monkeypatch.setattr(intents, "MAX_LINE", 1000)
+def test_lines_that_are_too_long_end_the_stream_with_a_reason(client, memory):
+    limit(memory, line=1000)
     text = "\n\n".join(json.dumps(values) for values in (intent(), intent(summary="x" * 2000), intent(summary="after")))
 
     told = client.post("/projects/p/intents", data=text, content_type="application/x-ndjson").text.splitlines()

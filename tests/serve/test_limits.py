@@ -1,0 +1,182 @@
+"""Limits, small ones from the user's own configuration: who goes beyond is told so, and takes nothing from others."""
+
+import json
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from conftest import intent
+from http_world import NDJSON, Client, running
+
+import jidomem
+from jidomem.errors import Failed
+from jidomem.runtime import own
+from jidomem.runtime.limits import Limits, limits
+from jidomem.runtime.settings import own_config
+
+SMALL = """\
+[limits]
+query_seconds = 1.0
+query_memory = 134217728
+query_rows = 1000
+query_answer = 33554432
+query_text = 8192
+query_nesting = 20
+body = 16384
+line = 1024
+stream = 8192
+connections = 4
+idle_seconds = 0.5
+"""
+HTTP = "HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+CODES = {"query_timeout", "result_too_large"}
+TRIPLES = "?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l"
+STEPS = " ".join(f"BIND(CONCAT({', '.join([f'?v{n}'] * 16)}) AS ?v{n + 1})" for n in range(9))
+NUMBERS = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
+ANY = "(!<urn:x>|^!<urn:x>)*"
+BOMBS = {
+    "a cross product": (f"SELECT (COUNT(*) AS ?n) {{ {TRIPLES} }}", CODES),
+    "rows without end": (f"SELECT * {{ {TRIPLES} }}", CODES),
+    "one row too many": (f"SELECT * {{ {NUMBERS} }} LIMIT 1001", CODES),
+    "a sort of all": (f"SELECT * {{ {TRIPLES} }} ORDER BY ?c ?f ?i ?l", CODES),
+    "distinct rows": (f"SELECT DISTINCT * {{ {NUMBERS} }}", CODES),
+    "a growing text": (f"SELECT (STRLEN(?v9) AS ?n) {{ BIND('{'a' * 32}' AS ?v0) {STEPS} }}", CODES),
+    "a text of all rows": (f"SELECT (GROUP_CONCAT(?n5) AS ?t) {{ {NUMBERS} }}", CODES),
+    "triples without end": (f"CONSTRUCT {{ ?a ?e ?l }} {{ {TRIPLES} }}", CODES),
+    "paths of any length": (
+        "SELECT (COUNT(*) AS ?n) { ?a (!<urn:x>|^!<urn:x>)* ?b . ?c (!<urn:x>)* ?d . ?e ?f ?g }",
+        CODES,
+    ),
+    "deep groups": ("SELECT * " + "{" * 21 + "}" * 21, {"malformed_query"}),
+    "deep expressions": ("ASK { FILTER(" + "(" * 21 + "1" + ")" * 21 + ") }", {"malformed_query"}),
+    "a long path": ("ASK { ?a " + "/".join(["<p:>"] * 300) + " ?b }", {"malformed_query"}),
+    "a long text": ("ASK {} #" + "x" * 8192, {"payload_too_large"}),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("limited")
+    path = folder / "jidomem" / "config.toml"
+    path.parent.mkdir()
+    path.write_text(SMALL)
+    path.chmod(0o600)
+    with running(folder / "root", environment={**os.environ, "XDG_CONFIG_HOME": str(folder)}) as process:
+        with Client(process.url) as client:
+            for number in range(30):
+                client.submit(intent(summary=f"fact {number}"))
+        process.address = tuple(urlsplit(process.url).netloc.split(":"))
+        yield process
+
+
+def workers(server):
+    """The processes that answer for the server, alive ones only."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rsplit(")", 1)[1].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == server.pid and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def is_working(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] in "RD"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_would_never_end_is_cut_and_its_worker_gone_while_others_are_served(server, name):
+    text, codes = BOMBS[name]
+    with ThreadPoolExecutor(1) as aside, Client(server.url) as asking, Client(server.url) as other:
+        cut = aside.submit(asking.ask, "POST", "/sparql", urlencode({"query": text}), FORM)
+        served = 0
+        while not cut.done() or not served:
+            served += len(other.get("/projects/p/queries/facts?limit=3")["rows"])
+        status, headers, body = cut.result()
+
+    told = json.loads(body)
+    assert (headers["Content-Type"], told["status"]) == ("application/problem+json", status)
+    assert told["code"] in codes
+    assert "stopped" in told["detail"] or "more than" in told["detail"] or "deeper than" in told["detail"]
+    while any(is_working(worker) for worker in workers(server)):
+        pass  # a worker that goes on would let this go on
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def refused(server, path, body, media):
+    with Client(server.url) as client:
+        return [json.loads(line) for line in client.ask("POST", path, body, {"Content-Type": media})[2].splitlines()]
+
+
+def test_bodies_lines_and_streams_are_bounded_as_they_are_configured(server):
+    line = json.dumps(intent(summary="x" * 300)).encode() + b"\n"
+    assert refused(server, "/projects/p/intents", b" " * 16385, "application/json")[0]["code"] == "payload_too_large"
+    long = json.dumps(intent(summary="x" * 1024)).encode()
+    assert refused(server, "/projects/p/intents", long, NDJSON["Content-Type"])[-1]["detail"] == (
+        "a line has more than 1,024 bytes"
+    )
+    told = refused(server, "/projects/p/intents", line * 20, NDJSON["Content-Type"])
+    assert told[-1]["detail"] == "the body has more than 8,192 bytes"
+
+
+@pytest.mark.parametrize("started", [b"", b"GET /healthz HTTP/1.1\r\n", f"GET /healthz {HTTP}\r\n".encode()])
+def test_a_client_that_says_no_more_is_let_go(server, started):
+    with socket.create_connection(server.address) as client:
+        client.sendall(started)
+        while client.recv(4096):
+            pass
+
+
+def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
+    path = own_config()
+    path.parent.mkdir(parents=True)
+    path.write_text("[limits]\nqueries = 2\nidle_seconds = 2.5\n")
+    path.chmod(0o600)
+    own.change(path, lambda said: said)
+
+    with jidomem.open(tmp_path / "root") as memory:
+        assert memory.settings.limits == Limits(queries=2, idle_seconds=2.5)
+
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "config.toml").write_text("[limits]\nquery_seconds = 3600\n")
+    with pytest.raises(Failed, match="limits cannot be set by a root that was found on disk"):
+        jidomem.open(tmp_path / "root")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"querys": 1}, "limits.querys is no limit"),
+        ({"queries": 0}, "limits.queries = 0 is not a whole number from 1 to 256"),
+        ({"queries": 1.5}, "limits.queries = 1.5 is not a whole number"),
+        ({"queries": True}, "limits.queries = True is not"),
+        ({"query_seconds": float("nan")}, "limits.query_seconds = nan is not a number from"),
+        ({"query_nesting": 65}, "limits.query_nesting = 65 is not a whole number from 1 to 64"),
+        ({"body": "1 MiB"}, "limits.body = '1 MiB' is not"),
+        ([], "limits is a table"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(said, why):
+    with pytest.raises(Failed) as refusal:
+        limits(said, "config.toml")
+
+    assert refusal.value.detail.startswith(f"config.toml: {why}")
+    assert (refusal.value.code, bool(refusal.value.hint)) == ("invalid_config", True)
+
+
+def test_the_limits_are_those_that_are_written():
+    # what interfaces and docs/http.md say
+    assert Limits() == Limits(
+        queries=4, query_seconds=30, query_memory=2**30, query_rows=100_000, query_answer=64 * 2**20, query_text=65_536,
+        query_nesting=64, body=2**20, stream=2**30, line=2**20, connections=64, idle_seconds=10,
+    )  # fmt: skip
