@@ -51,6 +51,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int) -> None:
     memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
     tools = KNOWLEDGE if toolset == "server-memory" else TOOLS
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
+    serving.leave_on_signals(desks, memory.close)
     if not http:
         serving.serve_stdio(desks, tools, memory.close)
         return

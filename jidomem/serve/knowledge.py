@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.exchange.mcp_memory import NODE, STATEMENT, entity_fact, observation_fact, relation_fact
 from jidomem.serve.desk import Desk
-from jidomem.serve.tools import Told, Tool
+from jidomem.serve.tool import Told, Tool
 from jidomem.terms import literal
 from jidomem.write.conflict import normal_text
 
@@ -250,8 +250,10 @@ _GRAPH = {"entities": _list(_ENTITY), "relations": _list(_RELATION)}
 _SUCCESS = {"success": {"type": "boolean"}, "message": _TEXT}
 
 
-def _tool(name: str, description: str, takes: dict[str, Any], gives: dict[str, Any], does: Any, **how: bool) -> Tool:
-    return Tool(name, description, takes, gives, does, required=(*takes,), always=(*gives,), **how)
+def _tool(
+    name: str, description: str, takes: dict[str, Any], gives: dict[str, Any], does: Any, reads: bool = True
+) -> Tool:
+    return Tool(name, description, takes, gives, does, required=(*takes,), always=(*gives,), reads=reads)
 
 
 KNOWLEDGE: tuple[Tool, ...] = (

@@ -26,7 +26,7 @@ import jidomem
 from jidomem.errors import JidomemError
 from jidomem.serve import library
 from jidomem.serve.desk import Desk, Desks
-from jidomem.serve.tools import Told, Tool, call
+from jidomem.serve.tool import Told, Tool, call
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -147,11 +147,7 @@ def _prompt(prompt: library.Prompt) -> types.Prompt:
 
 
 def serve_stdio(desks: Desks, tools: tuple[Tool, ...], leave: Callable[[], None]) -> None:
-    """Serve on standard input and output until the client leaves, or SIGTERM, SIGHUP or SIGINT says so.
-
-    The sessions that were opened are closed, then *leave* is called.
-    """
-    _leave_on_signals(desks, leave)
+    """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*."""
     anyio.run(_serve_stdio, server(desks, tools))
     _leave(desks, leave)
 
@@ -162,18 +158,21 @@ async def _serve_stdio(found: Server[Any]) -> None:
 
 
 def serve_http(desks: Desks, tools: tuple[Tool, ...], listening: socket.socket, leave: Callable[[], None]) -> None:
-    """Serve streamable HTTP at PATH on *listening*, a loopback socket, until SIGTERM or SIGINT."""
+    """Serve streamable HTTP at PATH on *listening*, a loopback socket, until a signal that `leave_on_signals` takes."""
     import uvicorn
 
     app = server(desks, tools).streamable_http_app(streamable_http_path=PATH, max_request_body_size=MAX_BODY)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE, lifespan="on")
-    _leave_on_signals(desks, leave)  # which the server raises anew once it has stopped
     uvicorn.Server(config).run(sockets=[listening])
     _leave(desks, leave)
 
 
-def _leave_on_signals(desks: Desks, leave: Callable[[], None]) -> None:
-    """Let a signal end this process at once: who waits for a line of standard input cannot be waited for."""
+def leave_on_signals(desks: Desks, leave: Callable[[], None]) -> None:
+    """Let SIGTERM, SIGHUP and SIGINT end this process: close what sessions are open, call *leave*, and exit with 0.
+
+    That happens at once, for who waits for a line of standard input cannot be waited for; the HTTP server ends the
+    requests under way before it raises the signal anew.
+    """
 
     def on_signal(number: int, frame: Any) -> None:
         _leave(desks, leave)

@@ -1,149 +1,25 @@
-"""The tools an agent is offered over MCP: what each takes and gives, and what it does at a desk."""
+"""The tools an agent is offered over MCP, each of which does what the verb of that name does."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any
 
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
-from jidomem.govern.quoted import visible
 from jidomem.govern.recalled import markdown
 from jidomem.read.counts import counts
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
+from jidomem.serve.tool import Arguments, Told, Tool
 
-Schema = Mapping[str, Any]
 #: How many rows a question is answered with, unless said otherwise: they are read by a model.
 ROWS = 50
 #: How many tokens of briefing the first recall of a client begins with that was not briefed.
 OPENING = 600
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
-}  # fmt: skip
 _TEXT, _TRUTH, _WHOLE, _OBJECT = ({"type": kind} for kind in ("string", "boolean", "integer", "object"))
 _TEXTS = {"type": "array", "items": _TEXT}
 _LIST = {"type": "array"}
 _MAYBE = {"type": ["string", "null"]}
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """The answer of a tool: its values, and the text where that is not the values themselves."""
-
-    values: Mapping[str, Any]
-    text: str | None = None
-    is_error: bool = False
-
-    def words(self) -> str:
-        """Return the text of the answer, in which nothing hides."""
-        return self.text if self.text is not None else visible(_json(self.values))
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool: the schemas of its arguments and of its values by name, and what answers it.
-
-    `reads` says that it changes nothing, `same` that doing it again changes nothing more.
-    """
-
-    name: str
-    description: str
-    takes: Schema
-    gives: Schema
-    does: Callable[[Desk, dict[str, Any]], Told]
-    required: tuple[str, ...] = ()
-    always: tuple[str, ...] = field(default=())
-    reads: bool = True
-    same: bool = True
-
-    def input_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments."""
-        return {**_object(self.takes, self.required), "additionalProperties": False}
-
-    def output_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its values."""
-        return _object(self.gives, self.always)
-
-
-def _object(properties: Schema, required: tuple[str, ...]) -> dict[str, Any]:
-    found = {"type": "object", "properties": dict(properties)}
-    return {**found, "required": list(required)} if required else found
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def call(tool: Tool, desk: Desk, given: dict[str, Any]) -> Told:
-    """Return what *tool* answers; a refusal is an answer, too, with what to call instead where that is known."""
-    try:
-        _check(tool, given)
-        return tool.does(desk, given)
-    except JidomemError as error:
-        return _refused(tool, desk, given, error)
-
-
-def _check(tool: Tool, given: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest for an argument that is unknown, missing, or of another type."""
-    for name, value in given.items():
-        if name not in tool.takes:
-            near = get_close_matches(name, tool.takes, n=1, cutoff=0.5)
-            known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
-            raise InvalidRequest(f"{tool.name} takes no argument {name!r}", hint=known)
-        _check_type(name, value, tool.takes[name])
-    for name in tool.required:
-        if name not in given:
-            raise InvalidRequest(f"{tool.name} needs {name}", hint=f"give {name}")
-
-
-def _check_type(name: str, value: Any, schema: Schema) -> None:
-    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    if not any(isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
-        raise InvalidRequest(f"{name} is no {' or '.join(kinds)}", hint=f"give {name} as {' or '.join(kinds)}")
-    if isinstance(value, list):
-        for entry in value:
-            _check_type(f"an entry of {name}", entry, schema["items"])
-    for part in schema.get("required", ()):
-        if part not in value:
-            raise InvalidRequest(f"{name} has no {part}", hint=f"give {', '.join(schema['required'])}")
-        _check_type(f"{part} of {name}", value[part], schema["properties"][part])
-
-
-def _refused(tool: Tool, desk: Desk, given: dict[str, Any], error: JidomemError) -> Told:
-    """Return a refusal: the values every door shows, and `retry`, the arguments that would put it right."""
-    values, retry = error.to_dict(), _retry(tool, given, error)
-    lines = [f"refused ({error.code}): {error.detail}"]
-    if retry is not None:
-        values["retry"] = retry
-        lines.append(f"call {tool.name} with: {_json(retry)}")
-    elif error.hint:
-        lines.append(f"hint: {error.hint}")
-    for conflict in values.get("conflicts", ()):
-        lines.append(
-            f"- {conflict['kind']} with {conflict['iri']}: {json.dumps(conflict['summary'], ensure_ascii=False)}"
-        )
-        lines.append(f"  to settle it add: {json.dumps(conflict['resolve_with'], ensure_ascii=False)}")
-    for violation in values.get("violations", ()) if retry is None else ():
-        allowed = f" (allowed: {', '.join(violation['allowed'])})" if violation["allowed"] else ""
-        lines.append(f"- {violation['message']}{allowed}")
-    return Told(values, visible("\n".join(lines)), is_error=True)
-
-
-def _retry(tool: Tool, given: dict[str, Any], error: JidomemError) -> dict[str, Any] | None:
-    if tool is not REMEMBER:
-        return None
-    if isinstance(error, IntentRefused) and error.fixed_intent:
-        return _as_arguments(error.fixed_intent)
-    if isinstance(error, Conflict) and len(error.conflicts) == 1 and error.conflicts[0].resolve_with:
-        return _as_arguments({**_fields(given), "summary": given["text"], **error.conflicts[0].resolve_with})
-    return None
-
-
-# -- remember ----------------------------------------------------------------------------------------------------------
-
 #: Fields of an intent that the server works out, and one that has a name of its own here.
 _WORKED_OUT = ("applies_to_project", "asserted_by", "asserted_in")
 _NAMED = ("type", "topic", "about", "rationale", "confidence", "evidence", "supersedes", "coexists_with")
@@ -162,14 +38,22 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**more, **{name: given[name] for name in _NAMED if name in given}}
 
 
-def _as_arguments(intent: Mapping[str, Any]) -> dict[str, Any]:
+def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
     """Return an intent as arguments of `remember`."""
     named = {name: intent[name] for name in _NAMED if name in intent}
     rest = {name: value for name, value in intent.items() if name not in (*_NAMED, *_WORKED_OUT, "summary")}
     return {"text": intent.get("summary", ""), **named, **({"fields": rest} if rest else {})}
 
 
-def _remember(desk: Desk, given: dict[str, Any]) -> Told:
+def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
+    if isinstance(error, IntentRefused) and error.fixed_intent:
+        return _as_arguments(error.fixed_intent)
+    if isinstance(error, Conflict) and len(error.conflicts) == 1 and error.conflicts[0].resolve_with:
+        return _as_arguments({**_fields(given), "summary": given["text"], **error.conflicts[0].resolve_with})
+    return None
+
+
+def _remember(desk: Desk, given: Arguments) -> Told:
     memory, dry_run = desk.memory, given.get("dry_run", False)
     fields, who = memory.reader.with_whole_ids(desk.project, _fields(given)), desk.who()
     values = desk.kept(memory.writer.remember(desk.project, given["text"], dry_run=dry_run, **who, **fields)).to_dict()
@@ -205,13 +89,11 @@ REMEMBER = Tool(
     required=("text",),
     always=("iri", "status"),
     reads=False,
+    mend=_mended,
 )
 
 
-# -- the others --------------------------------------------------------------------------------------------------------
-
-
-def _revise(desk: Desk, given: dict[str, Any]) -> Told:
+def _revise(desk: Desk, given: Arguments) -> Told:
     memory = desk.memory
     ways = {name: given[name] for name in ("supersede", "invalidate", "confirm", "undo", "reason") if name in given}
     changes = memory.reader.with_whole_ids(desk.project, given.get("set", {}))
@@ -224,11 +106,11 @@ def _revise(desk: Desk, given: dict[str, Any]) -> Told:
     return Told(desk.kept(receipt).to_dict())
 
 
-def _why(desk: Desk, given: dict[str, Any]) -> Told:
+def _why(desk: Desk, given: Arguments) -> Told:
     return Told(plain(desk.memory.reader.why(desk.project, given["id"], as_of=given.get("as_of"))))
 
 
-def _recall(desk: Desk, given: dict[str, Any]) -> Told:
+def _recall(desk: Desk, given: Arguments) -> Told:
     asked = dict(given)
     result = desk.memory.recall(asked.pop("query"), agent_id=desk.agent, **asked)
     values, text = plain(result.to_dict()), markdown(result)
@@ -237,13 +119,13 @@ def _recall(desk: Desk, given: dict[str, Any]) -> Told:
     return Told(values, text)
 
 
-def _briefing(desk: Desk, given: dict[str, Any]) -> Told:
+def _briefing(desk: Desk, given: Arguments) -> Told:
     desk.is_briefed = True
     told = desk.memory.briefing(agent=desk.agent, **given)
     return Told(plain(told.to_dict()), told.text)
 
 
-def _ask(desk: Desk, given: dict[str, Any]) -> Told:
+def _ask(desk: Desk, given: Arguments) -> Told:
     memory, asked = desk.memory, dict(given)
     name, params = asked.pop("name", None), asked.pop("params", {})
     if name is None:
@@ -265,7 +147,7 @@ def playbook(desk: Desk) -> list[dict[str, str]]:
     ]
 
 
-def _status(desk: Desk, given: dict[str, Any]) -> Told:
+def _status(desk: Desk, given: Arguments) -> Told:
     memory, project = desk.memory, desk.project
     version = memory.catch_up(project)
     held = counts(memory.reader, project)
