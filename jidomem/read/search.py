@@ -1,0 +1,126 @@
+"""The best of all memories that hold some of the words, of which no more are looked at than may be among them."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import accumulate
+
+from jidomem.index.text_file import TextFile, Within
+from jidomem.lexical import Counts, Match
+from jidomem.read import rank
+from jidomem.read.rank import Scored
+from jidomem.repository.ignored import matches
+from jidomem.words import TELL_LITTLE
+
+#: Of a long text the words that tell most are looked for.
+MOST_WORDS = 64
+#: So many memories that hold the rarest words are looked at before those that hold other words alone.
+FIRST = 2_000
+
+
+def search(
+    file: TextFile, stems: Mapping[str, str], within: Within, about: Iterable[str], limit: int
+) -> tuple[list[Scored], list[str], Counts]:
+    """Return the best matches in order, the words they were looked for by, and the counts behind their scores.
+
+    What holds none but words that tell little is found only by a query of such words alone.
+    """
+    now = file.counts(stems)
+    then = now if within.moment is None else file.counts(stems, within.moment)
+    little = {stem for stem, word in stems.items() if word in TELL_LITTLE}
+    known = rank.weights((stem for stem in stems if then.holding[stem]), then, little)
+    telling = {stem: known[stem] for stem in known if stem not in little or len(little) == len(stems)}
+    rarest = sorted(telling, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]
+    beside = sorted(known.keys() & little - set(rarest))[:MOST_WORDS]
+    weight = {stem: known[stem] for stem in (*rarest, *beside)}
+    one = _Search(file, within, weight, now, then, limit)
+    if rarest:
+        one.run(rarest, file.about(_governing(file.places(), about)) if about else frozenset())
+    return [found for _, found in one.best], list(weight), then
+
+
+class _Search:
+    """One search: `best` holds the best so far, the very best first."""
+
+    def __init__(
+        self, file: TextFile, within: Within, weight: Mapping[str, float], now: Counts, then: Counts, limit: int
+    ) -> None:
+        self.best: list[tuple[tuple[float, str, str], Scored]] = []
+        self._file = file
+        self._within = within
+        self._weight = weight
+        self._now = now
+        self._then = then
+        self._limit = limit
+        self._seen: set[int] = set()
+        self._about: frozenset[int] = frozenset()
+        self._telling: frozenset[str] = frozenset()
+
+    def run(self, rarest: list[str], about: frozenset[int]) -> None:
+        """Look at all that may be among the best: what is *about* a file asked for, then what holds the rarest words.
+
+        What no longer can be among them is not looked at: its score has a ceiling.
+        """
+        self._about, self._telling = about, frozenset(rarest)
+        if about:
+            self._look(rarest, 0.0, only=about)
+        for taken in range(self._first(rarest), len(rarest) + 1):
+            rest = rank.most(told for stem, told in self._weight.items() if stem not in rarest[:taken])
+            self._look(rarest[:taken], rest)
+            if self._is_settled(rest):
+                return
+
+    def _first(self, rarest: list[str]) -> int:
+        """Return how many of the rarest words are looked for first: as many as FIRST memories hold, or else one."""
+        held = accumulate(self._then.holding[stem] for stem in rarest)
+        return max(1, sum(1 for memories in held if memories <= FIRST))
+
+    def _look(self, stems: list[str], rest: float, only: frozenset[int] | None = None) -> None:
+        """Score what holds one of *stems*; other words add no more than *rest*."""
+        times, beside = rank.ceiling({stem: self._weight[stem] for stem in stems}, self._now, self._then)
+        for match in self._file.matches(stems, self._within, only):
+            if only is None and self._is_settled(match.reach * times + beside + rest):
+                return
+            if match.number not in self._seen:
+                self._seen.add(match.number)
+                self._add(self._final(match, {match.item}))
+
+    def _is_settled(self, lexical: float) -> bool:
+        """Return whether what scores no more than *lexical* by its words, and is about no file, is none of the best."""
+        worst = self.best[-1][1].score if len(self.best) == self._limit else 0.0
+        return len(self.best) == self._limit and lexical * (1 + rank.TIES) * (1 + 1e-9) < worst
+
+    def _final(self, match: Match, seen: set[str]) -> Scored:
+        """Return the score of a match, behind those of its successors that match as well."""
+        is_about = match.number in self._about
+        found = rank.scored(replace(match, is_about=is_about), self._weight, self._then)
+        if not self._within.inactive or not match.successors:
+            return found
+        after = []
+        for name in match.successors:
+            successor = self._file.match(name, self._within.moment) if name not in seen else None
+            if successor is not None:
+                later = self._final(successor, seen | {name})
+                after += [] if self._telling.isdisjoint(later.words) else [later]
+        return rank.behind(found, after)
+
+    def _add(self, found: Scored) -> None:
+        insort(self.best, (found.place, found), key=lambda entry: entry[0])
+        del self.best[self._limit :]
+
+
+def _governing(places: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """Return which of *places* govern one of *paths*: the file, a folder above it, a pattern, or its module."""
+    asked = [path.removeprefix("./").rstrip("/") for path in paths]
+    return [place for place in places if any(_governs(place.removeprefix("./"), path) for path in asked)]
+
+
+def _governs(place: str, path: str) -> bool:
+    if path == place.rstrip("/") or path.startswith(place.rstrip("/") + "/"):
+        return bool(place.strip("/"))
+    module = path.rsplit(".", 1)[0].replace("/", ".")
+    if place in (module, module.removeprefix("src."), module.removeprefix("lib.")):
+        return True
+    return any(sign in place for sign in "*?[") and matches(place, path)

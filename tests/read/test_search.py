@@ -1,0 +1,169 @@
+"""What is found, and in which order, is what a plain computation over all memories finds."""
+
+from datetime import timedelta
+from math import isclose, log
+from random import Random
+
+import pytest
+from conftest import START
+
+from jidomem.index.documents import Document
+from jidomem.index.stems import Stemmer
+from jidomem.index.text_file import TextFile, Within
+from jidomem.lexical import FIELDS
+from jidomem.moments import stamp
+from jidomem.read import search as searching
+from jidomem.read.search import search
+
+STEMMER = Stemmer()
+WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "the", "index"]
+
+
+def corpus_of(random, most=25):
+    """Memories: each with some fields, perhaps ended by a later one, proposed, or about a file."""
+    return [
+        {
+            "fields": {"summary": "x"} | {
+                name: " ".join(random.choices(WORDS, k=random.randrange(6))) for name in FIELDS if random.random() < 0.4
+            },
+            "ended_by": random.choice([None, random.randrange(n + 1, most + 1)]),
+            "proposed": random.random() < 0.2,
+            "confidence": random.choice(["High", "Medium", "Low"]),
+            "about": random.choice([(), ("a.py",), ("b.py",)]),
+        }
+        for n in range(random.randrange(1, most))
+    ]  # fmt: skip
+
+
+def moment(n):
+    return stamp(START + timedelta(days=n))
+
+
+def taken_in(corpus):
+    file = TextFile(":memory:", STEMMER, 1.0)
+    file.fits()
+    put(file, corpus)
+    return file
+
+
+def put(file, corpus):
+    with file.writing():
+        file.put(
+            Document(
+                item=f"urn:m:{n:03}", types=("urn:t",), recorded=moment(n),
+                ended=moment(one["ended_by"]) if _ends(corpus, n) else None, proposed=one["proposed"], agent="a",
+                session="s", confidence=one["confidence"], valid_from=None, valid_until=None,
+                successors=(f"urn:m:{one['ended_by']:03}",) if _ends(corpus, n) else (), about=one["about"],
+                texts=tuple(one["fields"].get(name, "") for name in FIELDS),
+            )
+            for n, one in enumerate(corpus)
+        )  # fmt: skip
+
+
+def _ends(corpus, n):
+    end = corpus[n]["ended_by"]
+    return end is not None and end < len(corpus) and not corpus[end]["proposed"]
+
+
+def _stems(text):
+    return [stem for _, stem in STEMMER.stems(text)]
+
+
+def plainly(corpus, query, *, until, inactive, about, limit):
+    """The same by the book: every memory is scored, then sorted."""
+    known = range(min(until + 1, len(corpus)))
+    stems = {word: STEMMER.stems(word)[0][1] for word in query}
+    held = [
+        {name: [stem for _, stem in STEMMER.stems(text)] for name, text in corpus[n]["fields"].items()} for n in known
+    ]
+    length = [sum(map(len, fields.values())) for fields in held]
+    average = sum(length) / len(held)
+    told = {}
+    for word, stem in stems.items():
+        holding = sum(any(stem in field for field in fields.values()) for fields in held)
+        if holding:
+            weight = log(1 + (len(held) - holding + 0.5) / (holding + 0.5))
+            told[stem] = (weight * (0.1 if word == "the" else 1), word == "the")
+    need = {stem for stem, (_, little) in told.items() if not little or [*query] == ["the"]}
+
+    def score(n):
+        often = {stem: sum(FIELDS[name] * field.count(stem) for name, field in held[n].items()) for stem in told}
+        if not any(often[stem] for stem in need):
+            return 0.0
+        damping = 1.2 * (0.25 + 0.75 * length[n] / average)
+        lexical = sum(told[stem][0] * often[stem] * 2.2 / (often[stem] + damping) for stem in told)
+        sure = {"High": 0.02, "Medium": 0.01, "Low": 0.0}[corpus[n]["confidence"]]
+        lifted = 0.5 if about in corpus[n]["about"] else 0.0
+        own = lexical * (1 + lifted + 0.03 * 0.5 ** ((known[-1] - n) / 30) + sure)
+        if inactive and _ends(corpus, n) and corpus[n]["ended_by"] in known:
+            after = score(corpus[n]["ended_by"])
+            return min(own, after * 0.999) if after else own
+        return own
+
+    def is_in_force(n):
+        return not corpus[n]["proposed"] and not (_ends(corpus, n) and corpus[n]["ended_by"] <= until)
+
+    found = [(score(n), n) for n in known if inactive or is_in_force(n)]
+    return sorted((entry for entry in found if entry[0]), key=lambda entry: (-entry[0], -entry[1]))[:limit]
+
+
+@pytest.mark.parametrize("first", [1, 2_000])
+def test_the_best_are_found_in_order_however_few_are_looked_at(first, monkeypatch):
+    monkeypatch.setattr(searching, "FIRST", first)
+    for seed in range(60):
+        random = Random(seed)
+        corpus = corpus_of(random)
+        file = taken_in(corpus)
+        for _ in range(10):
+            query = random.sample(WORDS, random.randrange(1, 5))
+            until, inactive = random.choice([None, random.randrange(25)]), random.random() < 0.5
+            about, limit = random.choice(["", "a.py"]), random.randrange(1, 9)
+
+            stems = {stem: word for word, stem in STEMMER.stems(" ".join(query))}
+            within = Within(moment=None if until is None else moment(until), inactive=inactive)
+            found, _, _ = search(file, stems, within, [about] if about else [], limit)
+
+            last = len(corpus) - 1 if until is None else min(until, len(corpus) - 1)
+            expected = plainly(corpus, query, until=last, inactive=inactive, about=about, limit=limit)
+            assert [int(one.match.item[-3:]) for one in found] == [n for _, n in expected], seed
+            assert all(isclose(one.score, score) for one, (score, _) in zip(found, expected, strict=True)), seed
+
+
+def test_what_the_engine_scores_a_match_with_is_bm25_of_the_same_fields_and_lengths():
+    for seed in range(30):
+        random = Random(seed)
+        file = taken_in(corpus_of(random))
+        stems = [STEMMER.stems(word)[0][1] for word in random.sample(WORDS, random.randrange(1, 4))]
+        counts = file.counts(stems)
+
+        for match in file.matches(stems, Within(inactive=True)):
+            assert isclose(match.reach, _bm25(match, stems, counts)), seed
+
+
+def _bm25(match, stems, counts):
+    """What SQLite says its bm25() computes."""
+    score = 0.0
+    for stem in stems:
+        holding = counts.holding[stem]
+        weight = log((counts.memories - holding + 0.5) / (holding + 0.5))
+        often = sum(
+            weight * text.split().count(stem) for weight, text in zip(FIELDS.values(), match.fields, strict=True)
+        )
+        damping = 1.2 * (0.25 + 0.75 * match.length * counts.memories / counts.words)
+        score += max(weight, 1e-6) * often * 2.2 / (often + damping)
+    return score
+
+
+def test_counts_are_those_of_what_is_there_however_it_came_to_be():
+    for seed in range(20):
+        before, after = corpus_of(Random(seed)), corpus_of(Random(-1 - seed))
+        file, fresh = taken_in(before), taken_in(after)
+        put(file, after)
+        with file.writing():
+            file.remove(f"urn:m:{n:03}" for n in range(len(after), len(before) + 1))
+
+        for until in (None, moment(3)):
+            assert file.counts(WORDS, until) == fresh.counts(WORDS, until)
+        found, expected = ([(m.item, m.fields, m.length) for m in f.matches(WORDS, Within())] for f in (file, fresh))
+        assert sorted(found) == sorted(expected)
+        assert sorted(file.places()) == sorted(fresh.places())
