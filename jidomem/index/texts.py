@@ -147,6 +147,8 @@ class Texts:
         elif project not in self._open:
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._alone():  # nobody throws it away between this file and those beside it
+                if _is_emptied(path):
+                    raise _Amiss("it was emptied")
                 self._open[project] = TextFile(str(path), self._stemmer, WAIT, here.number(here.settle(self._folder)))
                 self._places[project] = _place(path)
         if not self._open[project].fits():
@@ -242,6 +244,11 @@ class Texts:
             yield
         finally:
             os.close(descriptor)
+
+
+def _is_emptied(path: Path) -> bool:
+    """Return whether a file has nothing in it any more: who opens it would wait for those who have it open."""
+    return path.is_file() and path.stat().st_size == 0
 
 
 def _place(path: Path) -> tuple[int, int]:

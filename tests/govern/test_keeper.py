@@ -59,6 +59,7 @@ def written(root, pin, *, sealed=False):
     if sealed:
         for stream in memory.journal.streams():
             memory.journal.seal(stream)
+    assert memory.recall("vault", "p").entries  # what recall searches holds it too
     return memory, first.iri
 
 

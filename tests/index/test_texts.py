@@ -1,0 +1,222 @@
+"""The texts that recall searches: shared by processes, level with the journal, made anew where anything is amiss."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+from conftest import intent
+
+import jidomem
+
+SECRET = "swordfish"
+
+
+def opened(root):
+    return jidomem.open(root, project="p", agent="me")
+
+
+def keep(memory, *summaries):
+    return [memory.writer.submit_intent("p", intent(summary=summary)).iri for summary in summaries]
+
+
+def found(memory, query, **more):
+    return {hit.content for hit in memory.recall(query, "p", limit=1_000, **more).entries}
+
+
+def cache(root):
+    return root / "cache" / "text" / "p.sqlite"
+
+
+def cached_bytes(root):
+    return b"".join(path.read_bytes() for path in sorted((root / "cache").rglob("*")) if path.is_file())
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def memory(root):
+    with opened(root) as memory:
+        keep(memory, "quagga one", "quagga two", f"quagga {SECRET}")
+        yield memory
+
+
+def nonsense(path):
+    path.write_bytes(os.urandom(50_000))
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:9_000])
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+def removed(path):
+    path.unlink()
+
+
+def of_another_form(path):
+    with sqlite3.connect(path) as store:
+        store.execute("PRAGMA user_version = 999")
+    store.close()
+
+
+def without_a_table(path):
+    with sqlite3.connect(path) as store:
+        store.execute("DROP TABLE memory")
+    store.close()
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def scribbled_over(path):
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(path.stat().st_size - 4096))
+
+
+HARMS = [nonsense, cut, emptied, removed, of_another_form, without_a_table, a_folder, scribbled_over]
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+@pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
+def test_a_file_that_was_harmed_is_made_anew_and_the_answer_is_right(root, memory, harm, is_open):
+    expected = {"quagga one", "quagga two", f"quagga {SECRET}"}
+    assert found(memory, "quagga") == expected
+    if not is_open:
+        memory.texts.close()
+    written_out(cache(root))
+    harm(cache(root))
+
+    with opened(root) as other:
+        assert found(other, "quagga") == expected
+    assert found(memory, "quagga") == expected
+    keep(memory, "quagga three")
+    assert found(memory, "quagga") == {*expected, "quagga three"}
+    with opened(root) as other:
+        assert found(other, "quagga") == {*expected, "quagga three"}
+
+
+def written_out(path):
+    """Write what is beside the file into it, so that harm is done to all there is."""
+    store = sqlite3.connect(path)
+    store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+
+
+def test_where_nothing_can_be_written_the_texts_are_in_memory(root, memory):
+    (root / "cache").write_text("no folder")
+
+    assert found(memory, "quagga one") == {"quagga one", "quagga two", f"quagga {SECRET}"}
+    keep(memory, "okapi")
+    assert found(memory, "okapi") == {"okapi"}
+    assert (root / "cache").read_text() == "no folder"
+
+
+def test_a_redaction_leaves_no_byte_of_the_text_and_no_other_process_finds_it(root, memory):
+    with opened(root) as other:
+        assert found(other, SECRET) == found(memory, SECRET) == {f"quagga {SECRET}"}
+        assert SECRET.encode() in cached_bytes(root)
+        plan = memory.keeper.plan("p", None, texts=[SECRET])
+        memory.keeper.redact(plan, agent="me", reason="a password")
+        assert SECRET.encode() not in cached_bytes(root)
+
+        assert found(other, SECRET) == found(memory, SECRET) == set()
+        assert found(other, "quagga") == {"quagga one", "quagga two"}
+    assert SECRET.encode() not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+def test_a_redaction_that_was_merged_from_elsewhere_takes_the_text_out_here(root, memory, tmp_path):
+    found(memory, SECRET)
+    memory.close()
+    shutil.copytree(root / "projects", tmp_path / "elsewhere" / "projects")
+    with opened(tmp_path / "elsewhere") as elsewhere:
+        plan = elsewhere.keeper.plan("p", None, texts=[SECRET])
+        elsewhere.keeper.redact(plan, agent="me", reason="a password")
+    shutil.rmtree(root / "projects")
+    shutil.copytree(tmp_path / "elsewhere" / "projects", root / "projects")
+    assert SECRET.encode() in cached_bytes(root)
+
+    with opened(root) as after:
+        assert found(after, SECRET) == set()
+        assert found(after, "quagga") == {"quagga one", "quagga two"}
+        assert after.texts.told("p")["made_because"] == "something was taken out of the journal"
+    assert SECRET.encode() not in cached_bytes(root)
+
+
+def test_another_branch_is_another_memory(root, memory, tmp_path):
+    shutil.copytree(root / "projects", tmp_path / "before")
+    keep(memory, "quagga on a branch")
+    assert "quagga on a branch" in found(memory, "quagga")
+    memory.close()
+    shutil.rmtree(root / "projects")
+    shutil.copytree(tmp_path / "before", root / "projects")
+
+    with opened(root) as after:
+        assert found(after, "quagga branch") == {"quagga one", "quagga two", f"quagga {SECRET}"}
+        keep(after, "okapi")
+        assert found(after, "okapi") == {"okapi"}
+
+
+def test_what_was_damaged_is_found_when_it_is_there_again(root, memory):
+    file = next(path for path in root.rglob("*.ttl") if b"quagga two" in path.read_bytes())
+    whole = file.read_bytes()
+    memory.close()
+    file.write_bytes(whole[:50])
+    with opened(root) as harmed:
+        assert "quagga two" not in found(harmed, "quagga")
+        file.write_bytes(whole)
+        assert "quagga two" in found(harmed, "quagga")
+    with opened(root) as after:
+        assert "quagga two" in found(after, "quagga")
+
+
+def test_the_evidence_that_a_later_memory_shares_is_found_by_both(memory):
+    for summary in ("okapi one", "okapi two"):
+        memory.writer.submit_intent("p", intent(summary=summary, evidence=["the lynx report"]))
+        assert summary in found(memory, "lynx")
+    assert found(memory, "lynx") == {"okapi one", "okapi two"}
+
+
+def test_who_is_killed_half_way_leaves_what_the_next_goes_on_from(root, memory):
+    program = (
+        "import os, signal, sys\nimport jidomem\nfrom jidomem.index import texts\n"
+        "from jidomem.index.text_file import TextFile\n"
+        "texts.AT_ONCE, put, done = 1, TextFile.put, []\n"
+        "def killed(self, documents):\n"
+        "    put(self, documents)\n    done.append(1)\n"
+        f"    if len(done) == int(sys.argv[2]): os.kill(os.getpid(), {int(signal.SIGKILL)})\n"
+        "TextFile.put = killed\njidomem.open(sys.argv[1], project='p').recall('quagga')\n"
+    )  # fmt: skip
+    for steps in (1, 2, 3):
+        killed = subprocess.run([sys.executable, "-c", program, root, str(steps)], check=False)
+        assert killed.returncode == -signal.SIGKILL
+    keep(memory, "okapi")
+    assert found(memory, "quagga") == {"quagga one", "quagga two", f"quagga {SECRET}"}
+    assert found(memory, "okapi") == {"okapi"}
+
+
+def test_processes_that_write_and_recall_at_once_each_find_all_that_was_kept(root):
+    program = (
+        "import sys, jidomem\n"
+        "with jidomem.open(sys.argv[1], project='p', wait=60) as memory:\n"
+        "    for n in range(6):\n"
+        "        kept = memory.writer.remember('p', f'okapi {sys.argv[2]} number {n}').iri\n"
+        "        assert kept in {hit.id for hit in memory.recall('okapi', limit=1000).entries}, (n, kept)\n"
+        "        assert len(memory.recall(f'okapi {sys.argv[2]}', limit=1000).entries) >= n + 1\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, root, f"w{n}"]) for n in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    with opened(root) as memory:
+        assert len(found(memory, "okapi")) == 18

@@ -1,0 +1,81 @@
+"""The law of time for recall: as of t, it finds what recall on a journal that ends at t finds, with the same scores."""
+
+import shutil
+from random import Random
+
+from conftest import fixed_sources, intent
+
+import jidomem
+from jidomem.errors import Conflict, InvalidRequest
+
+WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store"]
+KINDS = ["fact", "assumption", "discovery", "decision", "task", "risk"]
+ASKED = [
+    {},
+    {"include_inactive": True},
+    {"kinds": ["fact", "decision"], "about": ["src/a.py"]},
+    {"valid_at": "2026-12-24", "agent": "ana"},
+    {"since": "2026-11-21T08:00:06Z", "limit": 2},
+    {"include_inactive": True, "about": ["src/a.py"], "limit": 3, "budget_tokens": 200},
+]
+
+
+def lived(memory, seed, steps=16):
+    """Write at random: new memories, changes, withdrawals and what brings them back."""
+    random, items, writer = Random(seed), [], memory.writer
+    for _ in range(steps):
+        deed = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "settle"])
+        pick = random.choice(items) if items else None
+        text = " ".join(random.choices(WORDS, k=random.randrange(1, 6)))
+        try:
+            if deed == "say" or pick is None:
+                kind = random.choice(KINDS)
+                more = {"rationale": random.choice(WORDS), "alternatives": ["tapir"]} if kind == "decision" else {}
+                more |= {"evidence": [random.choice(WORDS)]} if random.random() < 0.5 else {}
+                more |= {"valid_until": "2026-12-01"} if random.random() < 0.2 else {}
+                more |= {"source_type": "ExternalDocumentSource"} if random.random() < 0.2 else {}
+                more |= {"about": [random.choice(["src/a.py", "src/", "b.py"])]} if random.random() < 0.5 else {}
+                who = random.choice(["ana", "ben"])
+                items.append(writer.submit_intent("p", intent(type=kind, summary=text, asserted_by=who, **more)).iri)
+            elif deed == "revise":
+                items.append(writer.revise("p", pick, changes={"summary": text}, reason="newer").iri)
+            elif deed == "undo":
+                items.append(writer.undo("p", pick).iri)
+            elif deed == "settle":
+                curator = writer.acting_as("rita", "curator")
+                items.append(curator.settle("p", pick, random.choice(["accept", "reject"])).iri)
+            else:
+                items.append(writer.invalidate("p", pick, reason="wrong").iri)
+        except (Conflict, InvalidRequest):  # what ended already, or did not
+            continue
+
+
+def replayed(root, moment, folder):
+    """A root whose journal ends at *moment*."""
+    shutil.copytree(root / "projects", folder / "projects")
+    for file in folder.glob("projects/*/*/*.ttl"):
+        if file.read_text().split("jido:recordedAt ")[1].split('"')[1] > moment:
+            file.unlink()
+    return jidomem.open(folder, project="p", sources=fixed_sources())
+
+
+def answers(memory, **options):
+    """What is found for some questions, whole."""
+    queries = ("quagga zebra", "the", "the store index", "okapi lynx tapir quagga")
+    return [memory.recall(query, explain=True, **{**more, **options}).to_dict() for query in queries for more in ASKED]
+
+
+def test_as_of_a_moment_recall_answers_as_on_a_memory_replayed_to_it(tmp_path):
+    found = 0
+    for seed in range(4):
+        root = tmp_path / f"root{seed}"
+        with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+            lived(memory, seed)
+            moments = sorted({str(commit.recorded_at) for stream in memory.journal.streams()
+                              for commit in memory.journal.read(stream)})  # fmt: skip
+            for moment in moments[2::4]:
+                with replayed(root, moment, tmp_path / f"{seed} {moment}") as then:
+                    told = answers(then)
+                assert answers(memory, as_of=moment) == told
+                found += sum(len(one["entries"]) for one in told)
+    assert found > 200
