@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
 from jidomem.judge import SH
+from jidomem.patterns import LONGEST, is_bounded
 from jidomem.terms import Term, Triple, iri, parts
 from jidomem.vocab import BASE, JIDO, SHAPE, local_name
 
@@ -21,8 +21,6 @@ _IMPORTS = iri("http://www.w3.org/2002/07/owl#imports")
 _CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js",
          "ConstraintComponent")  # fmt: skip
 _CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
-_PATTERN_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[:=!]|.", re.DOTALL)
-_LONGEST_PATTERN = 200
 
 
 class Objection(NamedTuple):
@@ -45,36 +43,15 @@ def objection(triple: Triple) -> Objection | None:
     for code in _CODE_IN_SHAPES & {predicate, value}:
         hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
         return Objection(NO_CODE, f"runs code by sh:{local_name(code)}, which an overlay may not bring", hint)
-    if predicate == iri(SH + "pattern") and not (value.startswith('"') and _is_bounded(parts(value).text)):
-        hint = f"at most {_LONGEST_PATTERN} characters, and no repetition or choice in a repeated group"
-        return Objection(BOUNDED, f"has the pattern {value}, which is not sure to end soon", f"use a pattern of {hint}")
+    if predicate == iri(SH + "pattern") and not (value.startswith('"') and is_bounded(parts(value).text)):
+        hint = (
+            f"use at most {LONGEST} characters, begin with ^, let what repeats be followed by what it cannot match,"
+            " and repeat no group that holds a repetition or a choice"
+        )
+        return Objection(BOUNDED, f"has the pattern {value}, which is not sure to end soon", hint)
+    if predicate == iri(SH + "flags") and set(parts(value).text) - {"i", "s"}:
+        return Objection(BOUNDED, f"has the flags {value}, by which a pattern begins at every line", "use i or s only")
     return None
-
-
-def _is_bounded(pattern: str) -> bool:
-    """Return whether *pattern* is a regular expression and none of the known kind that takes for ever."""
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return len(pattern) <= _LONGEST_PATTERN and not _repeats_what_varies(pattern)
-
-
-def _repeats_what_varies(pattern: str) -> bool:
-    """Return whether a group is repeated that holds a repetition, an option or a choice."""
-    varies, closed = [False], False  # the groups that are open, and the one that was just closed
-    for part in _PATTERN_PARTS.findall(pattern):
-        if closed and part in ("+", "*", "{"):
-            return True
-        closed = False
-        if part.startswith("("):
-            varies.append(False)
-        elif part == ")":
-            closed = varies.pop()
-            varies[-1] |= closed
-        elif part in ("+", "*", "{", "?", "|"):
-            varies[-1] = True
-    return False
 
 
 def digest(sections: Mapping[str, Iterable[Triple]]) -> str:

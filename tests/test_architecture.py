@@ -11,7 +11,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "statements", "values", "anchor"}
     | {"recall", "words", "lexical"},
     {"repository"},
-    {"deadline", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
+    {"deadline", "patterns", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
     {"index"},
     {"read"},
@@ -33,6 +33,7 @@ PURE = [
     "constraints.py",
     "compiled.py",
     "overlay.py",
+    "patterns.py",
     "rules.py",
     "policy.py",
     "authority.py",
