@@ -122,25 +122,6 @@ def _refuse_depth(code: Sequence[Token], depth: int) -> None:
         raise _malformed(f"the query has {operators:,} patterns and operators, more than {MAX_OPERATORS}")
 
 
-def dataset(code: Sequence[Token], graphs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the graphs that make up the default graph, and those GRAPH may name, as FROM and FROM NAMED say.
-
-    Raises InvalidRequest for any graph that is not among *graphs*; without FROM both answers are *graphs*.
-    """
-    default: list[str] = []
-    named: list[str] = []
-    places = [at for at, token in enumerate(code) if token.kind == "word" and token.text.upper() == "FROM"]
-    for at in places:
-        following = [token.text for token in code[at + 1 : at + 3]]
-        is_named = bool(following) and following[0].upper() == "NAMED"
-        graph = "".join(following[1:] if is_named else following[:1])
-        if graph.strip("<>") not in graphs or not graph.startswith("<"):
-            hint = f"leave it out to ask them all, or write one of: {', '.join(f'<{name}>' for name in graphs)}"
-            raise InvalidRequest(f"FROM {graph} is no graph that is asked here", hint=hint)
-        (named if is_named else default).append(graph[1:-1])
-    return (default, named) if places else (list(graphs), list(graphs))
-
-
 def with_superclasses(text: str) -> str:
     """Return the query with every `a` and `rdf:type` also matching the superclasses of the stated class."""
     pieces = tuple(tokens(text))

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
-    {"version", "intent", "item", "query", "policy", "authority", "sparql", "statements", "values", "anchor"}
+    {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"recall", "words", "lexical"},
     {"repository"},
     {"deadline", "patterns", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
@@ -27,6 +27,7 @@ PURE = [
     "intent.py",
     "query.py",
     "sparql.py",
+    "dataset.py",
     "statements.py",
     "values.py",
     "follow.py",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from jidomem import sparql
+from jidomem.dataset import dataset
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.govern.judged import above, as_found, idle, targets
 from jidomem.govern.report import SYNTAX, Problem, Report, in_order
@@ -108,7 +109,7 @@ def _refuse(path: str, rules: Sequence[Triple]) -> None:
         if predicate in _CODE and value[0] == '"':
             text = _CODEPOINT.sub(lambda match: chr(int(match[1] or match[2], 16)), parts(value).text)
             try:
-                sparql.dataset(sparql.check(text), ())
+                dataset(sparql.check(text), ())
             except JidomemError as error:
                 error.detail = f"{path}: {error.detail}"
                 error.args = (error.detail,)

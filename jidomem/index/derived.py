@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from jidomem import sparql
+from jidomem.dataset import dataset
 from jidomem.errors import PolicyDenied
 from jidomem.index.answers import Answer
 from jidomem.index.oxigraph import OxigraphIndex
@@ -25,7 +26,7 @@ class DerivedStore:
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
         """Return what *text* asks of the union of *graphs*; raises what the reader raises for raw SPARQL."""
         code = sparql.check(text)
-        default, named = sparql.dataset(code, self._graphs if graphs is None else graphs)
+        default, named = dataset(code, self._graphs if graphs is None else graphs)
         self._catch_up()
         return self._index.query(text, graphs=default, named=named)
 

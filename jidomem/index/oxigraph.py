@@ -18,7 +18,7 @@ from jidomem.index.observer import Observer
 from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, line
 from jidomem.version import Version
-from jidomem.vocab import JIDO, ONTOLOGY_GRAPH
+from jidomem.vocab import BASE, JIDO, ONTOLOGY_GRAPH
 
 T = TypeVar("T")
 
@@ -285,6 +285,7 @@ class OxigraphIndex:
         try:
             return store.query(
                 sparql,
+                base_iri=BASE,
                 default_graph=[ox.NamedNode(graph) for graph in self._held(graphs)],
                 named_graphs=[ox.NamedNode(graph) for graph in (graphs if named is None else named)],
                 substitutions={ox.Variable(name): node(term) for name, term in (bindings or {}).items()},

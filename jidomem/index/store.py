@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 from typing import Protocol
 
 from jidomem import sparql
+from jidomem.dataset import dataset
 from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
 from jidomem.index.answers import Answer, Solutions
 from jidomem.index.local import LocalStore
@@ -105,7 +106,7 @@ class TripleStore:
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
         """Return what `query` returns, as terms; *graphs* are IRIs."""
         code = _checked(text)
-        default, named = sparql.dataset(code, self.graphs() if graphs is None else graphs)
+        default, named = dataset(code, self.graphs() if graphs is None else graphs)
         return self._backend.ask(text, default, named)
 
     def clear_graph(self, graph: str = DEFAULT) -> OneOf[True]:

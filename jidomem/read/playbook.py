@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from jidomem import resources, sparql
+from jidomem.dataset import dataset
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.query import NamedQuery, parse
 
@@ -88,7 +89,7 @@ def read(file: Path) -> NamedQuery:
         raise Failed(f"{file}: {error}", hint=hint, code="invalid_config") from error
     query = parse(file.stem, file.parent.name, text)
     try:
-        sparql.dataset(sparql.check(text), ())
+        dataset(sparql.check(text), ())
     except JidomemError as error:
         where = f"{file}:{_line_of(text, error)}"
         raise type(error)(f"{where}: {error.detail}", hint=error.hint, code=error.code) from error
@@ -101,7 +102,7 @@ def _line_of(text: str, refused: JidomemError) -> int:
 
     def is_refused(count: int) -> bool:
         try:
-            sparql.dataset(sparql.check("\n".join(lines[:count])), ())
+            dataset(sparql.check("\n".join(lines[:count])), ())
         except JidomemError as error:
             return error.code == refused.code
         return False

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from jidomem import sparql
+from jidomem.dataset import Dataset, dataset
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.bounded import Bounds
@@ -235,7 +236,7 @@ class MemoryReader(Records):
         """
         code = sparql.check(text)
         index = self._then(project, as_of)
-        default, named = sparql.dataset(code, _graphs(project))
+        default, named = dataset(code, _graphs(project))
         asked = sparql.with_superclasses(text) if infer else text
         found = index.query(asked, graphs=default, named=named)
         if isinstance(found, Solutions):
@@ -253,16 +254,18 @@ class MemoryReader(Records):
         as_of: object = None,
         bindings: Mapping[str, Term] | None = None,
         within: Bounds | None = None,
+        instead: Dataset | None = None,
     ) -> bytes:
         """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
 
-        The variables in *bindings*, which the query selects, stand for these terms; *within* says how much is given.
+        The variables in *bindings*, which the query selects, stand for these terms; *within* says how much is given,
+        *instead* what is asked in place of what FROM and FROM NAMED say.
 
         Raises what `run` raises, and TooLarge `result_too_large` for an answer larger than is given at once.
         """
         code = sparql.check(text)
         index = self._then(project, as_of)
-        default, named = sparql.dataset(code, _graphs(project))
+        default, named = dataset(code, _graphs(project), instead)
         return index.serialized(
             text,
             graphs=default,

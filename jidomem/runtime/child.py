@@ -17,6 +17,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from jidomem.dataset import Dataset
 from jidomem.errors import JidomemError
 from jidomem.index.bounded import Bounds
 from jidomem.runtime import frames
@@ -67,6 +68,7 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
             as_of=asked["as_of"],
             bindings=asked["bindings"],
             within=Bounds(asked["rows"], asked["size"]),
+            instead=Dataset(*asked["dataset"]) if asked["dataset"] else None,
         )
         told = {"answered": True}
     except MemoryError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
+from jidomem.dataset import Dataset
 from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.answers import Solutions, solutions
 from jidomem.runtime import frames
@@ -44,19 +45,20 @@ class Pool:
         graph_as: str,
         as_of: str | None = None,
         bindings: Mapping[str, Term] | None = None,
+        dataset: Dataset | None = None,
         seconds: float | None = None,
         patience: float = 0.0,
     ) -> bytes:
         """Return the answer to a query that was checked, as bytes; with *as_of* of a memory replayed to that moment.
 
-        The variables in *bindings* stand for these terms. Where as many are asked as can be answered at once, it waits
-        *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`,
-        and what the reader raises.
+        The variables in *bindings* stand for these terms, and *dataset* for what FROM says. Where as many are asked as
+        can be answered at once, it waits *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after *seconds*,
+        TooLarge `result_too_large`, and what the reader raises.
         """
         asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         most, known = self.limits, {**(bindings or {})}
         bounds = {"memory": most.query_memory, "rows": most.query_rows, "size": most.query_answer}
-        message = json.dumps({**asked, "bindings": known, **bounds}).encode()
+        message = json.dumps({**asked, "bindings": known, "dataset": dataset, **bounds}).encode()
         limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
         while True:
             with self._child(patience) as child, suppress(_Gone):

@@ -42,14 +42,16 @@ def test_select_sees_the_union_of_the_projects_graphs_and_the_ontology(reader):
         f"SELECT ?s {{ GRAPH <{OTHER}> {{ ?s ?p ?o }} }}",
         "SELECT ?s { GRAPH ?g { ?s ?p ?o } FILTER(CONTAINS(STR(?s), 'apart')) }",
         f"SELECT ?s FROM <{DEMO}> FROM NAMED <{DEMO}> {{ GRAPH <{OTHER}> {{ ?s ?p ?o }} }}",
-        f"SELECT ?s FROMNAMED<{OTHER}> {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(CONTAINS(STR(?s), 'apart')) }}",
     ],
 )
 def test_no_query_reaches_the_graphs_of_another_project(reader, text):  # C099
     assert reader.select("demo", text) == []
 
 
-@pytest.mark.parametrize("clause", [f"FROM <{OTHER}>", f"FROM NAMED <{OTHER}>", "FROM m:x", "from named\n<x>", "FROM"])
+@pytest.mark.parametrize(
+    "clause",
+    [f"FROM <{OTHER}>", f"FROM NAMED <{OTHER}>", f"FROMNAMED<{OTHER}>", "FROM m:x", "from named\n<x>", "FROM"],
+)
 def test_from_naming_a_graph_that_is_not_the_projects_is_refused(reader, clause):  # C099
     with pytest.raises(InvalidRequest, match="is no graph that is asked here") as refusal:
         reader.select("demo", f"{PREFIX} SELECT * {clause} {{ ?s ?p ?o }}")
