@@ -41,7 +41,8 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "paths": paths,
-        "components": {"schemas": _schemas()},
+        "security": [{}, {"token": []}],
+        "components": {"schemas": _schemas(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 
@@ -57,6 +58,8 @@ def _operation(route: Route) -> dict[str, Any]:
         "description": "A refusal: the same code, detail and hint as everywhere.",
         "content": {"application/problem+json": {"schema": _ref("Problem")}},
     }
+    if route.public:
+        operation["security"] = []
     if route.reads:
         content = {media: {"schema": _ref(schema)} for media, schema in route.reads.items()}
         operation["requestBody"] = {"required": True, "content": content}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Collection
@@ -25,6 +26,7 @@ from jidomem.runtime.limits import Limits
 from jidomem.serve.http import LOOPBACK
 
 HOST, PORT = "127.0.0.1", 8700
+_NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 #: Seconds that requests under way get when the server stops.
 GRACE = 10
 _BACKLOG = 128
@@ -64,6 +66,12 @@ def hosts_of(host: str, names: Collection[str]) -> list[str]:
     Raises InvalidRequest for every address of this machine at once unless there is a name.
     """
     parsed = _address(host)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise InvalidRequest(
+                f"{name!r} is no name of a host",
+                hint="give it without scheme and port: --allow-host memory.example.org",
+            )
     if parsed.is_unspecified and not names:
         raise InvalidRequest(
             f"{host} is every address of this machine, and a request says which one it was sent to",

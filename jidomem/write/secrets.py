@@ -50,6 +50,7 @@ FORMS: tuple[Form, ...] = (
     *(_form("a Stripe key", mark, rf"(?<![A-Za-z0-9]){mark}[0-9A-Za-z]{{16,}}") for mark in _STRIPE),
     _form("an npm token", "npm_", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}"),
     _form("a PyPI token", "pypi-", r"pypi-AgE[A-Za-z0-9_-]{50,}"),
+    _form("a jidomem token", "jido_", r"(?<![A-Za-z0-9_-])jido_(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
     _form("a Hugging Face token", "hf_", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{34}"),
     _form("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
     _form("a JSON web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),

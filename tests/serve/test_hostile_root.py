@@ -318,6 +318,19 @@ def test_nothing_a_root_says_calls_out_or_reads_a_file(root, what):
             assert "jidomem trust" in refused["hint"]
 
 
+@pytest.mark.parametrize("pattern", ["a*" * 30 + "b", "(a+)+b", "a?" * 40 + "a" * 40])
+def test_a_pattern_without_end_holds_up_no_verb(root, pattern):
+    (root / "shapes").mkdir()
+    (root / "shapes" / "own.ttl").write_text(
+        f'{OF_FACTS} sh:property <urn:p> . <urn:p> sh:path <https://jido.ai/ontology#summary> ; sh:pattern "{pattern}" .'
+    )
+
+    with pytest.raises(Failed) as refused:
+        jidomem.open(root)
+
+    assert (refused.value.code, "not sure to end soon" in refused.value.detail) == ("invalid_config", True)
+
+
 def use_status(root):
     with jidomem.open(root) as memory:
         memory.catch_up("p")

@@ -11,6 +11,7 @@ import pytest
 from conftest import decision, intent
 
 from jidomem.authority import Change
+from jidomem.errors import InvalidRequest
 from jidomem.moments import stamp
 from jidomem.runtime.limits import Limits
 from jidomem.serve.http import LOOPBACK, create_app
@@ -341,6 +342,12 @@ def test_a_server_is_asked_by_its_address_and_the_names_it_was_given(host, names
     assert hosts_of(host, names) == [*LOOPBACK, *hosts]
 
 
+@pytest.mark.parametrize("name", ["http://m.example", "m.example:8443", "m.example/", "", "a b"])
+def test_a_name_that_no_request_can_be_sent_to_is_refused(name):
+    with pytest.raises(InvalidRequest, match="is no name of a host"):
+        hosts_of("127.0.0.1", [name])
+
+
 def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys):
     def broken(project):
         raise ZeroDivisionError("secret")
@@ -371,6 +378,8 @@ def test_the_description_is_sound_openapi(client):
     operations = [(path, operation) for path, methods in document["paths"].items() for operation in methods.values()]
 
     assert document["openapi"] == "3.1.0"
+    assert document["paths"]["/healthz"]["get"]["security"] == []
+    assert document["security"] == [{}, {name: [] for name in document["components"]["securitySchemes"]}]
     assert {"title", "version"} <= document["info"].keys()
     ids = [operation["operationId"] for _, operation in operations]
     assert len(set(ids)) == len(ids)

@@ -41,6 +41,7 @@ SECRETS = {
     "an npm token": ["npm_" + drawn(36)],
     "a PyPI token": ["pypi-AgEIcHlwaS5vcmc" + drawn(60)],
     "a Hugging Face token": ["hf_" + drawn(34)],
+    "a jidomem token": ["jido_" + drawn(43), "use jido_" + drawn(43, BASE62 + "-_") + "."],
     "a private key": ["-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----",
                       "-----BEGIN PGP PRIVATE KEY BLOCK-----"],
     "a JSON web token": ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0." + drawn(43)],
