@@ -322,7 +322,8 @@ def test_nothing_a_root_says_calls_out_or_reads_a_file(root, what):
 def test_a_pattern_without_end_holds_up_no_verb(root, pattern):
     (root / "shapes").mkdir()
     (root / "shapes" / "own.ttl").write_text(
-        f'{OF_FACTS} sh:property <urn:p> . <urn:p> sh:path <https://jido.ai/ontology#summary> ; sh:pattern "{pattern}" .'
+        f"{OF_FACTS} sh:property <urn:p> .\n"
+        f'<urn:p> sh:path <https://jido.ai/ontology#summary> ; sh:pattern "{pattern}" .'
     )
 
     with pytest.raises(Failed) as refused:
