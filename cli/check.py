@@ -12,8 +12,8 @@ import click
 
 from jidomem.errors import InvalidRequest
 from jidomem_cli.complain import complain
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, show_json
+from jidomem_cli.door import Door, Verb, clean, pass_door
+from jidomem_cli.tables import show_json
 
 if TYPE_CHECKING:
     from datetime import date

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
-from jidomem_cli.door import Door
+from jidomem_cli.door import Door, clean
 from jidomem_cli.fields import HELP
-from jidomem_cli.tables import clean, short
+from jidomem_cli.tables import short
 
 BUG = 1
 Options = Callable[[Mapping[str, Any]], str]

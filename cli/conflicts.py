@@ -8,8 +8,8 @@ import click
 
 from jidomem import Jidomem
 from jidomem_cli.complain import place
-from jidomem_cli.door import ROWS, Door, Verb, pass_door
-from jidomem_cli.tables import clean, form_of, short, show_rows
+from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
+from jidomem_cli.tables import form_of, short, show_rows
 
 _COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from jidomem.journal.files import Stream
 
 ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def clean(text: str) -> str:
+    """Return *text* without what could steer a terminal: others wrote it, or named a file so."""
+    return _CONTROL.sub(lambda match: " " if match[0] in "\t\n\r" else ascii(match[0])[1:-1], text)
 
 
 @dataclass(slots=True)
@@ -78,11 +87,11 @@ class Door:
     def say(self, text: str) -> None:
         """Write words about data to standard error, unless they are not wanted."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo("\n".join(map(clean, text.split("\n"))), err=True)
 
     def warn(self, text: str) -> None:
         """Write a warning to standard error, wanted or not."""
-        click.echo(f"{self.painted('warning:', 'yellow')} {text}", err=True)
+        click.echo(f"{self.painted('warning:', 'yellow')} {clean(text)}", err=True)
 
     def painted(self, text: str, color: str) -> str:
         """Return *text* for standard error, in colour where that is a terminal that may have it."""

@@ -18,8 +18,8 @@ from jidomem.exchange.proposing import propose
 from jidomem.journal.files import Stream
 from jidomem.write.names import moment as moment_of
 from jidomem_cli.complain import tell
-from jidomem_cli.door import Door, Verb, Verbs, pass_door
-from jidomem_cli.tables import clean, short, show_json
+from jidomem_cli.door import Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.tables import short, show_json
 
 #: The largest file of another memory that is taken in.
 LARGEST = 64 * 1024 * 1024

@@ -12,8 +12,8 @@ from jidomem.terms import Term, bare, iri
 from jidomem.vocab import local_name
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.complain import complain
-from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
-from jidomem_cli.tables import clean, form_of, show_json, show_rows
+from jidomem_cli.door import ROWS, Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.tables import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
     from jidomem.govern.glossary import Entry

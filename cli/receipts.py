@@ -6,8 +6,8 @@ import click
 
 from jidomem import Jidomem, Receipt
 from jidomem.runtime.settings import OWN
-from jidomem_cli.door import Door
-from jidomem_cli.tables import clean, short, show_json
+from jidomem_cli.door import Door, clean
+from jidomem_cli.tables import short, show_json
 
 
 def show_receipt(door: Door, memory: Jidomem, receipt: Receipt) -> None:

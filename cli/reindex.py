@@ -7,9 +7,9 @@ import time
 
 import click
 
-from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.status import told
-from jidomem_cli.tables import clean, show_json
+from jidomem_cli.tables import show_json
 
 DAMAGED = 7
 

@@ -7,8 +7,8 @@ import click
 from jidomem.errors import InvalidRequest
 from jidomem.govern.replay import replay as replayed
 from jidomem.runtime.root import INDEX
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, show_json
+from jidomem_cli.door import Door, Verb, clean, pass_door
+from jidomem_cli.tables import show_json
 
 DAMAGED, DIFFERS = 7, 1
 

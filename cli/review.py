@@ -15,10 +15,10 @@ from jidomem.govern.review import Line, Waiting, apply, queue, settle_by_rule
 from jidomem.govern.review_text import parse, todo, without_settled
 from jidomem.write.settlement import ACTIONS
 from jidomem_cli.complain import tell
-from jidomem_cli.door import ROWS, Door, Verb, pass_door
+from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
 from jidomem_cli.fields import whole_id
 from jidomem_cli.receipts import show_receipt
-from jidomem_cli.tables import clean, form_of, short, show_json, show_rows
+from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 _COLUMNS = ("tier", "kind", "item", "summary", "other", "days", "leaning")
 

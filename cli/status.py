@@ -12,8 +12,8 @@ from jidomem.index.clones import Snapshot
 from jidomem.journal.files import LOOSE
 from jidomem.read.counts import counts
 from jidomem.version import Version
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, show_json
+from jidomem_cli.door import Door, Verb, clean, pass_door
+from jidomem_cli.tables import show_json
 
 #: Up to how many memories what disagrees and what is due are counted: beyond, that takes longer than all the rest.
 _COUNTED = 5_000

@@ -11,11 +11,11 @@ import click
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import STOPPING, InvalidRequest
 from jidomem_cli.complain import tell
-from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.intents import read
 from jidomem_cli.progress import Bar, bar
 from jidomem_cli.receipts import show_receipt
-from jidomem_cli.tables import clean, show_json
+from jidomem_cli.tables import show_json
 
 Outcome = Receipt | JidomemError
 

@@ -15,11 +15,10 @@ import click
 from jidomem.read.item import short_id
 from jidomem.read.tables import cell, plain, tsv_line
 from jidomem.vocab import BASE, JIDO, local_name
-from jidomem_cli.door import Door
+from jidomem_cli.door import Door, clean
 
 Row = Mapping[str, Any]
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def show_rows(door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None) -> None:
@@ -63,11 +62,6 @@ def short(value: Any) -> str:
     if text.startswith(JIDO) or _NAMED.fullmatch(text):
         return local_name(text)
     return text
-
-
-def clean(text: str) -> str:
-    """Return *text* without what could steer a terminal: memories hold what others wrote."""
-    return _CONTROL.sub(lambda match: " " if match[0] in "\t\n\r" else ascii(match[0])[1:-1], text)
 
 
 def _table(door: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:

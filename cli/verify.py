@@ -12,8 +12,8 @@ from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.integrity import Finding, anchor, anchored, findings
 from jidomem.journal.files import Stream
 from jidomem.version import SHORT
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import clean, show_json
+from jidomem_cli.door import Door, Verb, clean, pass_door
+from jidomem_cli.tables import show_json
 
 DAMAGED = 7
 EXPOSED = 1

@@ -139,6 +139,18 @@ def test_a_commit_that_leads_elsewhere_is_damage_and_not_shown(root, home):
     assert "journal_damaged" in done.stdout
 
 
+def test_a_file_whose_name_steers_a_terminal_is_told_without(root):
+    folder = root / "projects" / "p" / "memory"
+    (folder / "x\x1b[2Jy\x1b]0;own\x07.ttl").write_text("garbage \x1b[31m")
+
+    for verb in (["status"], ["check"], ["verify"], ["memory", "facts"], ["log"]):
+        done = subprocess.run(
+            [f"{BIN}/jidomem", *verb, "--root", str(root)], capture_output=True, text=True, timeout=60
+        )
+        assert "\\x1b[2Jy" in done.stdout + done.stderr, verb
+        assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}, verb
+
+
 def test_a_root_that_is_found_as_a_link_is_not_taken_for_the_one_it_leads_to(root, tmp_path, monkeypatch):
     hostile = tmp_path / "hostile"
     hostile.mkdir()
