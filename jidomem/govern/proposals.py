@@ -14,7 +14,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from jidomem.clock import new_id
-from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.glossary import find
 from jidomem.govern.overlay import check_overlay
 from jidomem.index.tail import Tail
@@ -112,10 +112,10 @@ class TermProposals:
     def accept(self, term: str, *, reason: str = "") -> Proposal:
         """Return the proposal of *term*, accepted: it is in ontology/accepted.ttl, and counts from the next opening.
 
-        Raises PolicyDenied for an agent that is no curator, NotFound where nothing waits by that name, and
-        InvalidRequest where the declaration no longer fits.
+        Raises PolicyDenied for an agent that is no curator where the project has any, NotFound where nothing waits by
+        that name, and InvalidRequest where the declaration no longer fits.
         """
-        self._require_curator("accepts")
+        self._check_keeper("accept terms")
         proposal = self._find(term)
         self._refuse_faults(proposal.declaration)
         _extend(self._root / "ontology" / FILE, proposal.declaration)
@@ -125,7 +125,7 @@ class TermProposals:
         """Return the proposal of *term*, rejected by a curator, or taken back by who made it; raises as `accept`."""
         proposal = self._find(term)
         if iri(proposal.by) != self._agent():
-            self._require_curator("rejects")
+            self._check_keeper("reject terms")
         if not reason.strip():
             raise InvalidRequest("whoever proposed it wants to know why", hint="give a reason")
         return self._answer(proposal, False, reason)
@@ -180,11 +180,8 @@ class TermProposals:
         if faults:
             raise InvalidRequest(f"the term cannot be declared so: {'; '.join(faults)}", hint="propose it otherwise")
 
-    def _require_curator(self, verb: str) -> None:
-        name = local_name(self._agent())
-        if not self._writer.is_curator(self._stream.project):
-            hint = f"an administrator makes one: jidomem policy grant {name} curator"
-            raise PolicyDenied(f"{name} is no curator, and only a curator {verb} terms", hint=hint)
+    def _check_keeper(self, what: str) -> None:
+        self._writer.check_keeper(self._stream.project, self._writer.agent, what)
 
     def _find(self, term: str) -> Proposal:
         waiting = self.waiting()

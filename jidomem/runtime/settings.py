@@ -17,6 +17,7 @@ from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
 from jidomem.runtime import bounds, trust
 from jidomem.runtime.limits import Limits
 from jidomem.write.kinds import family
+from jidomem.write.names import slug
 
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
@@ -223,13 +224,26 @@ def _policy(config: Mapping[str, Any], path: Path) -> Policy:
     _known(preset, PRESETS, path, "policy = ")
     return Policy(
         on_conflict=conflicts,
-        agents={name: _agent(name, entry, path) for name, entry in _table(config, "agents", path).items()},
+        agents=_agents(_table(config, "agents", path), path),
         strict=_flag(config, "strict", False, path),
         create_projects=_flag(config, "create_projects", True, path),
         judge=judge,
         secrets=secrets,
         preset=preset,
     )
+
+
+def _agents(entries: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
+    """Return what is set for each agent, by its name as memory writes it."""
+    found: dict[str, AgentPolicy] = {}
+    for written, entry in entries.items():
+        name = slug(written)
+        if not name or name in found:
+            wrong = f"is there twice, as {written!r}" if name else "is no name of an agent"
+            hint = f"keep one of them: [agents.{name}]" if name else "write [agents.rita]"
+            raise Failed(f"{path}: agents.{name or written} {wrong}", hint=hint, code="invalid_config")
+        found[name] = _agent(written, entry, path)
+    return found
 
 
 def _agent(name: str, entry: Any, path: Path) -> AgentPolicy:
@@ -266,7 +280,7 @@ def _flag(config: Mapping[str, Any], key: str, default: bool, path: Path) -> boo
 
 
 def _known(key: Any, names: Any, path: Path, where: str) -> None:
-    if key in names:
+    if isinstance(key, str) and key in names:
         return
     near = get_close_matches(str(key), list(names), n=1, cutoff=0.5)
     known = ", ".join(names)

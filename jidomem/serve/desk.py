@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from threading import Lock
 
-from jidomem.errors import JidomemError
+from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.intent import Receipt
 from jidomem.runtime.root import Jidomem
 from jidomem.write.names import slug
@@ -14,10 +14,14 @@ from jidomem.write.names import slug
 class Desk:
     """One agent at one memory.  Its work session begins with the first thing it keeps, and is closed when it leaves."""
 
-    def __init__(self, memory: Jidomem, agent: str, session: str | None = None) -> None:
-        """Work for *agent*; a *session* that was given is neither opened nor closed here."""
+    def __init__(self, memory: Jidomem, agent: str, session: str | None = None, *, is_named: bool = False) -> None:
+        """Work for *agent*, who *is_named* by whoever started the server, or else by itself.
+
+        A *session* that was given is neither opened nor closed here.
+        """
         self.memory = memory
         self.agent = agent
+        self._is_named = is_named
         self.is_briefed = False
         self._session = session
         self._is_ours = session is None
@@ -30,7 +34,13 @@ class Desk:
         return self.memory.project
 
     def who(self) -> dict[str, str]:
-        """Return who asserts, and in which session."""
+        """Return who asserts, and in which session; raises PolicyDenied for a curator's name that nobody gave it."""
+        if not self._is_named and self.memory.writer.is_curator(self.project, self.agent):
+            raise PolicyDenied(
+                f"this client calls itself {self.agent}, and {self.agent} judges for {self.project}: none becomes that"
+                " by its own name",
+                hint=f"start the server as: jidomem mcp --agent {self.agent}; or, for another agent, with its name",
+            )
         return {"asserted_by": self.agent, "asserted_in": self._name()}
 
     def kept(self, receipt: Receipt) -> Receipt:
@@ -69,9 +79,10 @@ class Desks:
 
     def of(self, client: str | None) -> Desk:
         """Return the desk of the agent that a client is by its name."""
-        agent = self._agent or slug(client or "")[:64] or self.memory.settings.agent
+        agent = self._agent or slug(slug(client or "")[:64]) or self.memory.settings.agent
         with self._lock:
-            return self._desks.setdefault(agent, Desk(self.memory, agent, self._session))
+            named = self._agent is not None
+            return self._desks.setdefault(agent, Desk(self.memory, agent, self._session, is_named=named))
 
     def leave(self) -> None:
         """Close every session that was opened."""

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation
 
 import jidomem
+from jidomem.authority import Change
 from jidomem.read.sessions import session, sessions
 from jidomem.runtime.root import init
 from jidomem.serve.desk import Desks
@@ -30,6 +31,7 @@ from jidomem_cli.mcp import mcp
 BIN = Path(sys.executable).parent
 PEERS = Path(__file__).parents[1] / "peers" / "node_modules"
 MODES = ["legacy", "auto"]
+FACT = {"name": "Ana", "entityType": "person", "observations": []}
 CLAUDE = Implementation(name="Claude Code", version="2")
 
 
@@ -120,6 +122,23 @@ def test_nothing_is_kept_by_a_client_that_only_reads_or_is_refused_or_tries(desk
     desks.leave()
 
     assert desks.memory.catch_up("p") == before
+
+
+@pytest.mark.parametrize("name", ["rita", "  RITA ", "rita.", "-Rita-"])
+def test_a_client_becomes_no_curator_by_the_name_it_gives_itself(memory, name):
+    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    before, self_named = memory.catch_up("p"), Implementation(name=name, version="1")
+
+    calls = ("remember", {"text": "an easy rule", "type": "convention"}), ("recall", {"query": "first"})
+    kept, found = called(Desks(memory), *calls, client=self_named)
+    (fact,) = called(Desks(memory), ("create_entities", {"entities": [FACT]}), tools=KNOWLEDGE, client=self_named)
+    (named,) = called(Desks(memory, "rita"), ("remember", {"text": "b", "dry_run": True}), client=self_named)
+
+    assert (kept.structured_content["code"], fact.structured_content["code"]) == ("policy_denied", "policy_denied")
+    assert "jidomem mcp --agent rita" in kept.structured_content["hint"]
+    assert not found.is_error
+    assert not named.is_error
+    assert memory.catch_up("p") == before
 
 
 def test_a_refusal_says_what_to_call_instead_and_that_is_accepted(desks):

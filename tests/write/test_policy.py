@@ -1,5 +1,7 @@
 """Who may assert, propose or do nothing at all: rules are data in the journal, and hold for every door."""
 
+import re
+
 import pytest
 from conftest import START, decision, fixed_sources, intent
 from hypothesis import given
@@ -8,7 +10,7 @@ from writing import held, open_with, refusal, said
 
 import jidomem
 from jidomem.authority import BUILT_IN, PRESETS, UNSET, VERDICTS, Authority, Change
-from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied
+from jidomem.errors import Failed, IntentRefused, InvalidRequest, PolicyDenied
 from jidomem.exchange import export
 from jidomem.exchange.importing import import_turtle
 from jidomem.journal.files import Stream
@@ -153,6 +155,31 @@ def test_what_an_agent_says_of_its_own_role_grants_nothing(memory, raising):
     raising(memory)
     assert say(memory).status == "proposed"
     assert say(memory, agent="urn:own:bob", summary="Use Lucene", topic="other").status == "proposed"
+
+
+def test_a_name_in_the_configuration_is_that_of_the_agent_however_it_is_written(tmp_path):
+    (tmp_path / "config.toml").write_text('[agents."The Rita"]\nrole = "Reviewer"\n')
+    with jidomem.open(tmp_path, project="p") as memory:
+        assert memory.writer.is_curator("p", "the-rita")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[policy]\npreset = "curated"', "policy = "),
+        ("policy = ['curated']", "policy = "),
+        ('[conflicts]\ndecision = ["warn"]', "conflicts.decision"),
+        ("[agents.ana.role]", "agents.ana.role"),
+        ("[agents.ana]\ncapabilities = [[]]", "agents.ana.capabilities"),
+        ("[agents.Ana]\n[agents.ana]", "agents.ana is there twice"),
+        ('[agents."..."]', "agents...."),
+    ],
+)
+def test_a_configuration_of_another_form_is_refused_by_file_and_key(tmp_path, text, said):
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(Failed, match=re.escape(f"{tmp_path / 'config.toml'}: {said}")) as refusal:
+        jidomem.open(tmp_path)
+    assert (refusal.value.code, bool(refusal.value.hint)) == ("invalid_config", True)
 
 
 def test_an_agent_elsewhere_with_the_name_of_a_curator_is_none(tmp_path):
