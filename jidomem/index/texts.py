@@ -49,7 +49,7 @@ class _Amiss(Exception):
 class Texts:
     """The text files of one root: one a project, shared by all processes, thrown away where anything is amiss.
 
-    Any thread may ask; one at a time is answered.
+    Any thread may ask; of one project one at a time is answered.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Texts:
         self._open: dict[str, TextFile] = {}
         self._places: dict[str, tuple[int, int] | None] = {}
         self._unwritable: set[str] = set()
-        self._lock = RLock()
+        self._turns: dict[str, RLock] = {}
 
     @property
     def stemmer(self) -> Stemmer:
@@ -78,7 +78,7 @@ class Texts:
         in memory. Raises Busy where another process does not come to an end, and what the catch-up raises.
         """
         because = "there was none"
-        with self._lock:
+        with self._turn(project):
             if project not in self._open:
                 self._catch_up(project)  # nothing is made for a project there is not
             for _ in range(TRIES):
@@ -90,25 +90,31 @@ class Texts:
                         return use(file)
                 except _Amiss as amiss:
                     because = str(amiss)
-                except (OSError, sqlite3.DatabaseError) as error:
+                except sqlite3.DatabaseError as error:
                     because = self._amiss(project, error)
-                self.forget(project)
+                try:
+                    self.forget(project)
+                except OSError:
+                    self._unwritable.add(project)
         raise Failed(f"the texts of {project} cannot be kept: {because}", hint="look at the disk: df, and its health")
 
     def forget(self, project: str) -> None:
         """Throw away the text file of one project, whoever uses it; what is asked next makes it anew."""
-        with self._lock:
+        with self._turn(project):
             self._let_go(project)
             path = self._path(project)
-            with suppress(OSError), self._alone():
+            with suppress(FileNotFoundError), self._alone():
                 for end in ("-wal", "-shm", ""):  # what is left of a file must not be taken for part of the next one
                     path.with_name(path.name + end).unlink(missing_ok=True)
 
     def forget_all(self) -> None:
-        """Throw every text file away."""
-        with suppress(OSError):
-            for path in sorted(self._folder.glob("*.sqlite")):
+        """Throw every text file away; raises Failed where one stays."""
+        for path in sorted(self._folder.glob("*.sqlite")):
+            try:
                 self.forget(path.stem)
+            except OSError as error:
+                hint = f"remove it: rm -r {path.parent}"
+                raise Failed(f"{path} cannot be removed: {error.strerror}", hint=hint) from error
 
     def told(self, project: str) -> dict[str, Any] | None:
         """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
@@ -119,7 +125,7 @@ class Texts:
         if not path.exists():
             return None
         told: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
-        with self._lock, suppress(OSError):
+        with self._turn(project), suppress(OSError):
             told["bytes"] = sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*"))
             try:
                 file = self._opened(project)
@@ -133,8 +139,8 @@ class Texts:
 
     def close(self) -> None:
         """Let go of all files."""
-        with self._lock:
-            for project in [*self._open]:
+        for project in [*self._open]:
+            with self._turn(project):
                 self._let_go(project)
 
     def _opened(self, project: str) -> TextFile:
@@ -145,17 +151,25 @@ class Texts:
         if project not in self._open and project in self._unwritable:
             self._open[project], self._places[project] = TextFile(":memory:", self._stemmer, WAIT), None
         elif project not in self._open:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with self._alone():  # nobody throws it away between this file and those beside it
-                if _is_emptied(path):
-                    raise _Amiss("it was emptied")
-                self._open[project] = TextFile(str(path), self._stemmer, WAIT, here.number(here.settle(self._folder)))
-                self._places[project] = _place(path)
+            try:
+                self._open[project], self._places[project] = self._at(path)
+            except OSError as error:
+                self._unwritable.add(project)
+                raise _Amiss("nothing can be written") from error
         if not self._open[project].fits():
             raise _Amiss("it was of another form, or made elsewhere")
         return self._open[project]
 
-    def _amiss(self, project: str, error: Exception) -> str:
+    def _at(self, path: Path) -> tuple[TextFile, tuple[int, int]]:
+        """Return the file at *path*, opened or made, and which it is; raises OSError where none can be written."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._alone():  # nobody throws it away between this file and those beside it
+            if _is_emptied(path):
+                raise _Amiss("it was emptied")
+            file = TextFile(str(path), self._stemmer, WAIT, here.number(here.settle(self._folder)))
+            return file, _place(path)
+
+    def _amiss(self, project: str, error: sqlite3.DatabaseError) -> str:
         """Return why a file is made anew after *error*, in memory where nothing can be written; raises Busy, Failed."""
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:
@@ -163,7 +177,7 @@ class Texts:
         if "no such module" in str(error):
             hint = "use a Python whose SQLite has FTS5"
             raise Failed("this SQLite has no full text search", hint=hint, code="missing_extra") from error
-        if isinstance(error, OSError) or code in _UNWRITABLE:
+        if code in _UNWRITABLE:
             self._unwritable.add(project)
             return "nothing can be written"
         return f"it was damaged: {error}"
@@ -224,6 +238,10 @@ class Texts:
 
     def _documents(self, stream: Stream, nodes: Iterable[Term]) -> Iterator[Document]:
         return filter(None, (document(self._index, stream.graph, node) for node in nodes))
+
+    def _turn(self, project: str) -> RLock:
+        """Return what one thread holds that asks for, opens or throws away the file of a project."""
+        return self._turns.setdefault(project, RLock())
 
     def _let_go(self, project: str) -> None:
         file = self._open.pop(project, None)
