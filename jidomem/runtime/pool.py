@@ -52,8 +52,8 @@ class Pool:
         """Return the answer to a query that was checked, as bytes; with *as_of* of a memory replayed to that moment.
 
         The variables in *bindings* stand for these terms, and *dataset* for what FROM says. Where as many are asked as
-        can be answered at once, it waits *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after *seconds*,
-        TooLarge `result_too_large`, and what the reader raises.
+        can be answered at once, it waits *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after
+        *seconds*, TooLarge `result_too_large`, and what the reader raises.
         """
         asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         most, known = self.limits, {**(bindings or {})}
