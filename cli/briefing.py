@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
+from jidomem.clients.setups import CLIENTS
 from jidomem.read.tables import plain
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.governing import path_of
+from jidomem_cli.hook import CLIENTS as HOOKED
+from jidomem_cli.hook import answering
 from jidomem_cli.tables import form_of, show_json
 
 
@@ -16,8 +22,11 @@ from jidomem_cli.tables import form_of, show_json
 @click.option("--role", metavar="ROLE", help="Whose matters come first; else the role the agent is declared with.")
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long it may be (1500).")
 @click.option("--about", multiple=True, metavar="PATH", help="A file that will be worked on; repeat it for more.")
+@click.option("--hook", type=click.Choice(HOOKED), help="Answer a client that calls this when a session begins.")
 @pass_door
-def briefing(door: Door, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...]) -> None:
+def briefing(
+    door: Door, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...], hook: str | None
+) -> None:
     """Tell what an agent should know first: rules, tasks, errors, decisions, what waits and what is new.
 
     It fits into the budget, and says what was left out and how to ask for it. A token is counted for every three bytes.
@@ -27,6 +36,9 @@ def briefing(door: Door, who: str | None, role: str | None, budget_tokens: int |
       jidomem briefing --agent architect --budget-tokens 800
       jidomem briefing --role Debugger --about src/a.py --json
     """
+    if hook is not None:
+        answering(door, hook, "briefing", lambda said: _begun(door, who or CLIENTS[hook].agent, role, budget_tokens))
+        return
     memory = door.read()
     told = memory.briefing(
         agent=who,
@@ -40,3 +52,12 @@ def briefing(door: Door, who: str | None, role: str | None, budget_tokens: int |
         show_json(plain(told.to_dict()))
     else:
         click.echo(told.text, nl=False)
+
+
+def _begun(door: Door, agent: str, role: str | None, budget_tokens: int | None) -> Mapping[str, Any]:
+    """Return the briefing of *agent* as context; nothing where nothing is remembered."""
+    memory = door.open()
+    if not memory.settings.root.is_dir() or memory.project not in memory.projects():
+        return {}
+    told = memory.briefing(agent=agent, role=role, budget_tokens=budget_tokens)
+    return {"context": told.text} if any(section.entries or section.left_out for section in told.sections) else {}

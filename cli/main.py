@@ -46,6 +46,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "serve": ("serve:serve", "Serve the memory over HTTP."),
     "trust": ("trust:trust", "Let a root say where it is served."),
     "token": ("token:token", "Give out and take back tokens for serve."),
+    "setup": ("setup:setup", "Name the memory to Claude Code, Cursor, Codex or VS Code."),
     "mcp": ("mcp:mcp", "Serve the memory to agents over MCP."),
     "status": ("status:status", "Say what is where, and how much of it."),
     "reindex": ("reindex:reindex", "Build what is derived from the journal anew."),

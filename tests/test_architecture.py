@@ -19,7 +19,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"exchange"},
     {"govern"},
     {"runtime", "__init__"},
-    {"serve"},
+    {"serve", "clients"},
     {"jidomem_cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -94,6 +94,9 @@ PURE = [
     "govern/terms_used.py",
     "govern/junit.py",
     "govern/workflow.py",
+    "clients/json_text.py",
+    "clients/toml_text.py",
+    "clients/dialects.py",
 ]
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
 

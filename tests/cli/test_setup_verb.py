@@ -1,0 +1,283 @@
+"""The memory named to the programs agents run in: written, found current, taken out, and all else left as it is."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import anyio
+import pytest
+from cli_world import run
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+BIN = Path(sys.executable).parent
+FILES = {
+    "claude": (".mcp.json", ".claude/settings.json"),
+    "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
+    "codex": (".codex/config.toml", ".codex/hooks.json"),
+    "vscode": (".vscode/mcp.json",),
+}
+JSON = [(client, name) for client, names in FILES.items() for name in names if name.endswith(".json")]
+SERVERS = {"claude": "mcpServers", "cursor": "mcpServers", "codex": "mcp_servers", "vscode": "servers"}
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository somebody works in, whose fresh shell finds no jidomem."""
+    folder = tmp_path / "repo"
+    (folder / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    monkeypatch.chdir(folder / "src")
+    return folder
+
+
+def done(*words):
+    result = run("setup", *words)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def held(folder):
+    """The files of a repository that are neither git's nor the memory's."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    parts = ((path.relative_to(folder), path) for path in found)
+    return {str(name): path.read_bytes() for name, path in parts if name.parts[0] not in (".git", ".jidomem")}
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_what_is_written_is_found_current_written_once_and_taken_out_whole(repository, client):
+    missing = run("setup", client, "--check")
+    shown = json.loads(done(client, "--print", "--json").stdout)["files"]
+    nothing = held(repository)
+    done(client)
+    written = held(repository)
+    again = done(client)
+    current = run("setup", client, "--check")
+    done(client, "--remove")
+
+    assert (missing.exit_code, current.exit_code, nothing) == (1, 0, {})
+    assert sorted(written) == sorted(FILES[client])
+    assert {file["path"]: file["text"] for file in shown} == {
+        str(repository / name): data.decode() for name, data in written.items()
+    }
+    assert "all is as it is to be" in again.stderr
+    assert held(repository) == {}
+    assert not any((repository / name).parent.exists() for name in FILES[client] if "/" in name)
+    assert (repository / ".jidomem" / "config.toml").is_file()
+    assert done(client, "--remove").stderr == f"{client}: all is as it is to be\n"
+
+
+@pytest.mark.parametrize(("client", "name"), JSON)
+def test_what_others_wrote_stays_sign_by_sign(repository, client, name):
+    file = repository / name
+    file.parent.mkdir(exist_ok=True)
+    theirs = {
+        "model": "opus",
+        SERVERS[client]: {"docs": {"command": "docs", "env": {"A": "ü"}}},
+        "hooks": {
+            event: [{"matcher": "Bash", "hooks": [{"type": "command", "command": "say done"}], "command": "other"}]
+            for event in ("PreToolUse", "preToolUse", "SessionStart", "sessionStart", "Stop")
+        },
+    }
+    file.write_bytes(json.dumps(theirs, indent="\t", ensure_ascii=False).replace("\n", "\r\n").encode())
+    file.chmod(0o640)
+    before = file.read_bytes()
+
+    done(client)
+    changed = json.loads(file.read_bytes())
+    mode = file.stat().st_mode & 0o777
+    done(client, "--remove")
+
+    assert changed["model"] == "opus"
+    assert changed[SERVERS[client]]["docs"] == theirs[SERVERS[client]]["docs"]
+    assert all(changed["hooks"][event][0] == entries[0] for event, entries in theirs["hooks"].items())
+    assert (file.read_bytes(), mode) == (before, 0o640)
+
+
+@pytest.mark.parametrize(("client", "name"), JSON)
+def test_a_file_its_client_laid_out_anew_is_current(repository, client, name):
+    done(client)
+    file = repository / name
+    laid_out = json.dumps(json.loads(file.read_text()), sort_keys=True, indent=8)
+    file.write_text(laid_out)
+
+    assert run("setup", client, "--check").exit_code == 0
+    done(client)
+    assert file.read_text() == laid_out
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_an_older_entry_is_brought_up_to_date_and_what_was_added_to_it_stays(repository, client):
+    done(client)
+    for name in FILES[client]:
+        file = repository / name
+        file.write_text(file.read_text().replace(str(BIN / "jidomem"), "/opt/old/bin/jidomem"))
+    servers = repository / FILES[client][0]
+    if client == "codex":
+        servers.write_text(servers.read_text() + 'startup_timeout_sec = 60\n\n[mcp_servers.jidomem.env]\nA = "1"\n')
+    else:
+        servers.write_text(servers.read_text().replace('"type": "stdio"', '"env": {"A": "1"}, "type": "stdio"'))
+
+    stale = run("setup", client, "--check")
+    done(client)
+
+    assert stale.exit_code == 1
+    assert run("setup", client, "--check").exit_code == 0
+    assert all("/opt/old" not in data.decode() for data in held(repository).values())
+    assert all(data.decode().count("briefing --hook") <= 1 for data in held(repository).values())
+    read = tomllib.loads if client == "codex" else json.loads
+    assert read(servers.read_text())[SERVERS[client]]["jidomem"]["env"] == {"A": "1"}
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_a_file_that_cannot_be_read_is_refused_by_line_and_nothing_is_written(repository, client):
+    for name in FILES[client]:
+        for text in ("{\n  broken", "[1, 2]\n", f'{{"{SERVERS[client]}": 3, "hooks": []}}', "\xff"):
+            file = repository / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(text.encode("latin-1"))
+            before = held(repository)
+
+            refused = run("setup", client, "--json")
+
+            assert (refused.exit_code, held(repository)) == (1, before), (name, text)
+            told = json.loads(refused.stdout)
+            assert told["code"] == "invalid_config"
+            assert str(file) in told["detail"]
+            assert "line" in told["detail"] or "\xff" in text or client == "codex"
+            file.unlink()
+
+
+def test_remarks_in_the_configuration_of_vs_code_stay(repository):
+    file = repository / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{\n  // what we use\n  "servers": {\n    "docs": {"command": "docs"}, // the docs\n  },\n}\n')
+    before = file.read_text()
+
+    done("vscode")
+    changed = file.read_text()
+    done("vscode", "--remove")
+
+    assert "// what we use" in changed
+    assert '"jidomem": {' in changed
+    assert file.read_text() == before
+
+
+def test_a_hook_somebody_put_beside_ours_stays_when_ours_is_taken_out(repository):
+    done("claude")
+    file = repository / ".claude" / "settings.json"
+    said = json.loads(file.read_text())
+    said["hooks"]["SessionStart"][0]["hooks"].append({"type": "command", "command": "say hello"})
+    file.write_text(json.dumps(said, indent=2))
+
+    done("claude", "--remove")
+
+    left = json.loads(file.read_text())["hooks"]
+    assert [call["command"] for group in left["SessionStart"] for call in group["hooks"]] == ["say hello"]
+    assert list(left) == ["SessionStart"]
+
+
+def test_a_link_that_leads_out_of_the_repository_is_not_written_through(repository, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (repository / ".claude").symlink_to(tmp_path / "elsewhere")
+
+    refused = run("setup", "claude")
+
+    assert refused.exit_code == 1
+    assert "out of" in refused.stderr
+    assert held(repository) == {}
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_the_command_is_a_name_where_a_fresh_shell_finds_it_and_else_a_place(repository, tmp_path):
+    done("claude")
+    there = json.loads((repository / ".mcp.json").read_text())["mcpServers"]["jidomem"]["command"]
+    (tmp_path / "home" / "bin").mkdir()
+    (tmp_path / "home" / "bin" / "jidomem").symlink_to(BIN / "jidomem")
+    (tmp_path / "home" / ".profile").write_text(f"PATH={tmp_path}/home/bin:$PATH\n")
+    done("claude")
+    named = json.loads((repository / ".mcp.json").read_text())["mcpServers"]["jidomem"]["command"]
+
+    assert (there, named) == (str(BIN / "jidomem"), "jidomem")
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_for_every_folder_it_is_written_where_the_client_reads_its_own(repository, tmp_path, client):
+    home = tmp_path / "home"
+    done(client, "--user")
+    written = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
+    done(client, "--user", "--remove")
+
+    assert written == {
+        "claude": [".claude.json", ".claude/settings.json"],
+        "codex": [".codex/config.toml", ".codex/hooks.json"],
+    }[client]  # fmt: skip
+    assert held(repository) == {}
+    assert not (repository / ".jidomem").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("cursor", "--user"), ("vscode", "--user"), ("claude", "--check", "--print"),
+     ("claude", "--check", "--remove"), ("claude", "--root", "x"), ("emacs",)],
+)  # fmt: skip
+def test_what_cannot_be_honoured_is_refused(repository, words):
+    assert run("setup", *words).exit_code == 2
+    assert held(repository) == {}
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_the_server_that_was_named_is_started_by_a_client_and_answers(repository, client):
+    run("remember", "the build needs Rust 1.80")
+    done(client)
+    text = (repository / FILES[client][0]).read_text().replace("${workspaceFolder}", str(repository))
+    server = (tomllib.loads if client == "codex" else json.loads)(text)[SERVERS[client]]["jidomem"]
+    elsewhere = "/" if client == "cursor" else str(repository)  # Cursor starts servers in a folder of its own
+
+    async def ask():
+        command = StdioServerParameters(command=server["command"], args=server["args"], env={**os.environ},
+                                        cwd=server.get("cwd", elsewhere))  # fmt: skip
+        async with Client(stdio_client(command)) as connected:
+            return await connected.call_tool("status", {})
+
+    answered = anyio.run(ask)
+
+    assert not answered.is_error
+    assert answered.structured_content["root"] == str(repository / ".jidomem")
+
+
+@pytest.mark.parametrize(("client", "event"), [("claude", "SessionStart"), ("cursor", "sessionStart")])
+def test_the_hook_that_was_named_briefs_an_agent_and_is_silent_where_nothing_is_remembered(repository, client, event):
+    done(client)
+    hooks = json.loads((repository / FILES[client][1]).read_text())["hooks"][event][0]
+    command = (hooks if client == "cursor" else hooks["hooks"][0])["command"]
+    said = {"hook_event_name": event, "session_id": "s", "source": "startup", "cwd": str(repository)}
+
+    def called():
+        done = subprocess.run(["sh", "-c", command], input=json.dumps(said), cwd="/", capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    nothing = called()
+    run("remember", "Sign every commit", "--type", "convention", "--enforcement-level", "Strict")
+    told = json.loads(called())
+
+    assert nothing == ""
+    context = told["additional_context"] if client == "cursor" else told["hookSpecificOutput"]["additionalContext"]
+    assert '"Sign every commit"' in context
+    assert len(context.encode()) / 3 <= 1_500
+
+
+@pytest.mark.parametrize("said", ["[", "[1]", "", "\x00"])
+def test_a_hook_that_is_told_nothing_it_understands_fails_no_client(repository, said):
+    called = run("briefing", "--hook", "claude", stdin=said)
+
+    assert called.exit_code == 0
+    assert "a hook is told a JSON object" in json.loads(called.stdout)["systemMessage"]

@@ -1,0 +1,84 @@
+"""Changes of a JSON text: one entry changes, every other sign stays."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from jidomem.clients.json_text import NotJson, append, put, read, remove
+
+LEAVES = some.none() | some.booleans() | some.integers(-5, 5) | some.text('ab"\\,{}[]/ü\n', max_size=4)
+KEYS = some.text('xyz,{"', min_size=1, max_size=2)
+VALUES = some.recursive(
+    LEAVES, lambda inner: some.lists(inner, max_size=3) | some.dictionaries(KEYS, inner, max_size=3), max_leaves=8
+)
+OBJECTS = some.dictionaries(some.text("xyz", min_size=1, max_size=2), VALUES, max_size=4)
+LAYOUTS = some.sampled_from([None, 2, 4, "\t"])
+REMARKS = """{
+    // ours
+    "a": 1, // one
+    "b": [
+        "x", /* two */
+    ],
+    "c": {} // three
+}
+"""
+
+
+@settings(max_examples=60, deadline=None)
+@given(held=OBJECTS, beside=OBJECTS, layout=LAYOUTS, value=VALUES)
+def test_what_was_put_in_is_there_and_what_is_taken_out_again_leaves_the_text_as_it_was(held, beside, layout, value):
+    for said in ({**held}, {**held, "m": {**beside, "other": 1}}):
+        text = json.dumps(said, indent=layout, ensure_ascii=False)
+
+        changed = put(text, ["m", "ours"], value)
+        longer = append(append(changed, ["list"], value), ["list"], 1)
+
+        assert read(text).value == said
+        assert json.loads(changed) == {**said, "m": {**said.get("m", {}), "ours": value}}
+        assert json.loads(longer) == {**json.loads(changed), "list": [value, 1]}
+        assert remove(remove(longer, ["list", 1]), ["list", 0]) == changed
+        assert json.loads(remove(longer, ["list", 0]))["list"] == [1]
+        assert remove(changed, ["m", "ours"]) == text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_remarks_commas_and_line_ends_stay_where_they_are(end):
+    text = REMARKS.replace("\n", end)
+
+    changed = append(put(text, ["m", "ours"], {"x": [1]}), ["b"], "y")
+
+    assert read(changed).value == {"a": 1, "b": ["x", "y"], "c": {}, "m": {"ours": {"x": [1]}}}
+    assert changed.count(end) == changed.count("\n")
+    assert [changed.count(remark) for remark in ("// ours", "// one", "/* two */", "// three")] == [1, 1, 1, 1]
+    assert remove(remove(changed, ["b", 1]), ["m", "ours"]) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "at"),
+    [
+        ("", "ends too early", 0),
+        ('{"a": }', "a value is due", 6),
+        ('{"a": 1 "b": 2}', 'a "," or "}" is due', 8),
+        ('{"a": 1}}', "after its end", 8),
+        ('{"a": 1, "a": 2}', "twice", 9),
+        ("{'a': 1}", "a key", 1),
+        ('{"a": "\\ud8"}', "escape", 6),
+        ("[" * 300, "nested too deeply", 201),
+        ('{"a": [1, 2', "ends too early", 11),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(text, why, at):
+    with pytest.raises(NotJson, match=why) as refusal:
+        read(text)
+
+    assert refusal.value.at == at
+
+
+def test_a_place_of_another_form_is_refused():
+    for text in ("[]", '{"m": []}', '{"m": 1}'):
+        with pytest.raises(NotJson, match="is no object"):
+            put(text, ["m", "ours"], 1)
+    with pytest.raises(NotJson, match=r"m\.list is no array"):
+        append('{"m": {"list": {}}}', ["m", "list"], 1)
