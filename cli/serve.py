@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+import sys
 from threading import Thread
 
 import click
 
+import jidomem
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
+
+FORMS, LEVELS = ("json", "text"), ("debug", "info", "warning", "error")
 
 
 @click.command(cls=Verb, writes=("wait",))
 @click.option("--host", metavar="ADDRESS", help="The address to listen at; 127.0.0.1 when not said.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="8700 when not said; 0 takes a free one.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name it is asked by; repeat it for more.")
+@click.option("--log-format", "form", type=click.Choice(FORMS), help="Text on a terminal, else JSON, when not said.")
+@click.option("--log-level", "level", type=click.Choice(LEVELS), help="What is logged at least; info when not said.")
 @pass_door
-def serve(door: Door, host: str | None, port: int | None, names: tuple[str, ...]) -> None:
+def serve(
+    door: Door, host: str | None, port: int | None, names: tuple[str, ...], form: str | None, level: str | None
+) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, questions, sessions, SPARQL.
 
     Without tokens it serves this machine only. Once there are (jidomem token add), it serves those who have one, at
     any address; put TLS before it. /openapi.json describes what there is.
 
+    Each request is a line on standard error, with its id; with -q only those that went wrong.
+
     Examples:
       jidomem serve
-      jidomem serve --port 0 --json
+      jidomem serve --port 0 --json --log-level warning
     """
     from jidomem.runtime.keyring import Keyring
     from jidomem.runtime.settings import own_config
     from jidomem.serve import server
     from jidomem.serve.http import create_app
+    from jidomem.serve.log import Log
+    from jidomem.serve.operation import Operation
 
     with door.open() as memory:
         said = memory.settings
@@ -37,12 +49,27 @@ def serve(door: Door, host: str | None, port: int | None, names: tuple[str, ...]
         keyring = Keyring(own_config(), memory.settings.root)
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
-            app = create_app(memory, hosts=hosts, keyring=keyring)
+            log = Log(sys.stderr, form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
+            operation = Operation(log)
+            app = create_app(memory, hosts=hosts, keyring=keyring, operation=operation)
             url = server.url_of(listening)
             if door.json:
                 show_json({"url": url, "root": str(memory.settings.root), "project": memory.project})
             else:
                 door.say(f"serving {memory.settings.root} at {url} (stop with Ctrl-C)")
             Thread(target=memory.pool.warm, daemon=True).start()
-            server.serve(app, listening, memory.stop, memory.settings.limits)
+            root = str(memory.settings.root)
+            operation.tell("info", "started", {"url": url, "root": root, "jidomem": jidomem.__version__})
+
+            def stop() -> None:
+                operation.stop()
+                memory.stop()
+
+            server.serve(app, listening, stop, memory.settings.limits)
+            operation.tell("info", "stopped", {})
+            log.close()
     server.leave()
+
+
+def _level(door: Door) -> str:
+    return "warning" if door.quiet else "debug" if door.verbose else "info"

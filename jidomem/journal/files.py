@@ -77,6 +77,8 @@ class FileJournal:
         """Open the journal of the memory root *folder*; *wait* is how many seconds a turn is waited for."""
         self.folder = folder.absolute()
         self.wait = wait
+        #: Told of each commit how many seconds it took to be durable.
+        self.on_kept: Callable[[float], object] = lambda seconds: None
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, _Turn]] = {}
         self._sealer: Thread | None = None
@@ -277,13 +279,14 @@ class FileJournal:
     def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: _Turn) -> Version:
         """Put *commit* on top of *expected*, the present version, with the turn in hand."""
         _check(stream, expected, commit)
-        seen = folder.sight
+        began, seen = monotonic(), folder.sight
         since = seen.since or time_ns()
         with writing(folder.path):
             if not expected.heads:  # whoever made the folders, and however far it came
                 flush_above(folder.path)
             disk.overwrite(turn.descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
             put(folder.path, file_name(commit.head), commit.data)
+        self.on_kept(monotonic() - began)
         sight = folder.added(commit, seen, since)
         with suppress(OSError):
             disk.overwrite(turn.descriptor, sight.dump())

@@ -35,6 +35,13 @@ class Pool:
         self._idle: list[_Child] = []
         self._busy: set[_Child] = set()
         self._closed = False
+        #: How many queries wait for one of those that are answered to end.
+        self.waiting = 0
+
+    @property
+    def running(self) -> int:
+        """Return how many queries are being answered."""
+        return len(self._busy)
 
     def answer(
         self,
@@ -88,7 +95,7 @@ class Pool:
     @contextmanager
     def _child(self, patience: float = 0.0) -> Iterator[_Child]:
         """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
-        if not self._places.acquire(timeout=patience):
+        if not self._place(patience):
             raise Busy(
                 f"{self.limits.queries} ad hoc queries, or questions of the root, are being answered: no more at once",
                 hint="ask again in a moment, or ask a shipped question",
@@ -111,6 +118,16 @@ class Pool:
                         child.kill()
         finally:
             self._places.release()
+
+    def _place(self, patience: float) -> bool:
+        """Return whether one more may be answered, at once or after *patience* seconds."""
+        with self._lock:
+            self.waiting += 1
+        try:
+            return self._places.acquire(timeout=patience)
+        finally:
+            with self._lock:
+                self.waiting -= 1
 
     def _taken(self) -> _Child:
         """Return an idle child that still lives, else a new one."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Response, request
+from flask import Response, g, request
 
 from jidomem.errors import InvalidRequest, NotServed, TooLarge
 from jidomem.govern.review import queue
@@ -85,6 +85,8 @@ def ask(site: Site, project: str, name: str) -> Response:
     """Return the rows of one named query as JSON, CSV or TSV."""
     name, form = _form(name)
     given = wire.once(request.args)
+    query = site.memory.playbook.get(name)
+    g.seen.question = query.name
     reach(site, project, given)
     limit, most = wire.whole(given, "limit"), site.memory.settings.limits.query_rows
     page = site.memory.reader.ask_page(

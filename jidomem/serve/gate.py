@@ -38,6 +38,7 @@ class Gate:
         route = request.url_rule.endpoint if request.url_rule is not None else ""
         if self._keyring is not None and route not in _PUBLIC and self._keyring.asks():
             g.caller = self._caller(self._keyring)
+            g.seen.agent = g.caller.agent
 
     def _caller(self, keyring: Keyring) -> Token:
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")

@@ -6,6 +6,10 @@ from flask import Response
 
 from jidomem.serve import wire
 from jidomem.serve.site import Site
+from jidomem.serve.standing import standing
+
+#: Seconds that an index which is behind gets to be level before it is told to be.
+PATIENCE = 1.0
 
 
 def alive(site: Site) -> Response:
@@ -15,9 +19,18 @@ def alive(site: Site) -> Response:
 
 
 def ready(site: Site) -> Response:
-    """Return the version each project can be read at, once the index is level with the journal."""
+    """Return the version each project can be read at; 503 while an index is behind, or a journal is damaged."""
     wire.arguments()
     memory = site.memory
-    versions = {name: str(memory.catch_up(name)) for name in site.projects()}
-    damaged = {name: [error.to_dict() for error in found] for name in versions if (found := memory.damage(name))}
-    return wire.answer({"status": "damaged" if damaged else "ok", "versions": versions, "damage": damaged})
+    site.operation.leveller.wait(memory, PATIENCE)
+    found = [standing(memory, name) for name in site.projects()]
+    behind = {each.project: each.to_dict() for each in found if each.behind}
+    damaged = {name: [error.to_dict() for error in each] for name in site.projects() if (each := memory.damage(name))}
+    status = "behind" if behind else "damaged" if damaged else "ok"
+    told = {
+        "status": status,
+        "versions": {each.project: str(each.index) for each in found},
+        "behind": behind,
+        "damage": damaged,
+    }
+    return wire.answer(told) if status == "ok" else wire.answer(told, 503, Retry_After="1")

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, NotServed, PolicyDenied
@@ -18,8 +18,10 @@ from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.root import Jidomem
 from jidomem.serve import wire
 from jidomem.serve.gate import Gate
+from jidomem.serve.operation import Operation
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.site import Site
+from jidomem.serve.watch import Watch
 
 #: The names of this machine for itself.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -27,16 +29,25 @@ _PORT = re.compile(r":[0-9]*$")
 _LONG = ("name", "id")  # parts of a path that may hold slashes
 
 
-def create_app(memory: Jidomem, *, hosts: Collection[str] = LOOPBACK, keyring: Keyring | None = None) -> Flask:
+def create_app(
+    memory: Jidomem,
+    *,
+    hosts: Collection[str] = LOOPBACK,
+    keyring: Keyring | None = None,
+    operation: Operation | None = None,
+) -> Flask:
     """Return the WSGI application that serves *memory* to requests for one of *hosts*.
 
-    With a *keyring* that has tokens it serves those who have one, each what its token reaches.
+    With a *keyring* that has tokens it serves those who have one, each what its token reaches. *operation* counts what
+    it does, and logs it.
     """
     app = _App("jidomem.serve", static_folder=None)
     app.config[wire.LIMITS] = memory.settings.limits
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
-    gate = Gate(Site(memory, keyring))
+    at_work = operation or Operation()
+    memory.journal.on_kept = at_work.measures.committed
+    gate, watch = Gate(Site(memory, keyring, operation=at_work)), Watch(at_work)
     for route in ROUTES:
         app.add_url_rule(
             re.sub(r"\{(\w+)\}", _part, route.path),
@@ -45,17 +56,35 @@ def create_app(memory: Jidomem, *, hosts: Collection[str] = LOOPBACK, keyring: K
             methods=[route.method],
         )
     allowed = frozenset(host.lower() for host in hosts)
+    app.before_request(watch.begin)
     app.before_request(lambda: _refuse_foreign_host(allowed))
     app.before_request(gate.admit)
+    app.after_request(watch.end)  # the last of them
     app.after_request(gate.headed)
     app.register_error_handler(JidomemError, wire.problem)
     app.register_error_handler(HTTPException, _refused)
-    app.register_error_handler(Exception, _bug)
+    app.register_error_handler(Exception, partial(_bug, at_work))
     return app
+
+
+class _Whole(Response):
+    """An answer that is there in one piece is handed over as such, which saves the server a thread's turns."""
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        """Return the body, as WSGI has it."""
+        if not self.is_sequence or environ["REQUEST_METHOD"] == "HEAD":
+            return super().__call__(environ, start_response)
+        _, status, headers = self.get_wsgi_response(environ)
+        start_response(status, headers)
+        body = b"".join(self.iter_encoded())
+        self.close()
+        return [body]
 
 
 class _App(Flask):
     """An application without coroutines: nothing is asked of each function whether it is one."""
+
+    response_class = _Whole
 
     def ensure_sync(self, func: Any) -> Any:
         """Return *func*."""
@@ -91,9 +120,13 @@ def _refused(error: HTTPException) -> Response:
     return wire.problem(refusal)
 
 
-def _bug(error: Exception) -> Response:
-    """Return 500 without what went wrong inside, which is written to standard error."""
-    sys.stderr.write("".join(traceback.format_exception(error)))
+def _bug(operation: Operation, error: Exception) -> Response:
+    """Return 500 without what went wrong inside, which is written to the log, or else to standard error."""
+    trace = "".join(traceback.format_exception(error))
+    if operation.log is None:
+        sys.stderr.write(trace)
+    operation.tell("error", "bug", {"request_id": g.seen.id, "traceback": trace})
+    g.seen.refusal = "internal_error"
     told = {
         "type": "urn:jido:error:internal_error",
         "title": "internal error",
@@ -101,5 +134,6 @@ def _bug(error: Exception) -> Response:
         "code": "internal_error",
         "detail": f"{type(error).__name__} in {request.method} {request.path}",
         "hint": "this is a bug in jidomem; its traceback is in the server's standard error",
+        "request_id": g.seen.id,
     }
     return Response(wire.dump(told), 500, content_type=wire.PROBLEM)

@@ -115,6 +115,7 @@ def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) ->
     for position, outcome in enumerate(outcomes):
         if isinstance(outcome, JidomemError) and not _stops(outcome):
             outcome.position = position
+            site.operation.measures.refused(outcome.code)
     return outcomes
 
 

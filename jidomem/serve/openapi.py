@@ -114,6 +114,7 @@ def _schemas() -> dict[str, Any]:
         "violations": {"type": "array", "items": {"type": "object"}},
         "fixed_intent": {"type": ["object", "null"]},
         "conflicts": conflicts,
+        "request_id": _TEXT,
     }
     page = {"rows": {"type": "array", "items": {"type": "object"}}, "cursor": {"type": ["string", "null"]}}
     return {

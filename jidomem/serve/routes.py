@@ -11,6 +11,7 @@ from jidomem.serve import (
     corrections,
     health,
     intents,
+    metrics,
     openapi,
     recalls,
     sessions,
@@ -21,6 +22,7 @@ from jidomem.serve.site import Route, Site
 
 _OK = {200: "The answer."}
 _JSON = wire.JSON
+_READY = {**_OK, 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
 _AT = {"min_position": "A version that has to be reached: read no older than this."}
 _AS_OF = {"as_of": "A moment: answer with what was recorded by then."}
 _MOMENTS = {**_AS_OF, "valid_at": "A moment of the world: leave out what does not hold then."}
@@ -214,6 +216,7 @@ ROUTES: tuple[Route, ...] = (
     *_sparql("/projects/{project}/sparql", "a project"),
     *_sparql("/sparql", "the default project"),
     Route("GET", "/healthz", health.alive, "Say that the server lives", _OK, {_JSON: "Object"}, public=True),
-    Route("GET", "/readyz", health.ready, "Say what can be read, and up to which version", _OK, {_JSON: "Object"}),
+    Route("GET", "/readyz", health.ready, "Say what can be read, and up to which version", _READY, {_JSON: "Object"}),
+    Route("GET", "/metrics", metrics.metrics, "Give figures to Prometheus", _OK, {"text/plain": "Text"}),
     Route("GET", "/openapi.json", _described, "Describe this interface", _OK, {_JSON: "Object"}),
 )

@@ -14,6 +14,7 @@ from jidomem.journal.files import Stream
 from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.own import EVERY, Token
 from jidomem.runtime.root import Jidomem
+from jidomem.serve.operation import Operation
 from jidomem.vocab import BASE
 from jidomem.write.names import slug
 from jidomem.write.writer import MemoryWriter
@@ -21,11 +22,15 @@ from jidomem.write.writer import MemoryWriter
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One memory, served to `caller`, who is known by a token; to anybody on this machine where there is none."""
+    """One memory, served to `caller`, who is known by a token; to anybody on this machine where there is none.
+
+    `operation` is the server that serves it.
+    """
 
     memory: Jidomem
     keyring: Keyring | None = None
     caller: Token | None = None
+    operation: Operation = field(default_factory=Operation)
 
     def check_caller(self) -> None:
         """Raise Unauthenticated where the token was taken back meanwhile: what takes long asks between its parts."""

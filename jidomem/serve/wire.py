@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
-from flask import Response, current_app, request
+from flask import Response, current_app, g, request
 
 from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.intent import parse_json
@@ -25,6 +26,17 @@ JSON = "application/json"
 PROBLEM = "application/problem+json"
 #: Refusals that pass by themselves, and after how many seconds to come back.
 _RETRY = {"busy": 1, "too_many_requests": 1, "index_behind": 1}
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is known of the request under way (`g.seen`): when it began, its id, and what became of it so far."""
+
+    began: float
+    id: str
+    agent: str | None = None
+    question: str | None = None
+    refusal: str | None = None
 
 
 def dump(value: Any) -> bytes:
@@ -47,7 +59,10 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
 
 def problem(error: JidomemError) -> Response:
     """Return *error* as a problem document (RFC 9457) that has the members every door shows."""
-    found = Response(dump(described(error)), error.http_status, content_type=PROBLEM)
+    seen: Seen = g.seen
+    seen.refusal = error.code
+    told = {**described(error), "request_id": seen.id}
+    found = Response(dump(told), error.http_status, content_type=PROBLEM)
     if error.code in _RETRY:
         found.headers["Retry-After"] = str(_RETRY[error.code])
     if error.code == "unauthenticated":

@@ -103,6 +103,11 @@ class CommitLine:
         self._waiting: deque[_Ticket] = deque()
         self._known: _Known | None = None
 
+    @property
+    def waiting(self) -> int:
+        """Return how many submissions wait for their turn."""
+        return len(self._waiting)
+
     def view(self) -> View:
         """Return the rows as the index has them now."""
         index, memory = self._tail.index, Stream(self._stream.project)

@@ -57,6 +57,11 @@ class Submitter:
         self._lines: dict[Stream, CommitLine] = {}
         self._lock = Lock()
 
+    @property
+    def waiting(self) -> int:
+        """Return how many submissions wait for their turn now."""
+        return sum(line.waiting for line in [*self._lines.values()])
+
     def submit_intent(
         self,
         project_id: str,

@@ -262,7 +262,8 @@ def test_a_project_says_what_it_holds_and_its_version_can_be_waited_for(client):
     assert client.get("/projects").json["projects"][0]["version"] == receipt["version"]
     assert shown["counts"]["ArchitecturalDecision"] == {"active": 1}
     assert at.json["version"] == receipt["version"]
-    assert client.get("/readyz").json == {"status": "ok", "versions": {"p": receipt["version"]}, "damage": {}}
+    ready = {"status": "ok", "versions": {"p": receipt["version"]}, "behind": {}, "damage": {}}
+    assert client.get("/readyz").json == ready
 
 
 @pytest.mark.parametrize(

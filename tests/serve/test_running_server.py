@@ -78,7 +78,7 @@ def test_a_body_sent_in_chunks_is_read(client):
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_after_what_is_under_way(tmp_path, stop):
-    with running(tmp_path / "root") as process:
+    with running(tmp_path / "root", "-q") as process:
         told = []
 
         def submit():

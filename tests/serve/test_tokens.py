@@ -26,7 +26,7 @@ class Caller:
         self.headers = {"Authorization": f"Bearer {secret}"} if secret else {}
 
     def ask(self, method, path, **options):
-        headers = {**self.headers, **options.pop("headers", {})}
+        headers = {"X-Request-Id": "same", **self.headers, **options.pop("headers", {})}
         return self.client.open(path, method=method, headers=headers, **options)
 
     def get(self, path, **options):
@@ -223,7 +223,7 @@ def test_a_role_in_the_journal_or_the_configuration_makes_no_curator_of_an_agent
 
 
 def test_a_reader_reads_and_writes_nothing_on_any_route(door, memory):
-    eve, before = door("eve", "reader"), memory.catch_up("p")
+    eve, before = door("eve", "reader", ("*",)), memory.catch_up("p")
     reading = {"/sparql", "/projects/{project}/sparql", "/projects/{project}/recall"}
 
     for route, path in each_address():

@@ -1,0 +1,71 @@
+"""What is counted while a server runs: requests, refusals, and how long requests, questions and commits take."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from threading import Lock
+from time import monotonic
+
+#: The upper bounds of the buckets of a histogram, in seconds.
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Histogram:
+    """How many took how long: `counts` by bucket, the last of which has no bound, and the sum of all `seconds`."""
+
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one that took so long."""
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+
+class Measures:
+    """The counts of one server; any thread may add to them, and whoever reads holds `lock`."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.began = monotonic()
+        self.under_way = 0
+        self.requests: Counter[tuple[str, str, int]] = Counter()  # by route, method and status
+        self.refusals: Counter[str] = Counter()  # by code
+        self.routes: dict[str, Histogram] = {}
+        self.questions: dict[str, Histogram] = {}
+        self.commits = Histogram()
+
+    def begun(self) -> None:
+        """Count a request that came in."""
+        with self.lock:
+            self.under_way += 1
+
+    def ended(self, route: str, method: str, status: int, seconds: float, question: str | None = None) -> None:
+        """Count a request that was answered; *question* is the named one it asked."""
+        with self.lock:
+            self.under_way -= 1
+            self.requests[route, method, status] += 1
+            _of(self.routes, route).add(seconds)
+            if question is not None:
+                _of(self.questions, question).add(seconds)
+
+    def refused(self, code: str) -> None:
+        """Count a refusal: of a request, or of one intent among several."""
+        with self.lock:
+            self.refusals[code] += 1
+
+    def committed(self, seconds: float) -> None:
+        """Count a commit that took so long to be durable."""
+        with self.lock:
+            self.commits.add(seconds)
+
+
+def _of(known: dict[str, Histogram], name: str) -> Histogram:
+    found = known.get(name)
+    if found is None:
+        found = known[name] = Histogram()
+    return found

@@ -1,0 +1,35 @@
+"""What a running server knows of itself: what it counts, where it logs, and whether it is stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import BoundedSemaphore, Event
+from typing import Any
+
+from jidomem.serve.log import Log
+from jidomem.serve.measures import Measures
+from jidomem.serve.standing import Leveller
+
+#: How many of the connections may wait for what is not written yet.
+FEEDS = 16
+
+
+class Operation:
+    """One server at work: `measures`, its `log` if it keeps one, `leveller`, `feeds`, and `stopping` once it is."""
+
+    def __init__(self, log: Log | None = None, *, feeds: int = FEEDS) -> None:
+        self.measures = Measures()
+        self.log = log
+        self.leveller = Leveller()
+        self.stopping = Event()
+        self.feeds = BoundedSemaphore(feeds)
+
+    def stop(self) -> None:
+        """Let what goes on without end come to its end."""
+        self.stopping.set()
+        self.tell("info", "stopping", {"under_way": self.measures.under_way})
+
+    def tell(self, level: str, event: str, said: Mapping[str, Any]) -> None:
+        """Write one line to the log, if there is one."""
+        if self.log is not None:
+            self.log.tell(level, event, said)

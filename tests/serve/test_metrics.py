@@ -1,0 +1,138 @@
+"""What Prometheus reads of a server, and who may."""
+
+import pytest
+from conftest import decision, intent
+
+import jidomem
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.settings import own_config
+from jidomem.serve.exposition import family
+from jidomem.serve.http import create_app
+
+parser = pytest.importorskip("prometheus_client.parser")
+
+
+@pytest.fixture
+def client(memory):
+    return create_app(memory).test_client()
+
+
+def figures(client, **headers):
+    """Every sample as Prometheus reads it: name and labels -> figure."""
+    answer = client.get("/metrics", headers=headers)
+    assert answer.content_type == "text/plain; version=0.0.4; charset=utf-8"
+    read = {}
+    for each in parser.text_string_to_metric_families(answer.text):
+        assert each.documentation, each.name
+        for sample in each.samples:
+            key = (sample.name, *sorted(sample.labels.items()))
+            assert key not in read
+            read[key] = sample.value
+    return read
+
+
+def test_requests_refusals_questions_and_commits_are_counted_where_they_happen(client):
+    one, route = intent(summary="one"), "/projects/{project}/intents"
+    client.post("/projects/p/intents", json=one)
+    client.post("/projects/p/intents", json=[decision(topic="store"), intent(confidence="enormous")])
+    client.post("/projects/p/intents", json=intent(type="fcat"))
+    client.get("/projects/p/queries/curator/facts.csv")
+    client.get('/projects/p/queries/no"such\n')
+    client.open("/nowhere", method="BREW")
+
+    read = figures(client)
+
+    def requests(route, method, status):
+        return read["jidomem_http_requests_total", ("method", method), ("route", route), ("status", status)]
+
+    assert [requests(route, "POST", status) for status in ("201", "200", "422")] == [1, 1, 1]
+    assert requests("none", "other", "404") == 1
+    assert read["jidomem_refusals_total", ("code", "unknown_type")] == 1
+    assert read["jidomem_refusals_total", ("code", "invalid_confidence")] == 1
+    assert read["jidomem_refusals_total", ("code", "unknown_query")] == 1
+    assert read["jidomem_query_seconds_count", ("query", "facts")] == 1
+    assert read["jidomem_http_request_seconds_count", ("route", route)] == 3
+    assert read["jidomem_http_request_seconds_bucket", ("le", "+Inf"), ("route", route)] == 3
+    assert read["jidomem_commit_seconds_count",] == 2
+    assert read["jidomem_commit_seconds_sum",] > 0
+    assert read["jidomem_http_requests_in_progress",] == 1
+    assert {name for name, *_ in read} >= {"jidomem_writers_waiting", "jidomem_sparql_running", "process_open_fds"}
+    assert read["process_resident_memory_bytes",] > 10_000_000
+
+
+def test_the_buckets_of_a_histogram_only_grow_up_to_the_count(client):
+    for number in range(20):
+        client.post("/projects/p/intents", json=intent(summary=str(number)))
+
+    read = figures(client)
+    buckets = [value for (name, *labels), value in read.items() if name == "jidomem_commit_seconds_bucket" and labels]
+
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == read["jidomem_commit_seconds_count",] == 20
+
+
+def test_versions_and_the_lag_of_the_index_are_told_of_each_project(client, memory):
+    for number in range(3):
+        memory.writer.submit_intent("p", intent(summary=str(number)))
+    memory.catch_up("p")
+    with jidomem.open(memory.settings.root) as other:
+        other.writer.submit_intent("p", intent(summary="elsewhere"))
+        other.writer.submit_intent("q", intent(applies_to_project="q"))
+
+    read = figures(client)
+
+    p, q = ("project", "p"), ("project", "q")
+    assert (read["jidomem_journal_position", p], read["jidomem_index_position", p]) == (4, 3)
+    assert (read["jidomem_index_behind_commits", p], read["jidomem_index_behind_commits", q]) == (1, 1)
+    client.get("/projects/p")
+    assert figures(client)["jidomem_index_behind_commits", p] == 0
+
+
+def test_figures_are_for_who_reaches_every_project(memory):
+    memory.writer.submit_intent("p", intent())
+    memory.writer.submit_intent("hidden", intent(applies_to_project="hidden"))
+    ring = Keyring(own_config(), memory.settings.root)
+    bound, _ = ring.give_out("ana", "admin", ["p"], memory.sources)
+    every, _ = ring.give_out("prometheus", "reader", ["*"], memory.sources)
+    client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
+
+    refused = client.get("/metrics", headers={"Authorization": f"Bearer {bound}"})
+
+    assert client.get("/metrics").status_code == 401
+    assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
+    assert "hidden" not in refused.text
+    assert refused.json["hint"].endswith("jidomem token add prometheus --role reader --all-projects")
+    read = figures(client, Authorization=f"Bearer {every}")
+    assert ("jidomem_journal_position", ("project", "hidden")) in read
+
+
+def test_a_label_cannot_break_out_of_its_quotes():
+    hostile = 'a"} 1\nevil 1\n\\'
+
+    (found,) = parser.text_string_to_metric_families(family("x", "gauge", "A thing.", [({"of": hostile}, 2)]))
+
+    assert [(sample.labels, sample.value) for sample in found.samples] == [({"of": hostile}, 2)]
+
+
+def test_a_server_is_not_ready_while_an_index_cannot_be_brought_level_or_a_journal_is_damaged(client, memory):
+    receipt = memory.writer.submit_intent("p", intent())
+    memory.writer.submit_intent("q", intent(applies_to_project="q"))
+    assert client.get("/readyz").status_code == 200
+
+    with jidomem.open(memory.settings.root) as other:
+        later = other.writer.submit_intent("p", intent(summary="later"))
+    with memory.tail._lock:  # as while an index is built
+        behind = client.get("/readyz")
+    assert (behind.status_code, behind.json["status"]) == (503, "behind")
+    assert behind.headers["Retry-After"]
+    told = {"journal": str(later.version), "index": str(receipt.version), "behind": 1}
+    assert behind.json["behind"] == {"p": told}
+    assert client.get("/readyz").json["versions"]["p"] == str(later.version)
+
+    (broken,) = (memory.settings.root / "projects" / "q" / "memory").glob("*.ttl")
+    broken.write_bytes(broken.read_bytes().replace(b"Rust", b"Rost"))
+    assert memory.journal.verify(memory.journal.streams()[-1])
+    damaged = client.get("/readyz")
+    assert (damaged.status_code, damaged.json["status"], [*damaged.json["damage"]]) == (503, "damaged", ["q"])
+    assert damaged.json["damage"]["q"][0]["code"] == "journal_damaged"
+    assert client.get("/projects/p/queries/facts").status_code == 200
