@@ -29,10 +29,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A memory that holds some of the words: its stems by field, how many they are, and what else it is ranked by.
-
-    `reach` is what the engine that found it scores it with, among all that is there now.
-    """
+    """A memory that holds some of the words: its stems by field, how many they are, and what else it is ranked by."""
 
     number: int
     item: str
@@ -42,4 +39,3 @@ class Match:
     fields: tuple[str, ...]
     successors: tuple[str, ...] = ()
     is_about: bool = False
-    reach: float = 0.0

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
@@ -32,9 +32,11 @@ CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_FIELDS}, tokenize="{TOKENS}");
 """
-_ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {{reach}}, {_FIELDS}
+_ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {_FIELDS}
 FROM text JOIN memory m ON m.number = text.rowid WHERE """
-_REACH = f"-bm25(text, {', '.join(map(str, FIELDS.values()))})"
+#: Texts are read for those alone that are looked at: all that match would take ten times as long.
+_BEST = f"""SELECT m.number, m.recorded, m.confidence, -bm25(text, {", ".join(map(str, FIELDS.values()))}) AS reach
+FROM text JOIN memory m ON m.number = text.rowid WHERE text MATCH ?"""
 _KEEP = (
     "INSERT INTO memory (number, item, kind, recorded, ended, proposed, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -56,6 +58,15 @@ class Within:
     session: str | None = None
 
 
+class Found(NamedTuple):
+    """A memory that holds some of the words; `reach` is what SQLite scores it with, among all that is there now."""
+
+    number: int
+    recorded: str
+    confidence: str
+    reach: float
+
+
 class TextFile:
     """The file at *path*, which is made when it is not there; nothing in it is read before it `fits`.
 
@@ -69,6 +80,7 @@ class TextFile:
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
         self._store.execute("PRAGMA journal_mode=WAL")
         self._store.execute("PRAGMA synchronous=NORMAL")
+        self._store.execute("PRAGMA cache_size=-16000")
 
     def fits(self) -> bool:
         """Return whether the file is of this form, and made here; an empty one is given both."""
@@ -224,20 +236,20 @@ class TextFile:
         memories, length, newest = self._store.execute(known, (moment,)).fetchone()
         return Counts(memories, length, holding, newest or "")
 
-    def matches(self, stems: Iterable[str], within: Within, only: Iterable[int] | None = None) -> Iterator[Match]:
+    def best(self, stems: Iterable[str], within: Within, only: Iterable[int] | None = None) -> Iterator[Found]:
         """Yield the memories that hold one of *stems*, and of *only* where that is given, by what they reach."""
         clause, values = self._clause(within)
         if only is not None:
             clause += " AND m.number IN (SELECT value FROM json_each(?))"
             values.append(json.dumps([*only]))
-        text = f"{_ROW.format(reach=_REACH + ' AS reach')} text MATCH ? AND {clause} ORDER BY reach DESC"
-        for row in self._store.execute(text, (matching(stems), *values)):
-            yield _match(row)
+        text = f"{_BEST} AND {clause} ORDER BY reach DESC"
+        return (Found(*row) for row in self._store.execute(text, (matching(stems), *values)))
 
-    def match(self, item: str, moment: str | None) -> Match | None:
-        """Return one memory as a match, if it was known at *moment*."""
-        text = f"{_ROW.format(reach='0.0')} m.item = ? AND m.recorded <= COALESCE(?, m.recorded)"
-        row = self._store.execute(text, (item, moment)).fetchone()
+    def match(self, which: int | str, moment: str | None) -> Match | None:
+        """Return one memory, by its number or IRI, as a match, if it was known at *moment*."""
+        by = "number" if isinstance(which, int) else "item"
+        text = f"{_ROW} m.{by} = ? AND m.recorded <= COALESCE(?, m.recorded)"
+        row = self._store.execute(text, (which, moment)).fetchone()
         return None if row is None else _match(row)
 
     def places(self) -> Iterator[str]:
@@ -283,5 +295,5 @@ def matching(stems: Iterable[str]) -> str:
 
 
 def _match(row: Sequence[Any]) -> Match:
-    number, item, recorded, confidence, length, successors, reach, *fields = row
-    return Match(number, item, recorded, confidence, length, tuple(fields), tuple(successors.split()), False, reach)
+    number, item, recorded, confidence, length, successors, *fields = row
+    return Match(number, item, recorded, confidence, length, tuple(fields), tuple(successors.split()))

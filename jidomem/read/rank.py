@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf, log
@@ -11,9 +11,7 @@ from jidomem.lexical import FIELDS, Counts, Match
 
 #: BM25: how soon a word that is repeated counts no more, and how much a long text counts less.
 K1, B = 1.2, 0.75
-#: What of its weight a word keeps that tells little of what a text is about.
-LITTLE = 0.1
-#: What a word weighs at least for SQLite, which weighs all others less than is done here.
+#: What a word weighs at least for SQLite.
 LEAST = 1e-6
 #: How many times what SQLite weighs a word with is too far from its weight to tell where to stop.
 FAR = 2.0
@@ -41,14 +39,18 @@ class Scored:
         return -self.score, _backwards(self.match.recorded), self.match.item
 
 
-def weights(stems: Iterable[str], counts: Counts, little: Collection[str] = ()) -> dict[str, float]:
-    """Return how much each word tells: the more, the fewer memories hold it; those in *little* tell little.
+def weights(stems: Iterable[str], counts: Counts) -> dict[str, float]:
+    """Return how much each word tells: the more, the fewer memories hold it.
 
     >>> weights(["rare", "common"], Counts(10, 100, {"rare": 2, "common": 9}))
-    {'rare': 1.4816045409242156, 'common': 0.14660347419187544}
+    {'rare': 1.2237754316221157, 'common': 0.07330173709593772}
     """
-    odds = ((stem, _odds(counts.memories, counts.holding.get(stem, 0))) for stem in stems)
-    return {stem: log(1 + against) * (LITTLE if stem in little else 1.0) for stem, against in odds}
+    return {stem: _weight(_odds(counts.memories, counts.holding.get(stem, 0))) for stem in stems}
+
+
+def _weight(odds: float) -> float:
+    """Return what a word tells: what SQLite weighs it with, but something also where most memories hold it."""
+    return max(log(odds), log(1 + odds) / 2)
 
 
 def _odds(memories: int, holding: int) -> float:
@@ -61,9 +63,14 @@ def scored(match: Match, weight: Mapping[str, float], counts: Counts) -> Scored:
     words = dict(_by_word(match, weight, counts))
     lexical = sum(words.values())
     parts = {"lexical": lexical, "about": lexical * ABOUT * match.is_about}
-    parts["recency"] = lexical * RECENT * 0.5 ** (_days(match.recorded, counts.newest) / HALF_LIFE)
-    parts["confidence"] = lexical * CONFIDENCE.get(match.confidence, 0.0)
+    late, sure = ties(match.recorded, match.confidence, counts.newest)
+    parts |= {"recency": lexical * late, "confidence": lexical * sure}
     return Scored(match, sum(parts.values()), parts, words)
+
+
+def ties(recorded: str, confidence: str, newest: str) -> tuple[float, float]:
+    """Return what is added for what was recorded late, and for what is held to be sure, as parts of the words."""
+    return RECENT * 0.5 ** (_days(recorded, newest) / HALF_LIFE), CONFIDENCE.get(confidence, 0.0)
 
 
 def _by_word(match: Match, weight: Mapping[str, float], counts: Counts) -> Iterable[tuple[str, float]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
-from jidomem.index.text_file import TextFile, Within
+from jidomem.index.text_file import Found, TextFile, Within
 from jidomem.lexical import Counts, Match
 from jidomem.read import rank
 from jidomem.read.rank import Scored
@@ -17,7 +17,7 @@ from jidomem.words import TELL_LITTLE
 #: Of a long text the words that tell most are looked for.
 MOST_WORDS = 64
 #: So many memories that hold the rarest words are looked at before those that hold other words alone.
-FIRST = 2_000
+FIRST = 50_000
 
 
 def search(
@@ -25,16 +25,14 @@ def search(
 ) -> tuple[list[Scored], list[str], Counts]:
     """Return the best matches in order, the words they were looked for by, and the counts behind their scores.
 
-    What holds none but words that tell little is found only by a query of such words alone.
+    Words that tell little are looked for only where there are no others.
     """
     now = file.counts(stems)
     then = now if within.moment is None else file.counts(stems, within.moment)
-    little = {stem for stem, word in stems.items() if word in TELL_LITTLE}
-    known = rank.weights((stem for stem in stems if then.holding[stem]), then, little)
-    telling = {stem: known[stem] for stem in known if stem not in little or len(little) == len(stems)}
-    rarest = sorted(telling, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]
-    beside = sorted(known.keys() & little - set(rarest))[:MOST_WORDS]
-    weight = {stem: known[stem] for stem in (*rarest, *beside)}
+    telling = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
+    known = rank.weights((stem for stem in telling if then.holding[stem]), then)
+    rarest = sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]
+    weight = {stem: known[stem] for stem in rarest}
     one = _Search(file, within, weight, now, then, limit)
     if rarest:
         one.run(rarest, file.about(_governing(file.places(), about)) if about else frozenset())
@@ -56,14 +54,13 @@ class _Search:
         self._limit = limit
         self._seen: set[int] = set()
         self._about: frozenset[int] = frozenset()
-        self._telling: frozenset[str] = frozenset()
 
     def run(self, rarest: list[str], about: frozenset[int]) -> None:
         """Look at all that may be among the best: what is *about* a file asked for, then what holds the rarest words.
 
         What no longer can be among them is not looked at: its score has a ceiling.
         """
-        self._about, self._telling = about, frozenset(rarest)
+        self._about = about
         if about:
             self._look(rarest, 0.0, only=about)
         for taken in range(self._first(rarest), len(rarest) + 1):
@@ -80,17 +77,24 @@ class _Search:
     def _look(self, stems: list[str], rest: float, only: frozenset[int] | None = None) -> None:
         """Score what holds one of *stems*; other words add no more than *rest*."""
         times, beside = rank.ceiling({stem: self._weight[stem] for stem in stems}, self._now, self._then)
-        for match in self._file.matches(stems, self._within, only):
-            if only is None and self._is_settled(match.reach * times + beside + rest):
+        for found in self._file.best(stems, self._within, only):
+            most = found.reach * times + beside + rest
+            if only is None and self._is_settled(most):
                 return
-            if match.number not in self._seen:
-                self._seen.add(match.number)
-                self._add(self._final(match, {match.item}))
+            if found.number in self._seen or (only is None and self._is_settled(most, self._ties(found))):
+                continue
+            self._seen.add(found.number)
+            match = self._file.match(found.number, None)
+            assert match is not None
+            self._add(self._final(match, {match.item}))
 
-    def _is_settled(self, lexical: float) -> bool:
+    def _ties(self, found: Found) -> float:
+        return sum(rank.ties(found.recorded, found.confidence, self._then.newest))
+
+    def _is_settled(self, lexical: float, ties: float = rank.TIES) -> bool:
         """Return whether what scores no more than *lexical* by its words, and is about no file, is none of the best."""
         worst = self.best[-1][1].score if len(self.best) == self._limit else 0.0
-        return len(self.best) == self._limit and lexical * (1 + rank.TIES) * (1 + 1e-9) < worst
+        return len(self.best) == self._limit and lexical * (1 + ties) * (1 + 1e-9) < worst
 
     def _final(self, match: Match, seen: set[str]) -> Scored:
         """Return the score of a match, behind those of its successors that match as well."""
@@ -103,7 +107,7 @@ class _Search:
             successor = self._file.match(name, self._within.moment) if name not in seen else None
             if successor is not None:
                 later = self._final(successor, seen | {name})
-                after += [] if self._telling.isdisjoint(later.words) else [later]
+                after += [later] if later.words else []
         return rank.behind(found, after)
 
     def _add(self, found: Scored) -> None:
