@@ -50,7 +50,7 @@ def _asked(size: int, memory: Jidomem, options: Options) -> Iterator[Row]:
     each = [_ms(memory, query) for query in queries]
     once_more, past = cycle(queries), generate.START + size // 2 * generate.STEP
     bare = sqlite3.connect(memory.texts._path(load.PROJECT))  # the bare side: the very same file, asked directly
-    matched = cycle([_match(memory, query) for query in queries])
+    matched = cycle([found for query in queries if (found := _match(memory, query))])
     text = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rank LIMIT 5"
     numbers = count()
 
