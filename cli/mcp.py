@@ -42,7 +42,6 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int) -> None:
         raise Failed(
             f"the MCP SDK is not installed ({error})", hint="pip install 'jidomem[mcp]'", code="missing_extra"
         ) from error
-    from jidomem.serve import server
     from jidomem.serve.desk import Desks
     from jidomem.serve.knowledge import KNOWLEDGE
     from jidomem.serve.tools import TOOLS
@@ -55,6 +54,11 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int) -> None:
     if not http:
         serving.serve_stdio(desks, tools, memory.close)
         return
+    from jidomem.runtime.keyring import Keyring
+    from jidomem.runtime.settings import own_config
+    from jidomem.serve import mcp_http, server
+
+    keyring = Keyring(own_config(), memory.settings.root)
     listening = server.listen(host, port)
-    door.say(f"serving {memory.settings.root} at {server.url_of(listening)}{serving.PATH} (stop with Ctrl-C)")
-    serving.serve_http(desks, tools, listening, memory.close)
+    door.say(f"serving {memory.settings.root} at {server.url_of(listening)}{mcp_http.PATH} (stop with Ctrl-C)")
+    mcp_http.serve_http(desks, tools, keyring, listening, memory.close)

@@ -7,6 +7,7 @@ from threading import Lock
 
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.intent import Receipt
+from jidomem.runtime.own import Token
 from jidomem.runtime.root import Jidomem
 from jidomem.write.names import slug
 
@@ -14,12 +15,21 @@ from jidomem.write.names import slug
 class Desk:
     """One agent at one memory.  Its work session begins with the first thing it keeps, and is closed when it leaves."""
 
-    def __init__(self, memory: Jidomem, agent: str, session: str | None = None, *, is_named: bool = False) -> None:
-        """Work for *agent*, who *is_named* by whoever started the server, or else by itself.
+    def __init__(
+        self,
+        memory: Jidomem,
+        agent: str,
+        session: str | None = None,
+        *,
+        is_named: bool = False,
+        caller: Token | None = None,
+    ) -> None:
+        """Work for *agent*, who *is_named* by whoever started the server, or else by itself; or is the *caller*.
 
         A *session* that was given is neither opened nor closed here.
         """
         self.memory = memory
+        self.writer = memory.writer if caller is None else memory.writer.acting_as(caller.agent, caller.role)
         self.agent = agent
         self._is_named = is_named
         self.is_briefed = False
@@ -35,7 +45,7 @@ class Desk:
 
     def who(self) -> dict[str, str]:
         """Return who asserts, and in which session; raises PolicyDenied for a curator's name that nobody gave it."""
-        if not self._is_named and self.memory.writer.is_curator(self.project, self.agent):
+        if not self._is_named and self.writer.is_curator(self.project, self.agent):
             raise PolicyDenied(
                 f"this client calls itself {self.agent}, and {self.agent} judges for {self.project}: none becomes that"
                 " by its own name",
@@ -55,7 +65,7 @@ class Desk:
             return
         self._is_open = False
         try:
-            self.memory.writer.move_session(self.project, self._name(), agent=self.agent, status="closed")
+            self.writer.move_session(self.project, self._name(), agent=self.agent, status="closed")
         except JidomemError as error:
             sys.stderr.write(f"jidomem: the session {self._name()} stays open: {error.detail}\n")
 
@@ -74,15 +84,22 @@ class Desks:
         """Serve *memory*; *agent* and *session* are those that were given, and then hold for every client."""
         self.memory = memory
         self._agent, self._session = agent, session
-        self._desks: dict[str, Desk] = {}
+        self._desks: dict[tuple[str, str | None], Desk] = {}
         self._lock = Lock()
 
-    def of(self, client: str | None) -> Desk:
-        """Return the desk of the agent that a client is by its name."""
-        agent = self._agent or slug(slug(client or "")[:64]) or self.memory.settings.agent
+    def of(self, client: str | None, caller: Token | None = None) -> Desk:
+        """Return the desk of the *caller*, whose token says who it is, else of the agent a client is by its name."""
+        if caller is not None:
+            return self._desk(caller.agent, is_named=True, caller=caller)
+        named = slug(slug(client or "")[:64])
+        return self._desk(self._agent or named or self.memory.settings.agent, is_named=self._agent is not None)
+
+    def _desk(self, agent: str, *, is_named: bool, caller: Token | None = None) -> Desk:
+        key = (agent, None if caller is None else caller.digest)
         with self._lock:
-            named = self._agent is not None
-            return self._desks.setdefault(agent, Desk(self.memory, agent, self._session, is_named=named))
+            if key not in self._desks:
+                self._desks[key] = Desk(self.memory, agent, self._session, is_named=is_named, caller=caller)
+            return self._desks[key]
 
     def leave(self) -> None:
         """Close every session that was opened."""

@@ -22,6 +22,17 @@ _PUBLIC = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.
 _HINT = "send the header Authorization: Bearer TOKEN; who runs the server gives one out with: jidomem token add"
 
 
+def caller_of(keyring: Keyring, authorization: str) -> Token:
+    """Return the token in the header *authorization*; raises Unauthenticated where there is none on the keyring."""
+    scheme, _, secret = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise Unauthenticated("this server answers those who have a token", hint=_HINT)
+    caller = keyring.whose(secret.strip())
+    if caller is None:
+        raise Unauthenticated("this token is none, or none any more", hint=_HINT)
+    return caller
+
+
 class Gate:
     """The door before every route of one site; without a keyring, or tokens on it, it is open."""
 
@@ -37,17 +48,8 @@ class Gate:
         g.caller = None
         route = request.url_rule.endpoint if request.url_rule is not None else ""
         if self._keyring is not None and route not in _PUBLIC and self._keyring.asks():
-            g.caller = self._caller(self._keyring)
+            g.caller = caller_of(self._keyring, request.headers.get("Authorization", ""))
             g.seen.agent = g.caller.agent
-
-    def _caller(self, keyring: Keyring) -> Token:
-        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not secret.strip():
-            raise Unauthenticated("this server answers those who have a token", hint=_HINT)
-        caller = keyring.whose(secret.strip())
-        if caller is None:
-            raise Unauthenticated("this token is none, or none any more", hint=_HINT)
-        return caller
 
     def answer(self, route: Route, **parts: str) -> Response:
         """Return what *route* answers to who asks; raises NotFound and PolicyDenied for what is not theirs."""

@@ -111,7 +111,7 @@ def _keep(desk: Desk, facts: Sequence[dict[str, Any]]) -> None:
     if not facts:
         return
     given = {"applies_to_project": desk.project, "confidence": "medium", "source_type": "AgentSource", **desk.who()}
-    for receipt in desk.memory.writer.keep_together(desk.project, (), [{**given, **fact} for fact in facts]):
+    for receipt in desk.writer.keep_together(desk.project, (), [{**given, **fact} for fact in facts]):
         desk.kept(receipt)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import traceback
 from collections.abc import Callable
@@ -30,12 +29,8 @@ from jidomem.serve.tool import Told, Tool, call
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
-#: Where the streamable HTTP transport is served.
-PATH = "/mcp"
-#: The largest request, in bytes.
-MAX_BODY = 1024 * 1024
-#: Seconds that requests under way get when the server stops.
-GRACE = 10
+#: Where a request over HTTP keeps the token of who sent it.
+CALLER = "jidomem.caller"
 
 
 def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
@@ -104,7 +99,8 @@ def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
 async def _at_desk(desks: Desks, ctx: Context, work: Callable[[Desk], T], **asked: str) -> T:
     """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError with what was *asked*."""
     client = ctx.session.client_params
-    desk = desks.of(client.client_info.name if client else None)
+    caller = None if ctx.request is None else ctx.request.scope.get(CALLER)
+    desk = desks.of(client.client_info.name if client else None, caller)
     try:
         return await anyio.to_thread.run_sync(partial(work, desk))
     except JidomemError as error:
@@ -149,22 +145,12 @@ def _prompt(prompt: library.Prompt) -> types.Prompt:
 def serve_stdio(desks: Desks, tools: tuple[Tool, ...], leave: Callable[[], None]) -> None:
     """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*."""
     anyio.run(_serve_stdio, server(desks, tools))
-    _leave(desks, leave)
+    leave_all(desks, leave)
 
 
 async def _serve_stdio(found: Server[Any]) -> None:
     async with stdio_server() as (reads, writes):
         await found.run(reads, writes, found.create_initialization_options())
-
-
-def serve_http(desks: Desks, tools: tuple[Tool, ...], listening: socket.socket, leave: Callable[[], None]) -> None:
-    """Serve streamable HTTP at PATH on *listening*, a loopback socket, until a signal that `leave_on_signals` takes."""
-    import uvicorn
-
-    app = server(desks, tools).streamable_http_app(streamable_http_path=PATH, max_request_body_size=MAX_BODY)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE, lifespan="on")
-    uvicorn.Server(config).run(sockets=[listening])
-    _leave(desks, leave)
 
 
 def leave_on_signals(desks: Desks, leave: Callable[[], None]) -> None:
@@ -175,13 +161,14 @@ def leave_on_signals(desks: Desks, leave: Callable[[], None]) -> None:
     """
 
     def on_signal(number: int, frame: Any) -> None:
-        _leave(desks, leave)
+        leave_all(desks, leave)
         os._exit(0)
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, on_signal)
 
 
-def _leave(desks: Desks, leave: Callable[[], None]) -> None:
+def leave_all(desks: Desks, leave: Callable[[], None]) -> None:
+    """Close what sessions are open, and call *leave*."""
     desks.leave()
     leave()

@@ -56,7 +56,7 @@ def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
 def _remember(desk: Desk, given: Arguments) -> Told:
     memory, dry_run = desk.memory, given.get("dry_run", False)
     fields, who = memory.reader.with_whole_ids(desk.project, _fields(given)), desk.who()
-    values = desk.kept(memory.writer.remember(desk.project, given["text"], dry_run=dry_run, **who, **fields)).to_dict()
+    values = desk.kept(desk.writer.remember(desk.project, given["text"], dry_run=dry_run, **who, **fields)).to_dict()
     return Told({**values, "filled": {"applies_to_project": desk.project, **who, **values["filled"]}})
 
 
@@ -102,7 +102,7 @@ def _revise(desk: Desk, given: Arguments) -> Told:
             hint = "give it beside set" if name == "reason" else f"leave out {name}"
             raise InvalidRequest(f"{name} is not set here", hint=hint)
     item, dry_run = memory.reader.resolve(desk.project, given["id"]), given.get("dry_run", False)
-    receipt = memory.writer.correct(desk.project, item, changes=changes, dry_run=dry_run, who=desk.who(), **ways)
+    receipt = desk.writer.correct(desk.project, item, changes=changes, dry_run=dry_run, who=desk.who(), **ways)
     return Told(desk.kept(receipt).to_dict())
 
 

@@ -7,20 +7,28 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import anyio
 import pytest
 from conftest import decision, fixed_sources, intent
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation
 
 import jidomem
 from jidomem.authority import Change
+from jidomem.clock import Sources
 from jidomem.read.sessions import session, sessions
+from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.root import init
+from jidomem.runtime.settings import own_config
 from jidomem.serve.desk import Desks
 from jidomem.serve.knowledge import KNOWLEDGE
 from jidomem.serve.mcp import server
@@ -416,6 +424,46 @@ def test_clients_of_one_http_server_are_agents_of_their_own(url, mode):
     assert again.structured_content["filled"]["asserted_by"] == "codex"
     assert again.structured_content["status"] == "deduplicated"
     assert [row["summary"] for row in facts.structured_content["rows"]] == ["over HTTP"]
+
+
+def tokened(url, secret):
+    """The connection of a client that sends the token *secret*."""
+
+    @asynccontextmanager
+    async def connected():
+        headers = {"Authorization": f"Bearer {secret}"}
+        async with create_mcp_http_client(headers) as http, streamable_http_client(url, http_client=http) as streams:
+            yield streams
+
+    return connected()
+
+
+def test_once_there_are_tokens_each_client_is_the_agent_of_its_own(url, tmp_path):
+    root = tmp_path / "root"
+
+    def give_out(agent, role="agent", projects=("p",)):
+        return Keyring(own_config(), root).give_out(agent, role, projects, Sources())[0]
+
+    async def asks(client):
+        return await client.call_tool("remember", {"text": "over HTTP"}), await client.call_tool(
+            "ask", {"name": "facts"}
+        )
+
+    mine, _ = talk(tokened(url, give_out("ana")), asks)
+    read_only, facts = talk(tokened(url, give_out("rob", "reader")), asks, mode="auto")
+
+    assert mine.structured_content["filled"]["asserted_by"] == "ana"
+    assert (read_only.is_error, read_only.structured_content["code"]) == (True, "policy_denied")
+    assert len(facts.structured_content["rows"]) == 1
+    refusals = {None: (401, "unauthenticated"), give_out("eve", projects=("q",)): (404, "unknown_project")}
+    for secret, expected in refusals.items():
+        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {secret}"} if secret else {})}
+        with pytest.raises(HTTPError) as refused:
+            urlopen(Request(url, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', headers), timeout=30)
+        with refused.value as answer:
+            assert (answer.code, json.loads(answer.read())["code"]) == expected
+    with jidomem.open(root, project="p") as memory:
+        assert len(memory.reader.list_facts_with_confidence("p")) == 1
 
 
 needs_peers = pytest.mark.skipif(not PEERS.is_dir(), reason="the programs of tests/peers are not installed (ci/parts)")
