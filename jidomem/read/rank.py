@@ -98,15 +98,11 @@ def ceiling(weight: Mapping[str, float], now: Counts, then: Counts) -> tuple[flo
     SQLite weighs them by what is there *now*, *weight* does by what was known *then*.
     """
     longer = max(1.0, (then.words / then.memories) / (now.words / now.memories))
-    times, beside = 0.0, 0.0
-    for stem, told in weight.items():
-        odds = _odds(now.memories, now.holding[stem])
-        ratio = told / max(log(odds), LEAST)
-        if ratio > FAR:
-            beside += most([told])
-        else:
-            times = max(times, ratio)
-    return times * longer, beside
+    ratios = {stem: told / max(log(_odds(now.memories, now.holding[stem])), LEAST) for stem, told in weight.items()}
+    near = [ratio for ratio in ratios.values() if ratio <= FAR]
+    if not near:  # all of them common: SQLite weighs each as good as nothing, and still tells which are the best
+        return max(ratios.values()) * longer, 0.0
+    return max(near) * longer, most(weight[stem] for stem, ratio in ratios.items() if ratio > FAR)
 
 
 def most(weight: Iterable[float]) -> float:
