@@ -20,9 +20,23 @@ FORMS, LEVELS = ("json", "text"), ("debug", "info", "warning", "error")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name it is asked by; repeat it for more.")
 @click.option("--log-format", "form", type=click.Choice(FORMS), help="Text on a terminal, else JSON, when not said.")
 @click.option("--log-level", "level", type=click.Choice(LEVELS), help="What is logged at least; info when not said.")
+@click.option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    envvar="JIDOMEM_ALLOW_ORIGIN",
+    help="An origin whose pages may ask (CORS), such as https://yasgui.example.org; repeat it for more.",
+)
 @pass_door
 def serve(
-    door: Door, host: str | None, port: int | None, names: tuple[str, ...], form: str | None, level: str | None
+    door: Door,
+    host: str | None,
+    port: int | None,
+    names: tuple[str, ...],
+    form: str | None,
+    level: str | None,
+    origins: tuple[str, ...],
 ) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, questions, sessions, SPARQL.
 
@@ -51,7 +65,7 @@ def serve(
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
             log = Log(sys.stderr, form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
             operation = Operation(log)
-            app = create_app(memory, hosts=hosts, keyring=keyring, operation=operation)
+            app = create_app(memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins)
             url = server.url_of(listening)
             if door.json:
                 show_json({"url": url, "root": str(memory.settings.root), "project": memory.project})

@@ -115,6 +115,11 @@ def graph_iri(project: str, graph: str = "context") -> str:
     return f"{BASE}projects/{project}/graphs/{GRAPHS.get(graph, graph)}"
 
 
+def graphs_of(project: str) -> list[str]:
+    """Return the IRIs of all that is asked of *project*: its graphs, and the ontology's."""
+    return [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
+
+
 def type_uri(kind: str) -> str:
     """Return the class IRI of a memory type; `MemoryItem` for a type nobody declared."""
     return JIDO + CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), "MemoryItem")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyoxigraph as ox
 
 from jidomem.errors import InvalidRequest
+from jidomem.index.nodes import node
 from jidomem.terms import Term, Triple
 
 _PLACE = re.compile(r"(?:error )?at (\d+):(\d+): ?")
@@ -67,6 +68,14 @@ def solutions(data: bytes) -> Solutions:
     found = plain(ox.parse_query_results(data, ox.QueryResultsFormat.JSON))
     assert isinstance(found, Solutions)
     return found
+
+
+def written(triples: Iterable[Triple], form: str, prefixes: dict[str, str]) -> bytes:
+    """Return *triples* as bytes in *form*, one of GRAPH_FORMATS."""
+    found = (ox.Triple(*map(node, triple)) for triple in triples)
+    data = ox.serialize(found, format=GRAPH_FORMATS[form], prefixes=prefixes)
+    assert data is not None
+    return data
 
 
 def malformed(message: str) -> InvalidRequest:

@@ -28,7 +28,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, boolean
 from jidomem.values import to_value
 from jidomem.version import Version
-from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
+from jidomem.vocab import graphs_of
 
 #: Answers the SELECT of a project, its variables bound to terms, somewhere else.
 Apart = Callable[[str, str, Mapping[str, Term]], Solutions]
@@ -148,7 +148,7 @@ class MemoryReader(Records):
         courses = [query.course for query in self.playbook if query.course]
         for project in projects:
             self._catch_up(project)
-            self._listings.keep(courses, _graphs(project))
+            self._listings.keep(courses, graphs_of(project))
 
     def _named(self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object) -> dict[str, object]:
         """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""
@@ -163,7 +163,7 @@ class MemoryReader(Records):
         size = page_size(limit)
         if size > LONGEST or not query.is_steady:
             return self._read_page(query, project, bindings, size, start)
-        state = self._listings.changes(_graphs(project))
+        state = self._listings.changes(graphs_of(project))
         return self._shelf.page((start, size), state, partial(self._read_page, query, project, bindings, size, start))
 
     def _read_page(
@@ -183,7 +183,7 @@ class MemoryReader(Records):
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, place: Place
     ) -> tuple[Rows, Place | None] | None:
         """Return a page of a list that need not be sorted to find it; None where it must be."""
-        course, graphs = query.course, _graphs(project)
+        course, graphs = query.course, graphs_of(project)
         if course is None:
             return None
         inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
@@ -212,7 +212,7 @@ class MemoryReader(Records):
         return [tuple(row[at] for at in places) for row in found.rows]
 
     def _here(self, project: str, text: str, bindings: Mapping[str, Term]) -> Solutions:
-        found = self._index.query(text, graphs=_graphs(project), bindings=bindings)
+        found = self._index.query(text, graphs=graphs_of(project), bindings=bindings)
         assert isinstance(found, Solutions)
         return found
 
@@ -236,7 +236,7 @@ class MemoryReader(Records):
         """
         code = sparql.check(text)
         index = self._then(project, as_of)
-        default, named = dataset(code, _graphs(project))
+        default, named = dataset(code, graphs_of(project))
         asked = sparql.with_superclasses(text) if infer else text
         found = index.query(asked, graphs=default, named=named)
         if isinstance(found, Solutions):
@@ -265,7 +265,7 @@ class MemoryReader(Records):
         """
         code = sparql.check(text)
         index = self._then(project, as_of)
-        default, named = dataset(code, _graphs(project), instead)
+        default, named = dataset(code, graphs_of(project), instead)
         return index.serialized(
             text,
             graphs=default,
@@ -320,10 +320,6 @@ class MemoryReader(Records):
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:
     return [dict(zip(query.columns, map(to_value, row), strict=True)) for row in rows]
-
-
-def _graphs(project: str) -> list[str]:
-    return [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
 
 
 def _reserved(

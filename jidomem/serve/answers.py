@@ -19,6 +19,7 @@ from jidomem.read.pages import Page
 from jidomem.read.tables import cell, tsv_line
 from jidomem.read.turtle import turtle
 from jidomem.serve import wire
+from jidomem.serve.accept import negotiate
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
@@ -115,7 +116,7 @@ def _form(name: str) -> tuple[str, str]:
     """Return the name without its suffix, and the format that the suffix, or else the Accept header, asks for."""
     stem, _, suffix = name.rpartition(".")
     if suffix not in _SUFFIXES or not stem:
-        return name, wire.negotiate(_ROWS)
+        return name, negotiate(_ROWS)
     if suffix == "ttl":
         raise NotServed("rows cannot be Turtle", hint=f"ask for {stem}.json, .csv or .tsv", code="not_acceptable")
     return stem, suffix
@@ -151,7 +152,7 @@ def _rendered(page: Page, columns: tuple[str, ...], form: str) -> Response:
 def memory(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return one memory, named by its IRI or a unique part of its id, as JSON or Turtle."""
     given = wire.arguments(*MOMENTS, "min_position")
-    form = wire.negotiate({wire.JSON: "json", TURTLE: "ttl"})
+    form = negotiate({wire.JSON: "json", TURTLE: "ttl"})
     reach(site, project, given)
     item = site.memory.reader.resolve(project, id, as_of=given.get("as_of"))
     if form == "json":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Response, request
 
 from jidomem.serve import wire
+from jidomem.serve.accept import negotiate
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
@@ -20,7 +21,7 @@ def briefing(site: Site, project: str) -> Response:
     for name in given:
         if name not in _KNOWN:
             raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*_KNOWN, "about"))
-    form = wire.negotiate({wire.JSON: "json", MARKDOWN: "md"})
+    form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
     reach(site, project, given)
     told = site.memory.briefing(
         project,

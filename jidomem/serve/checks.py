@@ -6,6 +6,7 @@ from flask import Response
 
 from jidomem.errors import InvalidRequest
 from jidomem.serve import wire
+from jidomem.serve.accept import negotiate
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
@@ -16,7 +17,7 @@ _TYPES = {"json": wire.JSON, "sarif": SARIF, "junit": XML}
 def check(site: Site, project: str) -> Response:
     """Return what is wrong with the memory of a project, as JSON, SARIF 2.1.0 or JUnit XML."""
     given = wire.arguments("format", "min_position")
-    form = given.get("format") or wire.negotiate({media: name for name, media in _TYPES.items()})
+    form = given.get("format") or negotiate({media: name for name, media in _TYPES.items()})
     if form not in _TYPES:
         raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r}", hint="format=json")
     reach(site, project, given)

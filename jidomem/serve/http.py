@@ -16,7 +16,9 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, NotServed, PolicyDenied
 from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.root import Jidomem
-from jidomem.serve import wire
+from jidomem.serve import fields, wire
+from jidomem.serve.cors import Cors
+from jidomem.serve.cors import origins as allowed_origins
 from jidomem.serve.gate import Gate
 from jidomem.serve.operation import Operation
 from jidomem.serve.routes import ROUTES
@@ -35,11 +37,13 @@ def create_app(
     hosts: Collection[str] = LOOPBACK,
     keyring: Keyring | None = None,
     operation: Operation | None = None,
+    origins: Collection[str] = (),
 ) -> Flask:
     """Return the WSGI application that serves *memory* to requests for one of *hosts*.
 
     With a *keyring* that has tokens it serves those who have one, each what its token reaches. *operation* counts what
-    it does, and logs it.
+    it does, and logs it. Pages of *origins* may read the answers; raises InvalidRequest where one
+    is none.
     """
     app = _App("jidomem.serve", static_folder=None)
     app.config[wire.LIMITS] = memory.settings.limits
@@ -48,6 +52,7 @@ def create_app(
     at_work = operation or Operation()
     memory.journal.on_kept = at_work.measures.committed
     gate, watch = Gate(Site(memory, keyring, operation=at_work)), Watch(at_work)
+    cors = Cors(allowed_origins(origins))
     for route in ROUTES:
         app.add_url_rule(
             re.sub(r"\{(\w+)\}", _part, route.path),
@@ -58,8 +63,11 @@ def create_app(
     allowed = frozenset(host.lower() for host in hosts)
     app.before_request(watch.begin)
     app.before_request(lambda: _refuse_foreign_host(allowed))
+    app.before_request(cors.preflight)
     app.before_request(gate.admit)
+    app.before_request(_refuse_unreadable)
     app.after_request(watch.end)  # the last of them
+    app.after_request(cors.headed)
     app.after_request(gate.headed)
     app.register_error_handler(JidomemError, wire.problem)
     app.register_error_handler(HTTPException, _refused)
@@ -101,6 +109,16 @@ def _refuse_foreign_host(allowed: Collection[str]) -> None:
     if host not in allowed:
         raise PolicyDenied(
             f"this server does not answer for the host {host!r}", hint=f"use one of: {', '.join(sorted(allowed))}"
+        )
+
+
+def _refuse_unreadable() -> None:
+    """Raise InvalidRequest for a query string that is not percent-encoded UTF-8, and for a body nobody reads."""
+    fields.check(request.query_string, "the query string")
+    has_body = request.content_length or "chunked" in request.headers.get("Transfer-Encoding", "").lower()
+    if has_body and request.method in ("GET", "HEAD"):
+        raise InvalidRequest(
+            f"a {request.method} has no body here", hint="write it into the query string, or send it with POST"
         )
 
 

@@ -9,6 +9,7 @@ from flask import Response
 from jidomem.errors import InvalidRequest
 from jidomem.govern.recalled import markdown
 from jidomem.serve import wire
+from jidomem.serve.accept import negotiate
 from jidomem.serve.briefings import MARKDOWN
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
@@ -23,7 +24,7 @@ TAKES = {
 def recall(site: Site, project: str) -> Response:
     """Return the memories that hold words of a text as JSON, or as quoted data in Markdown."""
     given = wire.arguments("min_position")
-    form = wire.negotiate({wire.JSON: "json", MARKDOWN: "md"})
+    form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
     asked: dict[str, Any] = wire.json_object(TAKES)
     if "query" not in asked:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')

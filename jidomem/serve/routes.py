@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from flask import Response
 
 from jidomem.serve import (
@@ -9,6 +11,7 @@ from jidomem.serve import (
     briefings,
     checks,
     corrections,
+    graphs,
     health,
     intents,
     metrics,
@@ -34,7 +37,10 @@ _ASKING = {
     **_AT,
 }
 _SPARQL = {
-    "query": "The query.",
+    "query": "The query; without it, and anything else, the service describes itself.",
+    "default-graph-uri": "A graph of the default graph, in place of FROM; may stand several times.",
+    "named-graph-uri": "A graph that GRAPH may name, in place of FROM NAMED; may stand several times.",
+    **dict.fromkeys(sparql.FORMAT, "The format of the answer (json, csv, turtle ...), beside Accept."),
     "timeout": "Seconds it may take; lowers the server's limit.",
     "as_of": "A moment: ask a memory replayed to then, of a stated size.",
 }
@@ -56,6 +62,19 @@ def _sparql(path: str, of_what: str) -> tuple[Route, Route]:
         Route("GET", path, sparql.get, f"Ask {of_what} in SPARQL", _OK, _RESULTS, _SPARQL),
         Route("POST", path, sparql.post, f"Ask {of_what} in SPARQL", _OK, _RESULTS, beside, reads=asked),
     )
+
+
+def _graph_store(path: str) -> Iterator[Route]:
+    """Yield the one way to read a graph, and the ways to write one, which are refused."""
+    takes = {
+        "graph": "context, codebase, history, system or ontology, or the IRI of one of them.",
+        "default": "All of them as one graph; it has no value.",
+    }
+    yield Route("GET", path, graphs.get, "Give a whole graph", _OK, dict.fromkeys(sparql.GRAPHS, "Text"), takes)
+    for method in ("PUT", "POST", "DELETE", "PATCH"):
+        yield Route(
+            method, path, graphs.refuse, "Refuse to write a graph: intents are how memory changes", {}, {}, writes=True
+        )
 
 
 ROUTES: tuple[Route, ...] = (
@@ -215,6 +234,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     *_sparql("/projects/{project}/sparql", "a project"),
     *_sparql("/sparql", "the default project"),
+    *_graph_store("/projects/{project}/graphs"),
     Route("GET", "/healthz", health.alive, "Say that the server lives", _OK, {_JSON: "Object"}, public=True),
     Route("GET", "/readyz", health.ready, "Say what can be read, and up to which version", _READY, {_JSON: "Object"}),
     Route("GET", "/metrics", metrics.metrics, "Give figures to Prometheus", _OK, {"text/plain": "Text"}),

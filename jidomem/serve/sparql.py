@@ -1,15 +1,16 @@
-"""SPARQL over HTTP, queries only: read from the request, judged, and answered by a child process."""
+"""The SPARQL 1.1 Protocol, queries only: read from the request, judged, and answered by a child process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from urllib.parse import parse_qs
+from collections.abc import Mapping, Sequence
 
 from flask import Response, request
 
 from jidomem import sparql
+from jidomem.dataset import Dataset
 from jidomem.errors import InvalidRequest, PolicyDenied
-from jidomem.serve import wire
+from jidomem.serve import description, fields, wire
+from jidomem.serve.accept import named, negotiate
 from jidomem.serve.site import Site
 
 FORM, QUERY, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
@@ -29,72 +30,99 @@ GRAPHS = {
     "application/trig": "trig",
     "application/n-quads": "nquads",
 }
-_ARGUMENTS = ("query", "timeout", "as_of")
+#: The fields that may stand several times: the dataset, and what clients say of the format, by three names at once.
+DATASET, FORMAT = ("default-graph-uri", "named-graph-uri"), ("format", "output", "results")
+#: What they call a format -> the media types it may be.
+_FORMATS = {
+    "json": ("application/sparql-results+json", "application/json", "application/ld+json"),
+    "xml": ("application/sparql-results+xml", "application/xml", "application/rdf+xml"),
+    "csv": ("text/csv",),
+    "tsv": ("text/tab-separated-values",),
+    "turtle": ("text/turtle",),
+    "n3": ("text/turtle", "application/n-triples"),
+    "rdf": ("application/rdf+xml",),
+    "rdf+xml": ("application/rdf+xml",),
+    "json-ld": ("application/ld+json",),
+}
+_BESIDE = ("timeout", "as_of", *DATASET, *FORMAT)
+
+Fields = Mapping[str, Sequence[str]]
 
 
 def get(site: Site, project: str | None = None) -> Response:
-    """Return the answer to the query in the query string."""
-    return _answer(site, project, wire.arguments(*_ARGUMENTS))
+    """Return the answer to the query in the query string; without any field, the description of the service."""
+    if not request.query_string:
+        return description.describe(site, _project(site, project), GRAPHS)
+    return _answer(site, project, _known(fields.read(request.query_string, _QUERY_STRING), "query", *_BESIDE))
+
+
+_QUERY_STRING = "the query string"
 
 
 def post(site: Site, project: str | None = None) -> Response:
     """Return the answer to the query in the body, as it is or in a form."""
     kind = wire.content_type(QUERY, FORM, UPDATE)
     if kind == UPDATE:
-        raise _update()
-    text = _text(wire.body())
-    if kind == QUERY:
-        return _answer(site, project, {**wire.arguments("timeout", "as_of"), "query": text})
-    wire.arguments()
-    return _answer(site, project, _form(text))
+        raise refused("this is an update")
+    beside = fields.read(request.query_string, _QUERY_STRING)
+    if kind == FORM:
+        for name in beside:
+            raise InvalidRequest(f"{name} stands beside the form", hint=f"write {name} in the form, with the query")
+        return _answer(site, project, _known(fields.read(wire.body(), "the form"), "query", *_BESIDE))
+    return _answer(site, project, {**_known(beside, *_BESIDE), "query": [_text(wire.body())]})
 
 
-def _form(text: str) -> dict[str, str]:
-    """Return the fields of a form; raises InvalidRequest for one that is unknown, or stands twice."""
-    try:
-        fields = parse_qs(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=100)
-    except ValueError as error:
-        raise InvalidRequest(
-            f"the form cannot be read: {error}", hint="send query=SELECT..., percent-encoded"
-        ) from None
-    if "update" in fields:
-        raise _update()
-    for name, values in fields.items():
-        if name not in _ARGUMENTS:
-            raise wire.unknown(f"{request.path} takes no field {name!r}", name, _ARGUMENTS)
-        if len(values) > 1:
-            raise InvalidRequest(f"{name} is given {len(values)} times", hint=f"give {name} once")
-    return {name: values[0] for name, values in fields.items()}
+def _known(found: Fields, *known: str) -> Fields:
+    """Return *found*; raises InvalidRequest for a field that is unknown or stands twice, PolicyDenied for an update."""
+    if "update" in found and "query" not in found:
+        raise refused("this is an update")
+    for name in found:
+        if name not in known:
+            raise wire.unknown(f"{request.path} takes no {name!r} here", name, known)
+    fields.once(found, (*DATASET, *FORMAT))
+    return found
 
 
-def _answer(site: Site, project: str | None, given: Mapping[str, str]) -> Response:
+def _project(site: Site, project: str | None) -> str:
+    """Return the project that is asked; raises NotFound for one there is not."""
+    name = site.default() if project is None else project
+    site.memory.catch_up(name)
+    return name
+
+
+def _answer(site: Site, project: str | None, given: Fields) -> Response:
     if "query" not in given:
         raise InvalidRequest("there is no query", hint="give query=SELECT..., or POST it as application/sparql-query")
-    text = given["query"]
     limits = site.memory.settings.limits
-    code = sparql.check(text, limits.query_text, limits.query_nesting)
-    name = site.default() if project is None else project
-    site.memory.catch_up(name)  # raises for a project there is not
+    code = sparql.check(given["query"][0], limits.query_text, limits.query_nesting)
+    name = _project(site, project)
     word = sparql.first_word(code)
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")
-    offers = GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS
-    media, form = wire.negotiate({media: (media, form) for media, form in offers.items()})
+    media, form = _format(GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS, given)
     found = site.memory.pool.answer(
         name,
-        text,
+        given["query"][0],
         rows_as="json" if asks_graph else form,
         graph_as=form if asks_graph else "turtle",
-        as_of=given.get("as_of"),
+        as_of=given.get("as_of", (None,))[0],
+        dataset=Dataset(*asked) if any(asked := [given.get(which, ()) for which in DATASET]) else None,
         seconds=_seconds(given, limits.query_seconds),
     )
-    return Response(found, content_type=f"{media}; charset=utf-8" if media.startswith("text/") else media)
+    return wire.document(found, media)
 
 
-def _seconds(given: Mapping[str, str], most: float) -> float:
+def _format(offers: Mapping[str, str], given: Fields) -> tuple[str, str]:
+    """Return the media type wanted most, and what the engine calls it."""
+    said = [value for name in FORMAT for value in given.get(name, ())]
+    offered = named(said, _FORMATS, offers) if said else offers
+    return negotiate({media: (media, form) for media, form in offered.items()})
+
+
+def _seconds(given: Fields, most: float) -> float:
     """Return how many seconds the query may take: the server's limit, or what lowers it."""
-    text = given.get("timeout")
-    if text is None:
+    if "timeout" not in given:
         return most
+    text = given["timeout"][0]
     try:
         seconds = float(text)
     except ValueError:
@@ -115,9 +143,10 @@ def _text(data: bytes) -> str:
         ) from None
 
 
-def _update() -> PolicyDenied:
+def refused(what: str) -> PolicyDenied:
+    """Return the refusal of *what* would change something."""
     return PolicyDenied(
-        "this is an update, and the endpoint reads only",
+        f"{what}, and the endpoint reads only",
         hint="submit an intent: POST /projects/{project}/intents",
         code="update_refused",
     )

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from flask import Response, current_app, g, request
+from werkzeug.http import parse_options_header
 
 from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.intent import parse_json
 from jidomem.moments import stamp
 
-T = TypeVar("T")
 #: How much of a body that is too large is still read, and thrown away.
 _DRAINED = 16 * 1024 * 1024
 #: Where the application keeps its limits.
@@ -55,6 +54,11 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
     """Return *value* as a JSON response; an underscore in a header's name stands for a dash."""
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return Response(dump(value), status, named, content_type=JSON)
+
+
+def document(data: bytes, media: str) -> Response:
+    """Return *data* as a response of the type *media*; a text says that it is UTF-8."""
+    return Response(data, content_type=f"{media}; charset=utf-8" if media.startswith("text/") else media)
 
 
 def problem(error: JidomemError) -> Response:
@@ -131,15 +135,21 @@ def whole(given: Mapping[str, str], name: str) -> int | None:
 
 
 def content_type(*known: str) -> str:
-    """Return which of *known* the body is; raises NotServed `unsupported_media_type` for any other."""
-    given = (request.content_type or "").split(";")[0].strip().lower()
-    if given not in known:
-        raise NotServed(
-            f"the body is {given or 'of no stated type'}, and {request.path} takes {_listed(known)}",
-            hint=f"send it with the header Content-Type: {known[0]}",
-            code="unsupported_media_type",
-        )
-    return given
+    """Return which of *known* the body is, in UTF-8; raises NotServed `unsupported_media_type` for any other."""
+    given, options = parse_options_header(request.content_type)
+    if given.lower() not in known:
+        raise _unsupported(f"{given or 'of no stated type'}, and {request.path} takes {_listed(known)}", known[0])
+    if options.get("charset", "utf-8").lower() != "utf-8":
+        raise _unsupported(f"in {options['charset']}, and {request.path} takes UTF-8", f"{known[0]}; charset=utf-8")
+    coding = request.headers.get("Content-Encoding", "identity")
+    if coding.lower() != "identity":
+        raise _unsupported(f"packed ({coding}), and {request.path} takes it as it is", known[0])
+    return given.lower()
+
+
+def _unsupported(what: str, media: str) -> NotServed:
+    hint = f"send it with the header Content-Type: {media}"
+    return NotServed(f"the body is {what}", hint=hint, code="unsupported_media_type")
 
 
 def body() -> bytes:
@@ -181,46 +191,3 @@ _WRITTEN = {
     str: ("text", '"..."'), bool: ("truth", "true"), dict: ("object", '{"status": "Completed"}'),
     list: ("list", '["..."]'), int: ("whole number", "5"),
 }  # fmt: skip
-
-
-def negotiate(offers: Mapping[str, T]) -> T:
-    """Return what of *offers*, media type -> what it stands for, is wanted most by the Accept header.
-
-    Raises NotServed `not_acceptable` when nothing of it is wanted.
-    """
-    accept = request.headers.get("Accept", "*/*")
-    chosen = _chosen(accept, tuple(offers))
-    if chosen is None:
-        raise NotServed(
-            f"none of {accept} can be had here", hint=f"accept one of: {_listed(offers)}", code="not_acceptable"
-        )
-    return offers[chosen]
-
-
-@lru_cache(maxsize=256)
-def _chosen(accept: str, offers: tuple[str, ...]) -> str | None:
-    """Return the offer of the highest quality, the first where several have it; None when none is accepted."""
-    ranges = [_range(part) for part in accept.split(",") if part.strip()]
-    best, chosen = 0.0, None
-    for offer in offers if ranges else offers[:1]:
-        met = [(weight, quality) for matches, weight, quality in ranges if matches(offer)]
-        quality = max(met)[1] if met else 0.0  # the most specific range that matches decides
-        if quality > best or not ranges:
-            best, chosen = quality, offer
-    return chosen
-
-
-def _range(part: str) -> tuple[Callable[[str], bool], int, float]:
-    """Return whether a media range matches a type, how specific it is, and its quality."""
-    name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-    quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
-    try:
-        wanted = float(quality)
-    except ValueError:
-        wanted = 0.0
-    main = name.partition("/")[0]
-    if name in ("*/*", "*"):
-        return lambda _: True, 0, wanted
-    if name.endswith("/*"):
-        return lambda offer: offer.startswith(f"{main}/"), 1, wanted
-    return lambda offer: offer == name, 2, wanted
