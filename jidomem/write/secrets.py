@@ -14,6 +14,7 @@ from jidomem.errors import Violation
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.terms import Triple, is_iri, parts
 from jidomem.vocab import local_name
+from jidomem.write.names import MINTED
 
 
 class Form(NamedTuple):
@@ -28,58 +29,128 @@ def _form(kind: str, mark: str, pattern: str) -> Form:
     return Form(kind, mark, re.compile(pattern))
 
 
-_NAMES = r"(?:pass(?:word|wd|phrase)|pwd|secret|(?:api|access|secret|private|auth)[_-]?(?:key|token)|client[_-]?secret)"
-_STRIPE = ("sk_live_", "sk_test_", "rk_live_", "rk_test_")
-_GITHUB = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")
+_NAMES = (
+    r"(?:pass(?:word|wd|phrase)|(?<=_)pass|pwd|secret"
+    r"|(?:api|access|secret|private|auth|account)[_-]?(?:key|token)|client[_-]?secret)"
+)
+_HEX, _WORD = "[0-9a-f]", "[A-Za-z0-9_-]"
+#: What a token of a maker begins with, and what follows.
+_TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("an AWS access key", ("AKIA", "ASIA"), "[A-Z2-7]{16}(?![A-Z0-9])"),
+    ("a GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), "[A-Za-z0-9]{36,255}"),
+    ("a GitHub token", ("github_pat_",), "[A-Za-z0-9_]{22,255}"),
+    ("a GitLab token", ("glpat-", "glrt-", "gldt-", "glptt-", "glcbt-", "glagent-", "gloas-"), f"{_WORD}{{20,}}"),
+    ("a Slack token", ("xox",), "[abeoprs][-.][A-Za-z0-9.-]{10,}"),
+    ("a Slack token", ("xapp-",), "[A-Za-z0-9-]{20,}"),
+    ("an Anthropic key", ("sk-ant-",), f"{_WORD}{{20,}}"),
+    ("an OpenAI key", ("sk-proj-", "sk-svcacct-", "sk-admin-"), f"{_WORD}{{20,}}"),
+    ("an OpenAI key", ("sk-",), "(?=[A-Za-z]{0,99}[0-9])[A-Za-z0-9]{32,}"),
+    ("an OpenRouter key", ("sk-or-v1-",), f"{_HEX}{{64}}"),
+    ("a Google API key", ("AIza",), f"{_WORD}{{35}}"),
+    ("a Google client secret", ("GOCSPX-",), f"{_WORD}{{20,}}"),
+    ("a Google token", ("ya29.", "1//0"), f"{_WORD}{{30,}}"),
+    ("a Stripe key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"), "[0-9A-Za-z]{16,}"),
+    ("an npm token", ("npm_",), "[A-Za-z0-9]{36}"),
+    ("a PyPI token", ("pypi-",), f"AgE{_WORD}{{50,}}"),
+    ("a RubyGems token", ("rubygems_",), f"{_HEX}{{48}}"),
+    ("a Hugging Face token", ("hf_",), "[A-Za-z0-9]{34}"),
+    ("a DigitalOcean token", ("dop_v1_", "doo_v1_", "dor_v1_"), f"{_HEX}{{64}}"),
+    ("a Shopify token", ("shpat_", "shpca_", "shppa_", "shpss_"), f"{_HEX}{{32}}"),
+    ("a Square token", ("sq0atp-", "sq0csp-"), f"{_WORD}{{22,}}"),
+    ("a Databricks token", ("dapi",), f"{_HEX}{{32}}"),
+    ("a Vault token", ("hvs.", "hvb.", "hvr."), f"{_WORD}{{24,}}"),
+    ("a Pulumi token", ("pul-",), f"{_HEX}{{40}}"),
+    ("a Supabase token", ("sbp_",), f"{_HEX}{{40}}"),
+    ("a Twilio key", ("SK",), f"{_HEX}{{32}}(?![0-9A-Za-z])"),
+    ("a Mailgun key", ("key-",), f"{_HEX}{{32}}(?![0-9A-Za-z])"),
+    ("a New Relic key", ("NRAK-",), "[A-Z0-9]{27}"),
+    ("an age key", ("AGE-SECRET-KEY-1",), "[A-Z0-9]{58}"),
+)
 FORMS: tuple[Form, ...] = (
-    _form("an AWS access key", "AKIA", r"(?<![A-Z0-9])AKIA[A-Z2-7]{16}(?![A-Z0-9])"),
-    _form("an AWS access key", "ASIA", r"(?<![A-Z0-9])ASIA[A-Z2-7]{16}(?![A-Z0-9])"),
-    *(_form("a GitHub token", mark, rf"(?<![A-Za-z0-9]){mark}[A-Za-z0-9]{{36,255}}") for mark in _GITHUB),
-    _form("a GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
-    _form("a GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
-    _form("a Slack token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    _form("a Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]+"),
-    _form("an Anthropic key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,}"),
-    _form(
-        "an OpenAI key",
-        "sk-",
-        r"(?<![A-Za-z0-9-])sk-(?!ant-)(?=[A-Za-z_-]*[0-9])(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{20,}",
+    *(
+        _form(kind, mark, rf"(?<![A-Za-z0-9]){re.escape(mark)}{tail}")
+        for kind, marks, tail in _TOKENS
+        for mark in marks
     ),
-    _form("a Google API key", "AIza", r"AIza[0-9A-Za-z_-]{35}"),
-    _form("a Google client secret", "GOCSPX-", r"GOCSPX-[0-9A-Za-z_-]{20,}"),
-    *(_form("a Stripe key", mark, rf"(?<![A-Za-z0-9]){mark}[0-9A-Za-z]{{16,}}") for mark in _STRIPE),
-    _form("an npm token", "npm_", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}"),
-    _form("a PyPI token", "pypi-", r"pypi-AgE[A-Za-z0-9_-]{50,}"),
-    _form("a jidomem token", "jido_", r"(?<![A-Za-z0-9_-])jido_(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
-    _form("a Hugging Face token", "hf_", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{34}"),
+    _form(
+        "a Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]+/[\w/]{20,}"
+    ),
+    _form("a Discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]+/{_WORD}{{60,}}"),
+    _form("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
+    _form("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
     _form("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
-    _form("a JSON web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    _form("a password in a URL", "://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@?#]*:(?P<said>[^\s/@]{3,})@"),
+    _form("a JSON web token", "eyJ", rf"eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
+    _form(
+        "a password in a URL",
+        "://",
+        r"[A-Za-z][A-Za-z0-9+.-]*://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<said>[^\s/]{3,})@",
+    ),
+    _form("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@"),
+    _form(
+        "a credential",
+        "uthorization",
+        r"uthorization[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+"
+        r"(?P<said>(?=\S{0,99}[0-9=])[A-Za-z0-9+/_.~=-]{12,}+)",
+    ),
+    _form("a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<said>[^\s\"']{3,})"),
+    _form("a password", "--", rf"--(?:[a-z]{{1,20}}-)?{_NAMES}[ =](?=\S{{0,99}}[0-9])(?P<said>[^\s,;()]{{6,}}+)"),
+    _form("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<said>[^<\s]{{6,}})\s*</"),
     _form(
         "a password",
         "=",
-        rf"(?i:\b[a-z0-9_-]*{_NAMES}[\"']?\s*=\s*)(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
+        rf"(?i:{_NAMES}[\"']?\s*=>?\s*)(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
     ),
     _form(
         "a password",
         ":",
-        rf"(?i:\b[a-z0-9_-]*{_NAMES}[\"']?\s*:\s*)(?=\S*[0-9!#%^&*+])(?P<said>[^\s,;()]{{6,}}+)(?!\()",
+        rf"(?i:{_NAMES}[\"']?\s*:\s*)(?=\S{{0,99}}[0-9!#%^&*+])(?P<said>[^\s,;()]{{6,}}+)(?!\()",
+    ),
+    _form(
+        "a password",
+        " is ",
+        r"(?i:\b(?:password|passphrase|passwd) is )(?=\S{0,99}[0-9])(?=\S{0,99}[A-Za-z])(?P<said>[^\s,;()]{6,}+)",
+    ),
+    *(
+        _form(
+            "a token",
+            sign,
+            rf"(?i:(?:token|_auth)[\"']?\s*{sign}\s*)[\"']?"
+            r"(?=[^\s\"']{0,99}[0-9])(?=[^\s\"']{0,99}[A-Za-z])(?P<said>[A-Za-z0-9+/.~=-]{16,}+)(?!\()",
+        )
+        for sign in "=:"
     ),
 )
-#: What stands where a secret would: a word for it, a variable, a call or an attribute, stars.
+#: What stands where a secret would: a word for it, a variable, a call or an attribute, stars; or how it is kept.
 _STANDS_FOR_ONE = re.compile(
     r"[\"']?(?:<.*|\$.*|%.*|\{.*|\[.*|.*\*\*\*.*|x{3,}|\.{3,}.*|[A-Za-z_]\w*(?:[.:]+\w+)+(?:\[.*)?|\w+\[.*|~?/.*|_?[A-Z][A-Z_]+|[a-z]+(?:_[a-z]+)+"
-    r"|(?i:your.*|my.*|.*example.*|(?:the)?(?:pass\w*|pwd|secret|token|key)|required|optional|none|null|true|false|string"
+    r"|[0-9]+-[a-z]+|(?i:(?:base|sha|md5|bcrypt|scrypt|argon|pbkdf|hmac|aes)-?[0-9_]*[a-z-]*)"
+    r"|(?i:your.*|.*example.*|(?:my|the)?[_-]?(?:pass(?:word|wd|phrase)?s?|pwd|secret|token|key)[0-9]?"
+    r"|required|optional|none|null|true|false|string"
     r"|redacted|removed|hidden|empty|changeme|placeholder|unknown|missing|rotated|expired))[\"']?\.?"
 )
-#: What marks a form by itself, and words that come before a password.
-_MARKS = tuple(form.mark for form in FORMS if form.mark not in ("=", ":", "://"))
-_ABOUT = ("pass", "pwd", "secret", "key", "token")
+#: What no maker gives out: a sign many times, or the words of a manual.
+_MADE_UP = re.compile(r"([A-Za-z0-9.*])\1{5}|EXAMPLE|(?i:your)[_-]")
+_WIDE = ("=", ":", "://", "--", "</", " is ")
+_SPOKEN = ("PRIVATE KEY", "uthorization", "curl")
+#: What marks a form by itself, within so long a word, and words that come before a password.
+_MARKS = tuple(form.mark for form in FORMS if form.mark not in (*_WIDE, *_SPOKEN))
+_LONG = re.compile(r"[A-Za-z0-9_.-]{15}")
+_ABOUT = ("pass", "pwd", "secret", "key", "token", "_auth")
 _TEXT_FIELDS = ("summary", "detailed_explanation", "rationale", "topic", "convention_name", "reason", "tracked_by")
 _LIST_FIELDS = ("evidence", "about", "alternatives", "extra_triples")
 _TEXTS = attrgetter(*_TEXT_FIELDS)
+#: What may be drawn by lot, as an id or a key, and is no token of a known form all the same.
+_NAME_FIELDS = ("iri", "asserted_by", "asserted_in", "assigned_to", "idempotency_key")
+_NAMED = attrgetter(*_NAME_FIELDS)
 _RUN = re.compile(r"[A-Za-z0-9+_=-]{32,}")
-_PLAIN = re.compile(r"[0-9a-fA-F-]+|(?:sha|md5|blake)[0-9a-z]*[-_=].*|[a-z0-9_=-]+|[A-Z0-9_=-]+", re.ASCII)
+_PLAIN = re.compile(
+    r"(?:0x)?[0-9a-fA-F-]+|(?:sha|md5|blake)[0-9a-z]*[-_=].*|[a-z0-9_=-]+|[A-Z0-9_=-]+"
+    r"|pk_(?:live|test)_.*|Qm[1-9A-HJ-NP-Za-km-z]{44}",
+    re.ASCII,
+)
+#: What comes before a digest, and before what is said of a key in the open, to its end.
+_DIGEST = re.compile(r"(?:\b(?:h1|sha[0-9]+|md5):|\bssh-[a-z0-9-]+ )[A-Za-z0-9+/=-]*\Z", re.IGNORECASE)
+_IN_THE_OPEN = re.compile(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-]*-----[A-Za-z0-9+/=\s\\]*\Z")
 
 
 class Found(NamedTuple):
@@ -95,18 +166,23 @@ def find(text: str) -> Found | None:
     >>> find("the token is ghp_" + "a1B2" * 9)
     Found(kind='a GitHub token', at=13)
     """
+    found = _of_a_form(text)
+    if found is None and len(text) >= 32:
+        for match in _RUN.finditer(text):
+            if _is_random(match[0]) and not _is_named_before(text[: match.start()]):
+                return Found("a random token", match.start())
+    return found
+
+
+def _of_a_form(text: str) -> Found | None:
     for kind, mark, pattern in FORMS:
         if mark in text:
             for match in pattern.finditer(text):
                 said = match.groupdict().get("said")
-                if said is None and "EXAMPLE" in match[0]:  # the keys of the makers' own manuals
+                if said is None and _MADE_UP.search(match[0]):
                     continue
                 if said is None or not _STANDS_FOR_ONE.fullmatch(said):
                     return Found(kind, match.start())
-    if len(text) >= 32:
-        for match in _RUN.finditer(text):
-            if _is_random(match[0]) and not _is_in_address(text, match.start()):
-                return Found("a random token", match.start())
     return None
 
 
@@ -121,10 +197,10 @@ def _is_random(run: str) -> bool:
     return changes * 5 >= total * 2 and entropy >= 4 and sorts.count("-") * 8 <= total
 
 
-def _is_in_address(text: str, at: int) -> bool:
-    """Return whether what begins at *at* is part of an IRI or a path: these name things at random, in the open."""
-    word = text[:at].rpartition(" ")[2].rpartition("\n")[2]
-    return "/" in word
+def _is_named_before(text: str) -> bool:
+    """Return whether what follows *text* is part of an IRI or a path, a digest or a public key: random, in the open."""
+    word = text.rpartition(" ")[2].rpartition("\n")[2]
+    return "/" in word or bool(_DIGEST.search(text[-1000:]) or _IN_THE_OPEN.search(text))
 
 
 def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, Found]]:
@@ -136,21 +212,34 @@ def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, Found]]:
             found = next((found for text in entries if text and (found := find(text))), None)
             if found is not None:
                 yield name, found
+    names = [text for text in _NAMED(intent) if text and not text.startswith(MINTED[0])]
+    if _is_marked(" ".join(names)):
+        for name in _NAME_FIELDS:
+            text = getattr(intent, name)
+            if text in names and (found := _of_a_form(text)):
+                yield name, found
+
+
+def _is_marked(text: str) -> bool:
+    """Return whether *text* has a word long enough for a token, and the mark of one."""
+    return _LONG.search(text) is not None and any(map(text.__contains__, _MARKS))
 
 
 def _may_hold(text: str) -> bool:
     """Return whether it is worth a closer look: most texts hold no mark of any form, and no long word."""
-    if any(map(text.__contains__, _MARKS)):
+    if _is_marked(text) or any(map(text.__contains__, _SPOKEN)):
         return True
-    if ("=" in text or ":" in text) and any(map(text.lower().__contains__, _ABOUT)):
+    if "@" in text and "://" in text:
         return True
-    return ("@" in text and "://" in text) or max(map(len, text.split()), default=0) >= 32
+    if any(map(text.__contains__, _WIDE)) and any(map(text.lower().__contains__, _ABOUT)):
+        return True
+    return max(map(len, text.split()), default=0) >= 32
 
 
 def _said(entry: object) -> str:
-    """Return the text of an entry: its own, or that of the object of a normalised extra triple."""
-    if isinstance(entry, (list, tuple)) and entry:
-        entry = entry[-1]
+    """Return the texts of an entry: its own, or those of a normalised extra triple."""
+    if isinstance(entry, (list, tuple)):
+        return " ".join(map(_said, entry))
     if isinstance(entry, dict):
         entry = entry.get("@value") or entry.get("@id")
     return entry if isinstance(entry, str) else ""

@@ -16,6 +16,8 @@ from jidomem.write.secrets import find, screen_rows
 
 CHANCE = random.Random(7)
 BASE62 = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+NOT_58 = dict.fromkeys(map(ord, "0OIl"))
 
 
 def drawn(length, signs=BASE62):
@@ -30,11 +32,11 @@ def drawn(length, signs=BASE62):
 SECRETS = {
     "an AWS access key": ["AKIA" + drawn(16, "ABCDEFGHJKLMNPQ234567"), "ASIA" + drawn(16, "RSTUVWXYZ234567")],
     "a GitHub token": ["ghp_" + drawn(36), "ghs_" + drawn(40), "github_pat_" + drawn(60)],
-    "a GitLab token": ["glpat-" + drawn(20)],
-    "a Slack token": ["xoxb-123456789012-" + drawn(24), "xoxp-" + drawn(30)],
+    "a GitLab token": ["glpat-" + drawn(20), "glrt-" + drawn(20)],
+    "a Slack token": ["xoxb-123456789012-" + drawn(24), "xoxp-" + drawn(30), "xapp-1-A0-" + drawn(60)],
     "a Slack webhook": ["https://hooks.slack.com/services/T0AB12/B0CD34/" + drawn(24)],
     "an Anthropic key": ["sk-ant-api03-" + drawn(80)],
-    "an OpenAI key": ["sk-" + drawn(48), "sk-proj-" + drawn(80)],
+    "an OpenAI key": ["sk-" + drawn(48), "sk-proj-" + drawn(80), "sk-" + drawn(32, HEX)],
     "a Google API key": ["AIza" + drawn(35)],
     "a Google client secret": ["GOCSPX-" + drawn(28)],
     "a Stripe key": ["sk_live_" + drawn(24), "rk_test_" + drawn(24)],
@@ -45,9 +47,29 @@ SECRETS = {
     "a private key": ["-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----",
                       "-----BEGIN PGP PRIVATE KEY BLOCK-----"],
     "a JSON web token": ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0." + drawn(43)],
-    "a password in a URL": ["postgres://app:s3cr3tpw@db.example.com/app", "https://:hunter22@example.org"],
-    "a password": ["password=hunter2", 'PASSWORD = "correct horse"', "db_password: Tr0ub4dor&3", "api_key=abcdef123456",
-                   '{"client_secret": "9f8e7d6c5b"}', "AUTH_TOKEN='zzyyxxww'"],
+    "a password in a URL": ["postgres://app:s3cr3tpw@db.example.com/app", "https://:hunter22@example.org",
+                            "mongodb+srv://admin:Passw0rd1@cluster0.mongodb.net", "postgres://app:p@ssw0rd@localhost/db"],
+    "a password": ["password=hunter2", 'PASSWORD = "correct horse"', "db_password: Tr0ub4dor&3",
+                   "api_key=abcdef123456",
+                   '{"client_secret": "9f8e7d6c5b"}', "AUTH_TOKEN='zzyyxxww'",
+                   "DB_PASS=s3cr3t", "password=my-s3cret-pw9", "password: mydogRex2020",
+                   "the database password is hunter2",
+                   "<password>hunter2x</password>", '"password" => "hunter2x"', "login --password s3cr3tpw9",
+                   "curl -s -u admin:s3cr3tpw https://db.example.com", "AccountKey=" + drawn(40) + "/" + drawn(46)],
+    "an OpenRouter key": ["sk-or-v1-" + drawn(64, HEX)],
+    "a Google token": ["ya29." + drawn(60), "1//0g" + drawn(60)],
+    "a DigitalOcean token": ["dop_v1_" + drawn(64, HEX)],
+    "a Shopify token": ["shpat_" + drawn(32, HEX)],
+    "a Databricks token": ["dapi" + drawn(32, HEX)],
+    "a Vault token": ["hvs." + drawn(24)],
+    "a RubyGems token": ["rubygems_" + drawn(48, HEX)],
+    "a Twilio key": ["SK" + drawn(32, HEX)],
+    "a Discord webhook": ["https://discord.com/api/webhooks/957828921887461247/" + drawn(68)],
+    "an Azure signature": ["https://x.blob.core.windows.net/c?sv=2022&sig=" + drawn(43) + "%3D"],
+    "an age key": ["AGE-SECRET-KEY-1" + drawn(58, string.ascii_uppercase + string.digits)],
+    "a token in a URL": ["https://" + drawn(40, HEX) + "@github.com/a/b.git"],
+    "a credential": ["Authorization: Bearer " + drawn(40, HEX), '"authorization": "Basic YWRtaW46aHVudGVyMg=="'],
+    "a token": ["GITLAB_TOKEN=abcdef1234567890", "_auth=dXNlcjpwYXNzd29yZDE=", "token: 'abcdef1234567890'"],
     "a random token": [drawn(40), drawn(32) + "==", "the code " + drawn(64) + " opens it"],
 }  # fmt: skip
 CASES = [(kind, text) for kind, texts in SECRETS.items() for text in texts]
@@ -86,6 +108,18 @@ HARMLESS = [
     "https://example.org/a:b@c", "mailto:ana@example.org", "git@github.com:a/b.git", "ssh://git@github.com/a/b",
     "a = b; x: y", "2026-11-21T08:00:00.000000Z", "------------------------------------------------",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAA",
+    "github.com/x/y v1.2.3/go.mod h1:" + drawn(43) + "=", "SHA256:" + drawn(43),
+    "Qm" + drawn(44, BASE62.translate(NOT_58)),
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + drawn(43) + " me@host", "0x" + drawn(40, HEX + "ABCDEF"),
+    "-----BEGIN CERTIFICATE-----\nMIID" + drawn(60) + "\n" + drawn(64),
+    "pk_live_" + drawn(24),
+    "-----BEGIN PUBLIC KEY-----\\nMIIB" + drawn(60), "sk-learn-contrib-package-Name2here",
+    "postgres://postgres:postgres@localhost:5432/app_test", "amqp://guest:guest@localhost:5672",
+    "password=bcrypt hashed",
+    "ghp_" + "x" * 36, "AKIA" + "X" * 16, "glpat-" + "x" * 20, "glpat-YOUR_TOKEN_GOES_HERE", "xoxb-your-token-here",
+    "the password is base64-encoded", "the password is 12-character random", "password = my_password",
+    "Authorization: Bearer <token>", "Authorization: Bearer authentication", "page token: the next one of 100",
+    "docker run --user 1000:1000 x", "curl -u $USER:$PASSWORD https://example.org", "<password>${PW}</password>",
     "MAX_RETRIES=5 TIMEOUT=30 in the environment", "die Datenschutzgrundverordnungsdurchführung",
 ]  # fmt: skip
 
@@ -102,6 +136,12 @@ def test_a_secret_of_a_known_form_is_found_wherever_it_stands(kind, text):
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_names_something_in_the_open_or_stands_for_a_secret_is_none(text):
     assert find(text) is None
+
+
+@pytest.mark.parametrize("text", ["a-", "a_", "password", "token=", "password is ", "curl -u ", "h1:", "a://b:", "--a-",
+                                  "authorization: bearer ", "-----BEGIN CERTIFICATE-----", "<password>"])  # fmt: skip
+def test_no_long_text_of_hints_alone_keeps_anybody_waiting(text):
+    assert find(f"{text * 30_000} password: x </ {text}") is None
 
 
 @given(st.text(st.sampled_from("0123456789abcdef-"), min_size=1, max_size=80))
@@ -128,6 +168,10 @@ PLACES = {
     "about": {"about": ["{}"]},
     "topic": {"topic": "{}"},
     "extra_triples": {"extra_triples": [["http://www.w3.org/2000/01/rdf-schema#comment", {"@value": "{}"}]]},
+    "iri": {"iri": "urn:x:{}"},
+    "asserted_in": {"asserted_in": "{}"},
+    "assigned_to": {"assigned_to": "{}"},
+    "idempotency_key": {"idempotency_key": "{}"},
     "tracked_by": {"tracked_by": "https://example.org/?key={}"},
 }
 
