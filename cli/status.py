@@ -15,7 +15,7 @@ from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
 
-#: Up to how many memories what disagrees and what is due are counted: beyond, that takes longer than all the rest.
+#: Up to how many memories what is due is counted: beyond, that takes longer than all the rest.
 _COUNTED = 5_000
 
 
@@ -73,7 +73,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "last_commit": version.recorded_at or None,
         "counts": held,
         "waiting": sum(states.get("proposed", 0) for states in held.values()),
-        "conflicts": _conflicts(door, memory, name) if few else None,
+        "conflicts": _conflicts(door, memory, name),
         "due": _due(door, memory, name) if few else None,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
@@ -106,8 +106,8 @@ def _tell(project: dict[str, Any]) -> None:
     if any(waits.values()):
         told = ", ".join(f"{count} {what}" for what, count in waits.items() if count)
         click.echo(f"  {told} wait for a curator: jidomem review")
-    if project["conflicts"] is None:
-        click.echo(f"  conflicts and what is due are not counted above {_COUNTED:,} memories: jidomem review")
+    if project["due"] is None:
+        click.echo(f"  what is due is not counted above {_COUNTED:,} memories: jidomem review")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")
 

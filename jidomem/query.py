@@ -24,6 +24,7 @@ _OPTIONAL_KEYS = ("over",)
 _UNSTEADY = re.compile(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = re.compile(r"\?(\w+)\s.*")
+_PAIRS = re.compile(r"\?\w+( \?\w+)+")
 #: A pattern whose parts may be joined in any way: triples of one node, then what is looked for beside them.
 _PARTS = re.compile(
     r"(?P<first>(?P<node>\?\w+) \S+ \S+)(?P<further>(?: ; \S+ \S+)*)"
@@ -56,7 +57,10 @@ class Course:
 
     The pattern finds at least all that the query can show, and asks of a node nothing but what is said of it, or what
     can only take it out later. Rows come in the order of that `variable`, or of a moment `time` before it. The
-    candidates are named at the place `opening` of the text.
+    candidates are named at the place `opening` of the text, in the place of what stands there up to `closing`.
+
+    With `pairs` it goes over what disagrees (`jidomem.index.rivals`), which no pattern finds in time: these variables
+    are two memories, or the other one where the query is about an item, and the kind of their disagreement.
     """
 
     variable: str
@@ -65,6 +69,8 @@ class Course:
     pattern: str
     prologue: str
     opening: int
+    closing: int
+    pairs: tuple[str, ...] = ()
 
     @property
     def proposals(self) -> bool:
@@ -115,8 +121,8 @@ class NamedQuery:
 
     def among(self, candidates: str) -> str:
         """Return the text of the query, asked of *candidates* only: a VALUES clause."""
-        at = self.course.opening if self.course else len(self.text)
-        return f"{self.text[:at]} {candidates} {self.text[at:]}"
+        opening, closing = (self.course.opening, self.course.closing) if self.course else (len(self.text),) * 2
+        return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
 
     def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
         """Return a term for every parameter, but for one that is left out and has none.
@@ -246,15 +252,26 @@ def _course(where: str, pattern: str, order: tuple[str, ...], text: str) -> Cour
     match = _OVER.fullmatch(pattern)
     variable = match[1] if match else ""
     prologue = " ".join(row for row in text.splitlines() if row.startswith("PREFIX "))
+    if _PAIRS.fullmatch(pattern):
+        return _of_pairs(where, pattern, order, text)
     group = _WHERE.search(text)
     if group is None:
         raise _bad(where, "over: needs a query that opens with WHERE {")
     if order[0] == variable:
-        return Course(variable, None, False, pattern, prologue, group.end())
+        return Course(variable, None, False, pattern, prologue, group.end(), group.end())
     time = order[0].lstrip("-")
     if order[1:2] != (variable,) or not re.search(rf"\?{time}\b", pattern):
         raise _bad(where, "over: opens with a ?variable whose rows stand together in the order, or come after a ?time")
-    return Course(variable, time, order[0].startswith("-"), pattern, prologue, group.end())
+    return Course(variable, time, order[0].startswith("-"), pattern, prologue, group.end(), group.end())
+
+
+def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> Course:
+    """Return the course of a query that is asked of what disagrees, which stands in an empty VALUES."""
+    names = tuple(name[1:] for name in pattern.split())
+    place = text.find(empty := f"VALUES ({pattern}) {{ }}")
+    if place < 0 or order[: len(names)] != names:
+        raise _bad(where, f"over: of pairs opens the order, and the query has {empty}")
+    return Course(names[0], None, False, "now", "", place, place + len(empty), names)
 
 
 def _param(where: str, word: str) -> Param:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"recall", "words", "lexical"},
+    | {"recall", "words", "lexical", "reach"},
     {"repository"},
     {"deadline", "patterns", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
@@ -46,6 +46,7 @@ PURE = [
     "recall.py",
     "words.py",
     "lexical.py",
+    "reach.py",
     "read/rank.py",
     "govern/recalled.py",
     "repository/ignored.py",

@@ -32,8 +32,6 @@ _ENDED = ("Completed", "Abandoned")
 _LAST = (
     """SELECT (MAX(?recorded) AS ?last) WHERE {{ ?item {by} {agent} ; {at} ?recorded FILTER(?recorded <= {moment}) }}"""
 )
-_RIVALS = f"""SELECT ?key WHERE {{ ?any {jido("conflictKey")} ?key
-MINUS {{ ?any {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} }} GROUP BY ?key HAVING(COUNT(?any) > 1) LIMIT 1"""
 _IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
 FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} }}}}"""
 _DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
@@ -45,9 +43,6 @@ _REASONS = (
     ("expired", _DUE, jido("expiresOn")),
     ("no longer valid", _DUE, jido("validUntil")),
     ("no review date", _UNDATED, ""),
-)
-_TWO_ENDS = (
-    f"""SELECT ?old WHERE {{ ?old {jido("supersededBy")} ?end }} GROUP BY ?old HAVING(COUNT(?end) > 1) LIMIT 1"""
 )
 
 
@@ -168,10 +163,8 @@ class Briefed:
 
     def _conflicts(self) -> Found:
         entries: list[tuple[str, str, Sequence[str]]] = []
-        # the pairs are looked for only where two in force share a key
-        if any(self._reader.select(self._project, text) for text in (_RIVALS, _TWO_ENDS)):
-            for row in self._reader.ask("conflicts", project=self._project, **self._moment):
-                entries.append((row["a"], row["kind"].replace("_", " "), [f"against {item.short_id(row['b'])}"]))
+        for row in self._reader.ask("conflicts", project=self._project, **self._moment):
+            entries.append((row["a"], row["kind"].replace("_", " "), [f"against {item.short_id(row['b'])}"]))
         rows, more = self._rows("proposals", trusted_only=True)
         for row in {row["item"]: row for row in rows}.values():
             against = [f"against {item.short_id(row['conflict'])}"] if row["conflict"] else []

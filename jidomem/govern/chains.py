@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jidomem.govern.report import CIRCLE, SUCCESSORS, Found
 from jidomem.govern.sources import Source
+from jidomem.reach import reached
 from jidomem.terms import Term, bare
 from jidomem.vocab import jido
 
@@ -51,12 +52,7 @@ def _links(
 
 def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
     """Return the items at which what came after *item* ends."""
-    seen: set[Term] = set()
-    todo = set(after[item])
-    while todo:
-        node = todo.pop()
-        seen.add(node)
-        todo |= after.get(node, set()) - seen
+    seen = reached([item], lambda nodes: {node: after.get(node, ()) for node in nodes})
     return {node for node in seen if node not in after}
 
 

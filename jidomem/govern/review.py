@@ -10,6 +10,7 @@ from typing import Any
 
 from jidomem.authority import Authority, Change
 from jidomem.errors import JidomemError
+from jidomem.index.rivals import STALE, VALUE
 from jidomem.intent import Receipt
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import iri
@@ -22,7 +23,7 @@ from jidomem.write.writer import MemoryWriter
 OVERDUE = 30
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
-_OF_ONE_ORIGIN = ("accept", "reject", "supersede")  # what both took the place of has one successor
+_OF_ONE = ("accept", "reject", "supersede")  # what both took the place of has one successor, what both gave one value
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined WHERE { GRAPH <%s> { VALUES ?item { %s }
@@ -154,8 +155,8 @@ def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
             "kind": "conflict", "item": row["a"], "summary": row["a_summary"], "other": row["b"],
             "other_summary": row["b_summary"], "why": row["kind"], "actions": ACTIONS,
         })  # fmt: skip
-        if row["kind"] == "stale_supersession":
-            pair["actions"] = _OF_ONE_ORIGIN
+        if row["kind"] in (STALE, VALUE):
+            pair["actions"] = _OF_ONE
     return [*pairs.values()]
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from threading import Lock
 
-from jidomem.index.answers import Solutions
+from jidomem.index.asked import ASSERTED, RECORDED, STATUS, WRITABLE, Asked, Fates, Span
 from jidomem.index.document import Mark
 from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
 from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.rivals import Pair, Rivals
 from jidomem.index.shelved import Shelved
+from jidomem.query import FOREVER as ENDLESS
 from jidomem.query import Course
-from jidomem.terms import Term, Triple, bare, iri
-from jidomem.vocab import ONTOLOGY_GRAPH, RDFS, jido
+from jidomem.terms import Term, Triple, bare, date_time, iri
+from jidomem.vocab import ONTOLOGY_GRAPH, RDFS
 
 #: So many changed nodes cost more to look at again than to start anew.
 MOST_NEWS = 20_000
@@ -25,29 +27,10 @@ OLD = 1_000
 FEW = 2_000
 #: Of so many nodes a scan of all that is said costs less than a look-up for each.
 MANY = 50_000
-_AT_ONCE = 500
 _SUBCLASS = iri(RDFS + "subClassOf")
 _COMMIT = "<urn:jido:commit:"
-_WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
-_RECORDED, _PROPOSED, _ASSERTED = jido("recordedAt"), jido("Proposed"), jido("Asserted")
-_STATUS = jido("hasAssertionStatus")
-_ENDED_BY = f"{jido('supersededBy')}|{jido('invalidatedBy')}"
-#: What is asked beside a pattern stands in OPTIONAL, which the engine looks up for each row found: joined, it may scan
-#: all moments there are. `%s` is where the nodes to look at again are named.
-_ENDS = (
-    f"SELECT ?item ?until ?status WHERE {{ %s ?item {_ENDED_BY} ?end "
-    f"OPTIONAL {{ ?end {_RECORDED} ?until }} OPTIONAL {{ ?end {_STATUS} ?status }} }}"
-)
-#: The same of all items: a SELECT within is found by one scan and joined by hashing, where a look-up on disk for each
-#: row costs ten times as much.
-_ALL_ENDS = (
-    f"SELECT ?item ?until ({_ASSERTED} AS ?status) WHERE {{ %s {{ SELECT * {{ ?item {_ENDED_BY} ?end }} }} "
-    f"{{ SELECT * {{ ?end {_RECORDED} ?until }} }} {{ SELECT * {{ ?end {_STATUS} {_ASSERTED} }} }} }}"
-)
-_PROPOSALS = f"SELECT ?item WHERE {{ %s ?item {_STATUS} {_PROPOSED} }}"
-_SINCE = f"?{{}} {_RECORDED} ?listedSince"
+_SINCE = f"?{{}} {RECORDED} ?listedSince"
 _SINCE_ALL = f"{{{{ SELECT * {{{{ {_SINCE} }}}} }}}}"
-_ENDED = f"SELECT ?item WHERE {{ %s ?item {_ENDED_BY} ?end }}"
 
 
 class Unlistable(Exception):
@@ -72,8 +55,8 @@ class _Kept:
         return found
 
 
-class _Fates(_Kept):
-    """Which items were ended, and when; and which are only proposed.
+class _KeptFates(_Kept):
+    """The fates of all items; None before they are looked up.
 
     The ontology is left out: every further graph costs a look-up for each pattern, and what is missing here only makes
     a listing longer.
@@ -81,12 +64,14 @@ class _Fates(_Kept):
 
     def __init__(self, graphs: Sequence[str]) -> None:
         super().__init__(graph for graph in graphs if graph != ONTOLOGY_GRAPH)
-        self.until: dict[Term, int] | None = None
-        self.proposed: set[Term] = set()
+        self.fates: Fates | None = None
 
 
 class _Listed(_Kept):
-    """The listing of one course over some graphs; `listing` is None before it is made."""
+    """The listing of one course over some graphs; `listing` is None before it is made.
+
+    One of the pairs that disagree now has all that did at any moment since `back_to`.
+    """
 
     def __init__(self, graphs: Sequence[str], course: Course) -> None:
         super().__init__(graphs)
@@ -94,6 +79,7 @@ class _Listed(_Kept):
         self.listing: Listing | None = None
         self.was_asked = False
         self.unlistable = False
+        self.back_to = 0
 
 
 class Listings:
@@ -102,6 +88,8 @@ class Listings:
     def __init__(self, index: OxigraphIndex, shelved: Shelved | None = None) -> None:
         """List what is in *index*; long listings are kept in *shelved*, where there is such a place."""
         self._index = index
+        self._asked = Asked(index)
+        self._rivals = Rivals(self._asked)
         self._shelved = shelved
         self._kept: dict[object, _Kept] = {}
         self._changes: Counter[str] = Counter()
@@ -114,12 +102,14 @@ class Listings:
         """Return up to *count* keys from *start* on; None where the engine is to find them, or only it can."""
         at = ticks(moment)
         listed = self._listed(course, graphs)
+        if course.pairs and at is not None and at < (listed.back_to or self._newest(graphs)):
+            listed = self._listed(_ever(course), graphs)
         if at is None or listed.unlistable:
             return None
         with listed.lock:
             if not listed.was_asked:
                 listed.was_asked = True
-                if not self._are_many(graphs):
+                if not (course.pairs or self._are_many(graphs)):
                     return None
             try:
                 return self._level(listed).page(start, at, inactive, count)
@@ -187,26 +177,33 @@ class Listings:
         listed.listing = None  # what stops this half way has it made anew
         marks, is_old = [self._index.mark(graph) for graph in listed.graphs], False
         if listing is None:
+            listed.back_to = self._newest(listed.graphs)
             listing, news = self._found(listed, marks)
             is_old = listing is None or len(news) > OLD
             new |= news
         if listing is None:
             listing = Listing(self._made(listed))
         elif new:
-            new |= set(self._items(listed.graphs, _ENDED, new, "end"))
-            fates = _Fates(listed.graphs)
-            self._look_up(fates, new)
-            for row in self._fated(listed.course, fates, self._members(listed, new, listed.course.pattern)):
+            for row in self._renewed(listed, new | self._asked.ended(listed.graphs, new)):
                 listing.put(*row)
         if is_old and self._shelved is not None and self._are_many(listed.graphs):
             self._keep(listed, marks, listing)
         listed.listing = listing
         return listing
 
+    def disagreeing(self, graphs: Sequence[str], item: Term) -> list[str]:
+        """Return the keys of what *item* disagrees with: what, and how."""
+        return [f"{bare(other)} {kind}" for other, kind in self._rivals.of(graphs, item)]
+
+    def _newest(self, graphs: Sequence[str]) -> int:
+        """Return the moment after which nothing is recorded in *graphs*, as far as the journal says."""
+        known = [mark.version.recorded_at for mark in map(self._index.mark, graphs) if mark.commits]
+        return max((ticks(date_time(moment)) or FOREVER for moment in known), default=ticks(date_time(ENDLESS)) or 0)
+
     def _are_many(self, graphs: Sequence[str]) -> bool:
         """Return whether the graphs hold more than a FEW memories, of which no more are counted."""
-        text = f"SELECT (COUNT(*) AS ?count) WHERE {{ SELECT ?item {{ ?item {_STATUS} {_ASSERTED} }} LIMIT {FEW} }}"
-        return int(bare(self._solutions(graphs, text).rows[0][0] or "")) >= FEW
+        text = f"SELECT (COUNT(*) AS ?count) WHERE {{ SELECT ?item {{ ?item {STATUS} {ASSERTED} }} LIMIT {FEW} }}"
+        return self._asked.count(graphs, text) >= FEW
 
     def _keep(self, listed: _Listed, marks: Sequence[Mark], listing: Listing) -> None:
         """Keep a listing for the processes to come, unless the index has become another while it was made."""
@@ -227,6 +224,8 @@ class Listings:
     def _made(self, listed: _Listed) -> Iterable[tuple[str, int, int]]:
         """Return the rows of all members: by scans where they are many, else by a look-up for each."""
         course = listed.course
+        if course.pairs:
+            return _keyed(self._rivals.all(listed.graphs, ever=course == _ever(course)))
         pattern = since = None
         if course.scan is not None and self._count(listed, course.scan[0]) >= MANY:
             pattern = course.scan[1]
@@ -234,13 +233,20 @@ class Listings:
         members = self._members(listed, None, pattern or course.pattern, since or _SINCE)
         if len(members) >= MANY or ("fates", *listed.graphs) in self._kept:
             return self._fated(course, self._fates(listed.graphs), members)
-        fates = _Fates(listed.graphs)
-        self._look_up(fates, {item for _, item in members.values()})
+        fates = self._asked.look_up(listed.graphs, Fates(), {item for _, item in members.values()})
         return self._fated(course, fates, members)
+
+    def _renewed(self, listed: _Listed, items: set[Term]) -> Iterable[tuple[str, int, int]]:
+        """Return the rows of the members among *items*, or of which one is."""
+        course = listed.course
+        if course.pairs:
+            return _keyed(self._rivals.among(listed.graphs, items))
+        fates = self._asked.look_up(listed.graphs, Fates(), items)
+        return self._fated(course, fates, self._members(listed, items, course.pattern))
 
     def _count(self, listed: _Listed, pattern: str) -> int:
         text = f"{listed.course.prologue} SELECT (COUNT(*) AS ?count) WHERE {{ {pattern} }}"
-        return int(bare(self._solutions(listed.graphs, text).rows[0][0] or ""))
+        return self._asked.count(listed.graphs, text)
 
     def _members(
         self, listed: _Listed, only: Iterable[Term] | None, pattern: str, since: str = _SINCE
@@ -252,73 +258,38 @@ class Listings:
             f"{course.prologue} SELECT {' '.join(f'?{name}' for name in columns)} ?listedSince "
             f"WHERE {{ %s {pattern} OPTIONAL {{ {since.format(course.variable)} }} }}"
         )
-        for row in self._ask(listed.graphs, text, only, course.variable):
+        for row in self._asked.rows(listed.graphs, text, only, course.variable):
             key = _key(row, course)
             known = ticks(row[-1] or "") or 0
             members[key] = (min(known, members.get(key, (known,))[0]), row[0] or "")
         return members
 
     def _fated(
-        self, course: Course, fates: _Fates, members: Mapping[str, tuple[int, Term]]
-    ) -> Iterator[tuple[str, int, int]]:
+        self, course: Course, fates: Fates, members: Mapping[str, tuple[int, Term]]
+    ) -> Iterable[tuple[str, int, int]]:
         """Yield key, since and until of each of *members*."""
-        assert fates.until is not None
         for key, (known, item) in members.items():
             hidden = item in fates.proposed and not course.proposals
             yield key, known, NEVER if hidden else fates.until.get(item, FOREVER)
 
-    def _fates(self, graphs: Sequence[str]) -> _Fates:
+    def _fates(self, graphs: Sequence[str]) -> Fates:
         """Return the fates of all items, level; the listings of the same graphs share them."""
         with self._lock:
-            kept = self._kept.setdefault(("fates", *graphs), _Fates(graphs))
-        assert isinstance(kept, _Fates)
+            kept = self._kept.setdefault(("fates", *graphs), _KeptFates(graphs))
+        assert isinstance(kept, _KeptFates)
         with kept.lock:
             new = kept.taken()
-            if kept.until is None:
-                self._look_up(kept, None)
+            if kept.fates is None:
+                kept.fates = self._asked.look_up(kept.graphs, Fates(), None)
             elif new:
-                self._look_up(kept, new | set(self._items(kept.graphs, _ENDED, new, "end")))
-        return kept
-
-    def _look_up(self, fates: _Fates, only: Collection[Term] | None) -> None:
-        """Take in the fates of all items, or of those among *only*."""
-        until = {} if fates.until is None else fates.until
-        for item, ended, status in self._ask(fates.graphs, _ALL_ENDS if only is None else _ENDS, only, "item"):
-            at = ticks(ended or "") if status == _ASSERTED else None
-            if at is not None:
-                until[item or ""] = min(at, until.get(item or "", FOREVER))
-        fates.proposed.update(self._items(fates.graphs, _PROPOSALS, only, "item"))
-        fates.until = until
-
-    def _items(self, graphs: Sequence[str], text: str, only: Collection[Term] | None, name: str) -> Iterator[Term]:
-        return (row[0] or "" for row in self._ask(graphs, text, only, name))
-
-    def _ask(
-        self, graphs: Sequence[str], text: str, only: Iterable[Term] | None, name: str
-    ) -> Iterator[tuple[Term | None, ...]]:
-        """Yield the rows of a SELECT, of which *only* says what *name* may be."""
-        if only is None:
-            yield from self._solutions(graphs, text.replace("%s", "", 1)).rows
-            return
-        known = [term for term in only if _WRITABLE.fullmatch(term)]
-        for at in range(0, len(known), _AT_ONCE):
-            yield from self._solutions(graphs, text.replace("%s", values(name, known[at : at + _AT_ONCE]), 1)).rows
-
-    def _solutions(self, graphs: Sequence[str], text: str) -> Solutions:
-        found = self._index.query(text, graphs=graphs)
-        assert isinstance(found, Solutions)
-        return found
-
-
-def values(name: str, terms: Iterable[Term]) -> str:
-    """Return the SPARQL that lets a variable be one of *terms*, which the store gave and `candidates` let pass."""
-    return f"VALUES ?{name} {{ {' '.join(terms)} }}"
+                self._asked.look_up(kept.graphs, kept.fates, new | self._asked.ended(kept.graphs, new))
+            return kept.fates
 
 
 def _key(row: Sequence[Term | None], course: Course) -> str:
     """Return the key of a row; raises Unlistable for one whose place only the engine knows."""
     item = row[0] or ""
-    if not _WRITABLE.fullmatch(item):
+    if not WRITABLE.fullmatch(item):
         raise Unlistable(item)
     if course.time is None:
         return item[1:-1]
@@ -326,3 +297,13 @@ def _key(row: Sequence[Term | None], course: Course) -> str:
     if moment is None:
         raise Unlistable(row[1])
     return timed(moment, item[1:-1], course.newest_first)
+
+
+def _ever(course: Course) -> Course:
+    """Return the course of all pairs that disagreed at any time, where *course* is that of those that do now."""
+    return replace(course, pattern="ever")
+
+
+def _keyed(pairs: Mapping[Pair, Span]) -> Iterable[tuple[str, int, int]]:
+    """Yield the key of each pair, and its span."""
+    return ((f"{bare(a)} {bare(b)} {kind}", *span) for (a, b, kind), span in pairs.items())

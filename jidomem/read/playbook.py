@@ -66,7 +66,11 @@ class Playbook:
         """Take in the question in *file*; one that is asked *apart* has no listing, which this process would make."""
         if file.parent.name == GATES:
             return
-        query = replace(read(file), apart=True, course=None) if apart else read(file)
+        query = read(file)
+        if apart and query.course and query.course.pairs:
+            hint = "leave out over:, and find them by a pattern"
+            raise Failed(f"{file}: pairs are listed for shipped questions only", hint=hint, code="invalid_config")
+        query = replace(query, apart=True, course=None) if apart else query
         taken = self._queries.get(query.name)
         if taken is not None:
             raise Failed(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from sys import maxsize
 from typing import Any, Literal
 
 from jidomem import sparql
@@ -137,7 +138,7 @@ class MemoryReader(Records):
         question = fingerprint(query, project, bindings)
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
-            return Page(self._rows(query, project, bindings), None)
+            return Page(self._all(query, project, bindings), None)
         if start is None:
             start = Cursor(_first_moment(bindings, version), 0, question)
         return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
@@ -145,7 +146,7 @@ class MemoryReader(Records):
     def keep_lists(self, projects: Iterable[str]) -> None:
         """Throw away the lists kept on disk, and keep those of *projects* anew that are long."""
         self._listings.discard()
-        courses = [query.course for query in self.playbook if query.course]
+        courses = [query.course for query in self.playbook if query.course and not query.takes("item")]
         for project in projects:
             self._catch_up(project)
             self._listings.keep(courses, graphs_of(project))
@@ -159,7 +160,7 @@ class MemoryReader(Records):
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
     ) -> Page:
         if limit is None:
-            return Page(self._rows(query, project, bindings, f"OFFSET {start.offset:d}"), None)
+            return Page(self._all(query, project, bindings, start), None)
         size = page_size(limit)
         if size > LONGEST or not query.is_steady:
             return self._read_page(query, project, bindings, size, start)
@@ -189,6 +190,8 @@ class MemoryReader(Records):
         inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
 
         def candidates(key: str, count: int) -> list[str] | None:
+            if course.pairs and "item" in bindings:
+                return [one for one in self._listings.disagreeing(graphs, bindings["item"]) if one >= key][:count]
             return self._listings.candidates(
                 course, graphs, start=key, moment=bindings["asOf"], inactive=inactive, count=count
             )
@@ -198,6 +201,13 @@ class MemoryReader(Records):
 
         walked = walk(course, query.columns, place, size, candidates, judged)
         return None if walked is None else (_valued(query, walked[0]), walked[1])
+
+    def _all(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: Cursor | None = None) -> Rows:
+        """Return all rows from *start* on."""
+        if query.course is not None and query.course.pairs:
+            page = self._walked(query, project, bindings, maxsize, start.place if start else Place())
+            return page[0] if page else []
+        return self._rows(query, project, bindings, f"OFFSET {start.offset:d}" if start else "")
 
     def _rows(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str = "") -> Rows:
         return _valued(query, self._terms(query, project, bindings, f"{query.text}\n{window}"))

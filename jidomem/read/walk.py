@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jidomem.index.listing import key_parts, moment_term, ticks, timed
 from jidomem.query import Course
-from jidomem.terms import Term, iri
+from jidomem.terms import Term, bare, iri, literal
 
 #: The most candidates asked about at once.
 MOST = 1024
@@ -56,6 +56,9 @@ def walk(
 
 def _values(course: Course, keys: Iterable[str]) -> str:
     """Return the SPARQL that holds the query to the candidates of *keys*."""
+    if course.pairs:
+        rows = " ".join(f"({_pair(key)})" for key in keys)
+        return f"VALUES ({' '.join(f'?{name}' for name in course.pairs)}) {{ {rows} }}"
     if course.time is None:
         return f"VALUES ?{course.variable} {{ {' '.join(map(iri, keys))} }}"
     parts = (key_parts(key, course.newest_first) for key in keys)
@@ -63,8 +66,21 @@ def _values(course: Course, keys: Iterable[str]) -> str:
     return f"VALUES (?{course.time} ?{course.variable}) {{ {pairs} }}"
 
 
+def _pair(key: str) -> str:
+    """Return the memories and the kind that are the key of what disagrees, as SPARQL writes them.
+
+    >>> _pair("urn:a urn:b duplicate")
+    '<urn:a> <urn:b> "duplicate"'
+    """
+    *items, kind = key.split(" ")
+    return " ".join([*map(iri, items), literal(kind)])
+
+
 def _keys(course: Course, columns: Sequence[str]) -> Callable[[Row], str]:
     """Return what finds the key of a row."""
+    if course.pairs:
+        places = [columns.index(name) for name in course.pairs]
+        return lambda row: " ".join(bare(row[place] or "") for place in places)
     at = columns.index(course.variable)
     when = columns.index(course.time) if course.time else at
 

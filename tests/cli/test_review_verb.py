@@ -112,8 +112,8 @@ def test_status_counts_what_disagrees_and_what_is_due_unless_that_takes_long(rep
 
     monkeypatch.setattr("jidomem_cli.status._COUNTED", 3)
     (told,) = json.loads(run("status", "--json").stdout)["projects"]
-    assert (told["conflicts"], told["waiting"], told["due"]) == (None, 2, None)
-    assert "not counted above 3 memories" in run("status").stdout
+    assert (told["conflicts"], told["waiting"], told["due"]) == (1, 2, None)
+    assert "what is due is not counted above 3 memories" in run("status").stdout
 
 
 @pytest.mark.parametrize("words", [

@@ -1,0 +1,111 @@
+"""What an index answers about some nodes or about all: since when each is known, what ended it, what is proposed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from jidomem.index.answers import Solutions
+from jidomem.index.listing import FOREVER, NEVER, ticks
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.terms import Term
+from jidomem.vocab import jido
+
+WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
+_AT_ONCE = 500
+RECORDED, PROPOSED, ASSERTED = jido("recordedAt"), jido("Proposed"), jido("Asserted")
+STATUS = jido("hasAssertionStatus")
+ENDED_BY = f"{jido('supersededBy')}|{jido('invalidatedBy')}"
+#: What is asked beside a pattern stands in OPTIONAL, which the engine looks up for each row found: joined, it may scan
+#: all moments there are. `%s` is where the nodes asked about are named.
+_ENDS = (
+    f"SELECT ?item ?until ?status WHERE {{ %s ?item {ENDED_BY} ?end "
+    f"OPTIONAL {{ ?end {RECORDED} ?until }} OPTIONAL {{ ?end {STATUS} ?status }} }}"
+)
+#: The same of all items: a SELECT within is found by one scan and joined by hashing, where a look-up on disk for each
+#: row costs ten times as much.
+_ALL_ENDS = (
+    f"SELECT ?item ?until ({ASSERTED} AS ?status) WHERE {{ %s {{ SELECT * {{ ?item {ENDED_BY} ?end }} }} "
+    f"{{ SELECT * {{ ?end {RECORDED} ?until }} }} {{ SELECT * {{ ?end {STATUS} {ASSERTED} }} }} }}"
+)
+_PROPOSALS = f"SELECT ?item WHERE {{ %s ?item {STATUS} {PROPOSED} }}"
+_ENDED = f"SELECT ?item WHERE {{ %s ?item {ENDED_BY} ?end }}"
+_KNOWN = f"SELECT ?item ?since WHERE {{ %s ?item {RECORDED} ?since }}"
+
+#: Since when something is known, and until when it is in force, as `ticks` counts.
+Span = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Fates:
+    """Which items were ended, and when; and which are only proposed."""
+
+    until: dict[Term, int] = field(default_factory=dict)
+    proposed: set[Term] = field(default_factory=set)
+
+    def of(self, item: Term) -> int:
+        """Return until when *item* is in force: NEVER for a proposal."""
+        return NEVER if item in self.proposed else self.until.get(item, FOREVER)
+
+
+class Asked:
+    """Questions to an index; where *only* is given, about these nodes alone."""
+
+    def __init__(self, index: OxigraphIndex) -> None:
+        """Ask *index*."""
+        self._index = index
+
+    def rows(
+        self, graphs: Sequence[str], text: str, only: Iterable[Term] | None = None, name: str = "item"
+    ) -> Iterator[tuple[Term | None, ...]]:
+        """Yield the rows of a SELECT, of which *only* says what *name* may be."""
+        if only is None:
+            yield from self._solutions(graphs, text.replace("%s", "", 1)).rows
+            return
+        known = [term for term in only if term.startswith('"') or WRITABLE.fullmatch(term)]
+        for at in range(0, len(known), _AT_ONCE):
+            yield from self._solutions(graphs, text.replace("%s", values(name, known[at : at + _AT_ONCE]), 1)).rows
+
+    def nodes(
+        self, graphs: Sequence[str], text: str, only: Iterable[Term] | None = None, name: str = "item"
+    ) -> Iterator[Term]:
+        """Yield the first column of `rows`."""
+        return (row[0] or "" for row in self.rows(graphs, text, only, name))
+
+    def ended(self, graphs: Sequence[str], enders: Iterable[Term]) -> set[Term]:
+        """Return the items that *enders* end, or would."""
+        return set(self.nodes(graphs, _ENDED, enders, "end"))
+
+    def look_up(self, graphs: Sequence[str], fates: Fates, only: Collection[Term] | None) -> Fates:
+        """Return *fates* with those of all items, or of those among *only*."""
+        until = fates.until
+        for item, ended, status in self.rows(graphs, _ALL_ENDS if only is None else _ENDS, only):
+            at = ticks(ended or "") if status == ASSERTED else None
+            if at is not None:
+                until[item or ""] = min(at, until.get(item or "", FOREVER))
+        fates.proposed.update(self.nodes(graphs, _PROPOSALS, only))
+        return fates
+
+    def spans(self, graphs: Sequence[str], items: Collection[Term]) -> dict[Term, Span]:
+        """Return the span of each of *items* that is ever in force and an IRI; the longest where it is unknown."""
+        fates, since = self.look_up(graphs, Fates(), items), dict[Term, int]()
+        for item, recorded in self.rows(graphs, _KNOWN, items):
+            at = ticks(recorded or "") or 0
+            since[item or ""] = min(at, since.get(item or "", at))
+        found = {item: (since.get(item, 0), fates.of(item)) for item in items if WRITABLE.fullmatch(item)}
+        return {item: span for item, span in found.items() if span[0] < span[1]}
+
+    def count(self, graphs: Sequence[str], text: str) -> int:
+        """Return the number that a SELECT answers with."""
+        return int(next(self.nodes(graphs, text)).split('"')[1])
+
+    def _solutions(self, graphs: Sequence[str], text: str) -> Solutions:
+        found = self._index.query(text, graphs=graphs)
+        assert isinstance(found, Solutions)
+        return found
+
+
+def values(name: str, terms: Iterable[Term]) -> str:
+    """Return the SPARQL that lets a variable be one of *terms*, which the store gave and can be written."""
+    return f"VALUES ?{name} {{ {' '.join(terms)} }}"

@@ -1,0 +1,123 @@
+"""Which memories disagree: two in force at once that share a conflict key, or took the place of one memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from jidomem.index.asked import ASSERTED, ENDED_BY, STATUS, WRITABLE, Asked, Span
+from jidomem.reach import reached
+from jidomem.terms import Term, bare
+from jidomem.vocab import jido
+
+#: The keys of docs/conflicts.md that two in force may not share.
+KINDS = ("duplicate", "overlapping_decision", "convention_clash", "contradiction")
+STALE, VALUE, PROPOSAL = "stale_supersession", "contradicting_value", "proposal"
+#: A property of something that can have one value, and the value it is given there: keys, too.
+_SLOT, _VALUE = '"value:', '"value-is:'
+_KEY, _BY, _WITH = jido("conflictKey"), jido("supersededBy"), jido("conflictsWith")
+_ALL_KEYS = f"SELECT ?key WHERE {{ ?item {_KEY} ?key %s}} GROUP BY ?key HAVING(COUNT(?item) > 1)"
+#: Keys that two share now, the few, and those that two ever shared: whatever was revised shares one with what it says.
+_SHARED_NOW = _ALL_KEYS % f"MINUS {{ ?item {ENDED_BY} ?end }} "
+_SHARED_EVER = _ALL_KEYS % ""
+#: What ends only in name, so is in force still.
+_ENDED_BY_NOTHING = f"SELECT ?item WHERE {{ ?item {ENDED_BY} ?end MINUS {{ ?end {STATUS} {ASSERTED} }} }}"
+_FORKS = f"SELECT ?old WHERE {{ ?old {_BY} ?any }} GROUP BY ?old HAVING(COUNT(?any) > 1)"
+_HOLDERS = f"SELECT ?key ?item WHERE {{ %s ?item {_KEY} ?key }}"
+_AFTER = f"SELECT ?old ?new WHERE {{ %s ?old {_BY} ?new }}"
+_OPPOSED = f"SELECT ?item ?other WHERE {{ %s ?item {_WITH}|^{_WITH} ?other }}"
+
+#: Two memories, sorted, and the kind of their disagreement.
+Pair = tuple[Term, Term, str]
+
+
+class Rivals:
+    """Finds the pairs that disagree in some graphs, each with the span in which both are in force."""
+
+    def __init__(self, asked: Asked) -> None:
+        """Find them by what *asked* answers."""
+        self._asked = asked
+
+    def all(self, graphs: Sequence[str], *, ever: bool) -> dict[Pair, Span]:
+        """Return every pair in force now; with *ever*, every pair that was at some time."""
+        keys = set(self._asked.nodes(graphs, _SHARED_EVER if ever else _SHARED_NOW))
+        if not ever:
+            unended = set(self._asked.nodes(graphs, _ENDED_BY_NOTHING))
+            keys |= set(self._asked.nodes(graphs, _HOLDERS, unended))
+        return self._by_key(graphs, keys) | self._by_origin(graphs, self._asked.nodes(graphs, _FORKS))
+
+    def among(self, graphs: Sequence[str], items: Collection[Term]) -> dict[Pair, Span]:
+        """Return every pair of which one is among *items*, as long as it was; some others may be with them."""
+        keys = set(self._asked.nodes(graphs, _HOLDERS, items))
+        before = reached(items, lambda nodes: self._links(graphs, nodes, "new"))
+        after = self._links(graphs, before, "old")
+        return self._by_key(graphs, keys) | self._by_origin(graphs, (old for old in before if len(after[old]) > 1))
+
+    def of(self, graphs: Sequence[str], item: Term) -> list[tuple[Term, str]]:
+        """Return with what *item* disagrees at some time, and how; what is only proposed may do, too."""
+        found = {(b if a == item else a, kind) for a, b, kind in self.among(graphs, [item]) if item in (a, b)}
+        opposed = (row[1] or "" for row in self._asked.rows(graphs, _OPPOSED, [item]))
+        return sorted(found | {(other, PROPOSAL) for other in opposed if WRITABLE.fullmatch(other)})
+
+    def _by_key(self, graphs: Sequence[str], keys: Iterable[Term]) -> dict[Pair, Span]:
+        kind_of = {key: VALUE if key.startswith(_SLOT) else key[1:].partition(":")[0] for key in keys}
+        wanted = [key for key, kind in kind_of.items() if kind in (*KINDS, VALUE)]
+        holders = defaultdict(set)
+        for key, item in self._asked.rows(graphs, _HOLDERS, wanted, "key"):
+            holders[key].add(item)
+        groups = [(kind_of[key or ""], items) for key, items in holders.items() if len(items) > 1]
+        spans = self._asked.spans(graphs, {item or "" for _, items in groups for item in items})
+        pairs: dict[Pair, Span] = {}
+        slots: dict[Pair, int] = defaultdict(int)
+        for kind, items in groups:
+            for a, b, span in at_once({item: spans[item] for item in items if item in spans}):
+                pairs[a, b, kind] = span
+                slots[a, b, kind] += kind == VALUE
+        agreed = self._agreed(graphs, {item for pair, count in slots.items() if count for item in pair[:2]})
+        return {pair: span for pair, span in pairs.items() if pair[2] != VALUE or slots[pair] > agreed(*pair[:2])}
+
+    def _agreed(self, graphs: Sequence[str], items: Collection[Term]) -> Callable[[Term, Term], int]:
+        """Return what counts the values that two of *items* both give; each stands for one slot they share."""
+        given: dict[Term, set[Term]] = defaultdict(set)
+        for key, item in self._asked.rows(graphs, _HOLDERS, items):
+            if (key or "").startswith(_VALUE):
+                given[item or ""].add(key or "")
+        return lambda a, b: len(given[a] & given[b])
+
+    def _by_origin(self, graphs: Sequence[str], forks: Iterable[Term]) -> dict[Pair, Span]:
+        """Return the pairs that came, in the end, in the place of one of *forks*, which have two successors."""
+        after: dict[Term, set[Term]] = defaultdict(set)
+
+        def following(nodes: Collection[Term]) -> Mapping[Term, set[Term]]:
+            after.update(found := self._links(graphs, nodes, "old"))
+            return found
+
+        forks = [*forks]
+        reached(forks, following)
+        lines = [reached([fork], lambda nodes: {node: after[node] for node in nodes}) - {fork} for fork in forks]
+        spans = self._asked.spans(graphs, set().union(*lines))
+        found = (at_once({item: spans[item] for item in line if item in spans}) for line in lines)
+        return {(a, b, STALE): span for pairs in found for a, b, span in pairs}
+
+    def _links(self, graphs: Sequence[str], nodes: Collection[Term], name: str) -> dict[Term, set[Term]]:
+        """Return the successors of each of *nodes*, which are the `old` ones, or what each, a `new` one, succeeded."""
+        found: dict[Term, set[Term]] = {node: set() for node in nodes}
+        for old, new in self._asked.rows(graphs, _AFTER, nodes, name):
+            node, other = (old, new) if name == "old" else (new, old)
+            found[node or ""].add(other or "")
+        return found
+
+
+def at_once(spans: Mapping[Term, Span]) -> Iterator[tuple[Term, Term, Span]]:
+    """Yield each two whose spans meet, sorted, and the span in which they do.
+
+    >>> [*at_once({"<urn:b>": (0, 5), "<urn:a>": (4, 9), "<urn:c>": (5, 9)})][0]
+    ('<urn:a>', '<urn:b>', (4, 5))
+    """
+    running: list[tuple[int, Term]] = []
+    for since, until, item in sorted((since, until, item) for item, (since, until) in spans.items()):
+        running = [entry for entry in running if entry[0] > since]
+        for ends, other in running:
+            first, second = sorted((item, other), key=bare)
+            yield first, second, (since, min(until, ends))
+        running.append((until, item))

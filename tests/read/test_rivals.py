@@ -1,0 +1,121 @@
+"""What disagrees in force: the pairs the index finds are those that looking at every two finds."""
+
+from itertools import combinations
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reader_world import new_index, reader_of, triples
+
+from jidomem.vocab import graph_iri
+
+GRAPH = graph_iri("demo")
+KEYS = ["duplicate:1", "overlapping_decision:2", "contradiction:3", "identical:4", "similar_decision:5"]
+#: Two properties with two values each: what is said of one thing.
+SLOTS = [{f"value:{slot}", f"value-is:{slot}{value}"} for slot in "ab" for value in "xy"]
+LASTING = ("stale_supersession", "contradicting_value")
+
+
+class World:
+    """Memories in plain Python, each as (moment, what it ended, its keys, whether it is asserted, beside what)."""
+
+    def __init__(self, random):
+        self.items, self.random = {}, random
+
+    def grow(self, moment):
+        """Record some memories at once; return what the writer would say of them, now and then with a strange end."""
+        text = ""
+        for _ in range(self.random.randrange(1, 5)):
+            name = f"{self.random.randrange(10**6):06d}"
+            known = sorted(self.items)
+            named = self.random.sample(known, min(len(known), self.random.choice([0, 0, 1, 1, 2])))
+            ends = {old: self.random.choice(["superseded", "superseded", "invalidated"]) for old in named}
+            said = set(self.random.sample(KEYS, self.random.randrange(3)))
+            said |= self.random.choice([set(), set(), *SLOTS, SLOTS[0] | SLOTS[2], SLOTS[1] | SLOTS[3]])
+            asserted = self.random.random() < 0.85
+            beside = self.random.sample(known, min(len(known), self.random.choice([0, 0, 0, 3])))
+            self.items[name] = (moment, ends, said, asserted, beside)
+            text += self._text(name)
+        if self.random.random() < 0.2:
+            text += f"m:{self.random.choice(sorted(self.items))} jido:invalidatedBy m:nowhere .\n"
+        return triples(text)
+
+    def _text(self, name):
+        moment, ends, said, asserted, beside = self.items[name]
+        text = (
+            f"m:{name} jido:summary '{name}' ; jido:appliesToProject p:demo ;"
+            f" jido:recordedAt '{at(moment)}'^^xsd:dateTime ;"
+            f" jido:hasAssertionStatus jido:{'Asserted' if asserted else 'Proposed'} .\n"
+        )
+        text += "".join(f"m:{name} jido:conflictKey '{key}' .\n" for key in sorted(said))
+        text += "".join(f"m:{name} jido:coexistsWith m:{other} .\n" for other in beside)
+        return text + "".join(f"m:{old} jido:{how}By m:{name} .\n" for old, how in ends.items() if asserted)
+
+    def disagreeing(self, moment):
+        """Return every two that disagree at a moment, by looking at every two."""
+        known = {name: said for name, said in self.items.items() if said[0] <= moment and said[3]}
+        ended = {old for _, ends, *_ in known.values() for old in ends}
+        found = set()
+        for a, b in combinations(sorted(known.keys() - ended), 2):
+            kinds = self._shared(known[a][2], known[b][2])
+            kinds |= {"stale_supersession"} if self._origins(a, known) & self._origins(b, known) else set()
+            settled = a in known[b][4] or b in known[a][4]
+            found |= {(a, b, kind) for kind in kinds if kind in LASTING or not settled}
+        return found
+
+    def _origins(self, name, known):
+        """Return what *name* took, in the end, the place of."""
+        named = {old for old, how in known[name][1].items() if how == "superseded"}
+        return named.union(*(self._origins(old, known) for old in named if old in known))
+
+    @staticmethod
+    def _shared(first, second):
+        shared = {key.split(":")[0] for key in first & second} - {"identical", "similar_decision", "value", "value-is"}
+        clash = any(f"value:{slot}" in first & second and not any(f"value-is:{slot}{value}" in first & second
+                    for value in "xy") for slot in "ab")  # fmt: skip
+        return shared | ({"contradicting_value"} if clash else set())
+
+
+def at(moment):
+    return f"2026-01-01T00:00:{moment:02d}Z"
+
+
+def listed(rows):
+    return [(row["a"][-6:], row["b"][-6:], row["kind"]) for row in rows]
+
+
+def paged(reader, **asked):
+    rows, cursor = [], None
+    while True:
+        page = reader.ask_page("conflicts", project="demo", limit=2, cursor=cursor, **asked)
+        rows, cursor = rows + page.rows, page.cursor
+        if cursor is None:
+            return rows
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed):
+    world, index = World(Random(seed)), new_index()
+    kept = reader_of(index)
+
+    for moment in range(6):
+        index.apply(GRAPH, str(moment), world.grow(moment))
+        for reader in (kept, reader_of(index)):
+            assert listed(reader.ask("conflicts", project="demo")) == sorted(world.disagreeing(moment))
+            past = Random(seed).randrange(moment + 1)
+            assert listed(paged(reader, as_of=at(past))) == sorted(world.disagreeing(past))
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_one_memory_disagrees_with_is_what_all_that_disagrees_says_of_it(seed):
+    world, index = World(Random(seed)), new_index()
+    for moment in range(6):
+        index.apply(GRAPH, str(moment), world.grow(moment))
+    reader = reader_of(index)
+
+    for item in world.items:
+        rows = reader.ask("disagreements", project="demo", item=f"https://jido.ai/memory/{item}")
+        pairs = [(*sorted((item, row["other"][-6:])), row["kind"]) for row in rows]
+        assert sorted(pairs) == sorted(pair for pair in world.disagreeing(5) if item in pair[:2])
