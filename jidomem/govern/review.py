@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,8 @@ from jidomem.write.kinds import family
 from jidomem.write.settlement import ACTIONS
 from jidomem.write.writer import MemoryWriter
 
+#: Items of so many bytes are named in one query, whose length is limited.
+_NAMED = 30_000
 #: What waits this long moves up a tier.
 OVERDUE = 30
 _BINDING = ("decision", "convention")
@@ -90,9 +92,7 @@ def settle_by_rule(
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
     waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
     known = _known(reader, project, items)
-    ends = (
-        {row["item"] for row in reader.select(project, _ENDING % (graph_iri(project), _listed(items)))} if items else ()
-    )
+    ends = {row["item"] for row in _asked(reader, project, _ENDING, items)}
     said_by = _said_by(known)
     judge, settled = writer.by_rule(), []
     done: set[str] = set()
@@ -190,16 +190,21 @@ def _summary(reader: MemoryReader, project: str, item: str) -> str:
     return found[0]
 
 
-def _listed(items: Iterable[str]) -> str:
-    return " ".join(map(iri, items))
+def _asked(reader: MemoryReader, project: str, text: str, items: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of *text* about *items*, as many at a time as a query may name."""
+    named, size = list[str](), 0
+    for item in [*map(iri, items), ""]:
+        if named and (not item or size + len(item.encode()) > _NAMED):
+            yield from reader.select(project, text % (graph_iri(project), " ".join(named)))
+            named, size = [], 0
+        named.append(item)
+        size += len(item.encode()) + 1
 
 
 def _known(reader: MemoryReader, project: str, items: list[str]) -> dict[str, dict[str, Any]]:
     """Return of each of *items* its type, since when it is known, who says it, and its keys."""
     found: dict[str, dict[str, Any]] = {}
-    if not items:
-        return found
-    for row in reader.select(project, _ABOUT % (graph_iri(project), _listed(items))):
+    for row in _asked(reader, project, _ABOUT, items):
         kind = TYPE_OF_CLASS.get(local_name(row["class"]))
         entry = found.setdefault(row["item"], {
             "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
@@ -215,10 +220,7 @@ def _known(reader: MemoryReader, project: str, items: list[str]) -> dict[str, di
 
 
 def _leaning(reader: MemoryReader, project: str, items: list[str]) -> Mapping[str, int]:
-    if not items:
-        return {}
-    rows = reader.select(project, _LEANING % (graph_iri(project), _listed(items)))
-    return {row["item"]: row["count"] for row in rows}
+    return {row["item"]: row["count"] for row in _asked(reader, project, _LEANING, items)}
 
 
 def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime) -> Waiting:

@@ -303,3 +303,10 @@ def test_what_rests_on_an_untrusted_source_waits_until_a_curator_lends_it_their_
     confirmed = settle(memory, read, "accept").iri
     assert trusted(memory, confirmed)
     assert status(memory, say(memory, "we need two queues", evidence=[confirmed])) == "active"
+
+
+def test_any_number_that_waits_is_listed(memory):  # more than one query may name
+    said = [intent(type="assumption", summary=f"it holds {number}") for number in range(700)]
+    memory.writer.submit_many("p", said)
+
+    assert len(waiting(memory)) == 700

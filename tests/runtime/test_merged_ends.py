@@ -1,0 +1,122 @@
+"""What branches that both revised bring together: check and conflicts name the same, and review settles it."""
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from random import Random
+
+import pytest
+from conftest import intent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_git_branches import Branch, git, merge
+
+import jidomem
+from jidomem.clock import Sources
+from jidomem.govern.chains import chains
+from jidomem.govern.report import SUCCESSORS
+from jidomem.govern.review import queue
+from jidomem.govern.sources import JournalSource
+from jidomem.journal.files import Stream
+from jidomem.runtime.root import init
+from jidomem.terms import bare
+
+STALE = "stale_supersession"
+
+
+def opened(root, number, second):
+    """Open a branch with ids of its own at a moment."""
+    random, moment = Random(f"{number} {second}"), datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)
+    ids = lambda: f"01900000-0000-7000-8000-{random.randrange(16**12):012x}"  # noqa: E731
+    return jidomem.open(root, sources=Sources(lambda: moment, ids, lambda: random.randbytes(32)))
+
+
+def named_by_check(memory):
+    found = chains(JournalSource(memory.journal, Stream("p")))
+    return {
+        pair for each in found if each.rule == SUCCESSORS for pair in combinations(sorted(map(bare, each.beside)), 2)
+    }
+
+
+def listed(memory):
+    return {(row["a"], row["b"]) for row in memory.reader.ask("conflicts", project="p") if row["kind"] == STALE}
+
+
+def of_one_origin(memory):
+    return [one for one in queue(memory.reader, "p", memory.sources.now()) if one.why == STALE]
+
+
+def revised(memory, random, word):
+    """Say one of what is in force anew, or withdraw it."""
+    item = random.choice(memory.reader.ask("facts", project="p"))["fact"]
+    if random.random() < 0.2:
+        return memory.writer.invalidate("p", item, reason="it is wrong")
+    return memory.writer.revise("p", item, changes={"summary": f"{word} {random.random()}"}, reason=None)
+
+
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_the_ends_that_check_names_are_those_listed_and_settling_each_leaves_none(seed, tmp_path_factory):  # E044
+    random, folder = Random(seed), tmp_path_factory.mktemp("branches")
+    init(folder / "0", "p")
+    roots = [folder / str(number) / ".jidomem" for number in range(3)]
+    with opened(roots[0], 0, 0) as memory:
+        for number in range(3):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
+    for round_ in range(2):
+        for root in roots[1:]:
+            shutil.copytree(roots[0], root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock", "index"))
+        for number, root in enumerate(roots):
+            for step in range(random.randrange(1, 4)):
+                with opened(root, number, 1000 * round_ + 100 + 10 * step + number) as memory:
+                    revised(memory, random, f"branch {number}")
+        for root in roots[1:]:
+            shutil.copytree(root, roots[0], dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock", "index"))
+        with opened(roots[0], 0, 1000 * round_ + 500) as memory:
+            assert listed(memory) == named_by_check(memory)
+
+    second = 5000
+    while True:
+        second += 1
+        with opened(roots[0], 0, second) as memory:
+            waiting = of_one_origin(memory)
+            assert bool(waiting) == bool(listed(memory)) == bool(named_by_check(memory))
+            if not waiting:
+                return
+            one = random.choice(waiting)
+            memory.writer.settle("p", one.item, random.choice(one.actions), other=one.other)
+
+
+@pytest.fixture
+def branches(tmp_path):
+    (tmp_path / "left").mkdir()
+    git(tmp_path / "left", "init", "-q")
+    init(tmp_path / "left", "p")
+    left = Branch(tmp_path / "left", 1)
+    left.write(0, summary="what both know")
+    left.keep("base")
+    git(tmp_path, "clone", "-q", "left", "right")
+    return left, Branch(tmp_path / "right", 2)
+
+
+def test_two_values_that_two_branches_gave_one_property_are_listed_and_settled(branches):
+    file = "https://example.org/files/a"
+    typed = [file, "rdf:type", {"@id": "jido:SourceFile"}]
+    left, right = branches
+    here = left.write(10, summary="it is in src", extra_triples=[typed, [file, "jido:filePath", "src/a.py"]])
+    there = right.write(11, summary="it is in lib", extra_triples=[typed, [file, "jido:filePath", "lib/a.py"]])
+    other = "https://example.org/files/b"
+    more = [[other, *typed[1:]], [other, "jido:filePath", "src/b.py"]]
+    right.write(12, summary="another is in src, too", extra_triples=more)
+    merge(left, right)
+
+    with left.open(20) as memory:
+        (one,) = queue(memory.reader, "p", memory.sources.now())
+        why = memory.reader.why("p", here)["conflicts"]
+        memory.writer.settle("p", one.item, "accept", other=one.other)
+        after = queue(memory.reader, "p", memory.sources.now())
+
+    assert (one.why, {one.item, one.other}) == ("contradicting_value", {here, there})
+    assert one.actions == ("accept", "reject", "supersede")
+    assert [(row["iri"], row["kind"]) for row in why] == [(there, "contradicting_value")]
+    assert after == []
