@@ -53,6 +53,16 @@ class Desk:
             )
         return {"asserted_by": self.agent, "asserted_in": self._name()}
 
+    def begin(self) -> dict[str, str]:
+        """Return who asserts what is to be kept: as `who`, in a session that is open where the project is strict."""
+        who = self.who()
+        if self._is_ours and not self._is_open and self.memory.settings.policy.strict:
+            with self._lock:
+                if not self._is_open:
+                    self.memory.writer.start_session(self.project, who["asserted_in"], agent=self.agent)
+                    self._is_open = True
+        return who
+
     def kept(self, receipt: Receipt) -> Receipt:
         """Return *receipt*, taking note that the session is open where something was kept in it."""
         if receipt.commit is not None and receipt.status != "deduplicated":

@@ -110,7 +110,7 @@ def _keep(desk: Desk, facts: Sequence[dict[str, Any]]) -> None:
     """Keep all of *facts* in one commit, or none."""
     if not facts:
         return
-    given = {"applies_to_project": desk.project, "confidence": "medium", "source_type": "AgentSource", **desk.who()}
+    given = {"applies_to_project": desk.project, "confidence": "medium", "source_type": "AgentSource", **desk.begin()}
     for receipt in desk.writer.keep_together(desk.project, (), [{**given, **fact} for fact in facts]):
         desk.kept(receipt)
 

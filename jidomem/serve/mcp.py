@@ -144,8 +144,12 @@ def _prompt(prompt: library.Prompt) -> types.Prompt:
 
 def serve_stdio(desks: Desks, tools: tuple[Tool, ...], leave: Callable[[], None]) -> None:
     """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*."""
-    anyio.run(_serve_stdio, server(desks, tools))
-    leave_all(desks, leave)
+    try:
+        anyio.run(_serve_stdio, server(desks, tools))
+    except* BrokenPipeError:
+        pass  # it left in the middle of an answer
+    finally:
+        leave_all(desks, leave)
 
 
 async def _serve_stdio(found: Server[Any]) -> None:

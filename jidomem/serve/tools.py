@@ -55,7 +55,8 @@ def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
 
 def _remember(desk: Desk, given: Arguments) -> Told:
     memory, dry_run = desk.memory, given.get("dry_run", False)
-    fields, who = memory.reader.with_whole_ids(desk.project, _fields(given)), desk.who()
+    fields = memory.reader.with_whole_ids(desk.project, _fields(given))
+    who = desk.who() if dry_run else desk.begin()
     values = desk.kept(desk.writer.remember(desk.project, given["text"], dry_run=dry_run, **who, **fields)).to_dict()
     return Told({**values, "filled": {"applies_to_project": desk.project, **who, **values["filled"]}})
 

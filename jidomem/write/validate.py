@@ -282,18 +282,24 @@ def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
 
 def _undeclared(intent: MemoryUpdateIntent, view: View, policy: Policy) -> Iterable[Violation]:
     """Yield a violation for each agent and session a strict project has not heard of; its policy names agents too."""
-    for field in ("asserted_by", "assigned_to", "asserted_in"):
-        value = getattr(intent, field)
-        if value is None or view.types(iri(value)):
-            continue
-        name = vocab.local_name(value)
-        way = f"declare it in config.toml: [agents.{name}]"
-        if field == "asserted_in":
-            way = f"open it with: jidomem session start {name}"
-        elif name in policy.agents:
-            continue
-        message = f"{value} is not declared, and this project is strict; {way}"
-        yield Violation("unknown_reference", message, field=field, value=value)
+    for field in ("asserted_by", "assigned_to"):
+        if (value := getattr(intent, field)) is not None:
+            yield from undeclared_agent(field, value, view, policy)
+    value = intent.asserted_in
+    if value is not None and not view.types(iri(value)):
+        yield _not_declared("asserted_in", value, f"open it with: jidomem session start {vocab.local_name(value)}")
+
+
+def undeclared_agent(field: str, agent: str, view: View, policy: Policy) -> Iterable[Violation]:
+    """Yield a violation where a strict project has not heard of *agent*, an IRI."""
+    name = vocab.local_name(agent)
+    if policy.strict and name not in policy.agents and not view.types(iri(agent)):
+        yield _not_declared(field, agent, f"declare it in config.toml: [agents.{name}]")
+
+
+def _not_declared(field: str, value: str, way: str) -> Violation:
+    message = f"{value} is not declared, and this project is strict; {way}"
+    return Violation("unknown_reference", message, field=field, value=value)
 
 
 def broken_triple(value: str, message: str) -> Violation:

@@ -15,7 +15,7 @@ from jidomem.moments import stamp
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
-from jidomem.write import session
+from jidomem.write import session, validate
 from jidomem.write.line import JudgeFn
 from jidomem.write.recovery import Recovery
 from jidomem.write.stages import Judged, Proposal
@@ -115,7 +115,8 @@ class MemoryWriter(Recovery):
     ) -> Receipt:
         """Return the receipt of a new work session.
 
-        Raises IntentRefused `iri_exists` when the name is taken, NotFound when there is no session *continues*.
+        Raises IntentRefused `iri_exists` when the name is taken, and for an agent a strict project has not heard of;
+        NotFound when there is no session *continues*.
         """
         node, who = self._node(name, "sessions"), self._node(agent or self.agent, "agents")
         before = self._node(continues, "sessions") if continues else None
@@ -123,6 +124,8 @@ class MemoryWriter(Recovery):
 
         def judge(view: View, now: datetime) -> Judged:
             self._check_besides("session", view, who)
+            if unknown := [*validate.undeclared_agent("agent", bare(who), view, self._policy)]:
+                raise IntentRefused(unknown)
             opening = session.opened(node, project, who, stamp(now), continues=before, view=view)
             return self._session(node, [*opening, *self._declared(who, project, view)], view)
 

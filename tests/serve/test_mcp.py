@@ -149,6 +149,46 @@ def test_a_client_becomes_no_curator_by_the_name_it_gives_itself(memory, name):
     assert memory.catch_up("p") == before
 
 
+def test_in_a_strict_project_a_known_client_is_given_its_session_and_another_is_told_what_is_missing(tmp_path):
+    (tmp_path / "config.toml").write_text('strict = true\n[agents."Claude Code"]\nrole = "Architect"\n')
+    with jidomem.open(tmp_path, project="p") as memory:
+        desks = Desks(memory)
+        kept, more = called(desks, ("remember", {"text": "one"}), ("remember", {"text": "two"}))
+        (eve,) = called(desks, ("remember", {"text": "three"}), client=Implementation(name="eve", version="1"))
+        desks.leave()
+
+        receipt = kept.structured_content
+        found = session(memory.reader, "p", receipt["filled"]["asserted_in"])
+        assert (local_name(found["status"]), local_name(found["agent"])) == ("Closed", "claude-code")
+        assert more.structured_content["filled"]["asserted_in"] == receipt["filled"]["asserted_in"]
+        assert "declare it in config.toml: [agents.eve]" in eve.structured_content["detail"]
+        assert len(sessions(memory.reader, "p", ended=True)) == 1
+
+
+def test_a_client_that_leaves_in_the_middle_of_an_answer_leaves_a_closed_session(tmp_path):
+    command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), "--project", "p"]
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    said = [{"id": 0, "method": "initialize", "params": hello}, {"method": "notifications/initialized"}]
+    said += [{"id": n, "method": "tools/call", "params": {"name": "remember", "arguments": {"text": f"fact {n}"}}}
+             for n in (1, 2)]  # fmt: skip
+    lines = [json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in said]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdin.writelines(lines[:3])
+        process.stdin.flush()
+        process.stdout.readline(), process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(lines[3])
+        process.stdin.close()
+        told = process.stderr.read()
+
+    assert (process.returncode, told) == (0, "")
+    with jidomem.open(tmp_path, project="p") as memory:
+        memory.catch_up("p")
+        assert [local_name(each["status"]) for each in sessions(memory.reader, "p", ended=True)] == ["Closed"]
+
+
 def test_a_refusal_says_what_to_call_instead_and_that_is_accepted(desks):
     fixed, (wrong,) = [], called(desks, ("remember", {"text": "Use X", "type": "fakt", "about": ["a.py"]}))
 

@@ -288,5 +288,7 @@ def test_a_strict_project_knows_the_agents_its_configuration_names_and_says_how_
         assert memory.writer.submit_intent("p", intent()).status == "asserted"
         with pytest.raises(IntentRefused, match=r"\[agents\.eve\]"):
             memory.writer.submit_intent("p", intent(summary="two", asserted_by="eve"))
+        with pytest.raises(IntentRefused, match=r"\[agents\.eve\]"):
+            memory.writer.start_session("p", "s-3", agent="eve")
         with pytest.raises(IntentRefused, match="jidomem session start s-2"):
             memory.writer.submit_intent("p", intent(summary="two", asserted_in="s-2"))
