@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from jidomem.govern.recalled import markdown
+from jidomem.govern.recalled import markdown, stale_files
 from jidomem.read.tables import plain
 from jidomem.recall import LIMIT, MOST, Hit
 from jidomem_cli.door import Door, Verb, pass_door
@@ -73,13 +73,13 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
 def _row(hit: Hit) -> Row:
     """Return a hit as a row."""
     said, parts = hit.metadata, {**(hit.parts or {})}
-    words = parts.pop("words", {})
+    words, stale = parts.pop("words", {}), stale_files(hit)
     return {
         "score": _short(hit.score),
         "item": hit.id,
         "kind": said["kind"],
         "summary": hit.content,
-        "about": said["about"],
+        "about": [f"{place} ({stale[place]})" if place in stale else place for place in said["about"]],
         "agent": hit.agent_id,
         "recorded": said["recorded_at"],
         "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],

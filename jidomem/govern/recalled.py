@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jidomem.errors import InvalidRequest
 from jidomem.govern.quoted import quoted, tokens
 from jidomem.recall import Hit, RecallResult
+from jidomem.repository.freshness import UNCHANGED, Freshness
 from jidomem.vocab import local_name
 
 #: How many signs of a text are shown.
@@ -23,6 +25,23 @@ def markdown(result: RecallResult) -> str:
     lines = [_line(hit) for hit in result.entries] or ["nothing\n"]
     left = result.metadata["left_out"] or int(result.metadata["more"])
     return "".join([_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else [])])
+
+
+def anchored(result: RecallResult, known: Mapping[str, Sequence[Freshness]]) -> RecallResult:
+    """Return *result* with what became of the files that each memory is about; `freshness` where that is *known*."""
+    hits = [
+        replace(hit, metadata={**hit.metadata, "freshness": [file.to_dict() for file in known[hit.id]]})
+        if known.get(hit.id)
+        else hit
+        for hit in result.entries
+    ]
+    return replace(result, entries=tuple(hits))
+
+
+def stale_files(hit: Hit) -> dict[str, str]:
+    """Return the files a memory is about that are not as they were when it was written: path -> what became of it."""
+    files = hit.metadata.get("freshness", ())
+    return {file["path"]: file["state"] for file in files if file["state"] != UNCHANGED}
 
 
 def fitted(result: RecallResult, budget: int | None) -> RecallResult:
@@ -62,7 +81,9 @@ def _line(hit: Hit) -> str:
     mark = f" [cut; jidomem show {short}]" if is_cut else ""
     status = "" if said["status"] == "active" else said["status"]
     about = ", ".join(_word(str(place)) for place in said["about"][:3])
-    words = [status, about, _word(hit.agent_id or ""), said["recorded_at"].date().isoformat(), said.get("source", "")]
+    stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())
+    day = said["recorded_at"].date().isoformat()
+    words = [status, about, _word(hit.agent_id or ""), day, said.get("source", ""), stale]
     return f"- {_word(short)} {_word(said['kind'])}: {text}{mark}{why} ({', '.join(filter(None, words))})\n"
 
 

@@ -193,13 +193,15 @@ class Jidomem:
         include_inactive, budget_tokens, explain; with a plain text also agent_id, session_id, scope and limit.
         Raises InvalidRequest for what cannot be honoured.
         """
-        from jidomem.govern.recalled import fitted
+        from jidomem.govern.freshness import fresh
+        from jidomem.govern.recalled import anchored, fitted
         from jidomem.read.recalling import Recalling
 
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
         found = Recalling(self.texts, self.index, self.schema).recall(name, request, narrowing)
-        told = fitted(found, narrowing.budget_tokens)
+        known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries))
+        told = fitted(anchored(found, known), narrowing.budget_tokens)
         if self.read_log is not None:
             self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
         return told

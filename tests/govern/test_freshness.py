@@ -9,6 +9,7 @@ import jidomem
 from jidomem.errors import IntentRefused
 from jidomem.exchange import export
 from jidomem.exchange.importing import import_turtle
+from jidomem.govern.recalled import markdown
 from jidomem.journal.files import Stream
 from jidomem.repository.worktree import blob_id
 
@@ -185,3 +186,15 @@ def test_an_export_is_taken_in_elsewhere_and_anchored_to_the_files_there(memory,
 
         assert len(report.accepted) == 1
         assert anchors(elsewhere, report.accepted[0].iri) == [blob_id(b"else\n") + " src/a.py"]
+
+
+def test_what_is_recalled_says_which_of_its_files_were_changed_or_are_gone(memory, folder):
+    about(memory, "src/a.py", "src/b.py", "src/c.py", topic="names")
+    (folder / "src/a.py").write_text("changed")
+    (folder / "src/b.py").unlink()
+
+    found = memory.recall("names")
+
+    states = {file["path"]: file["state"] for file in found.entries[0].metadata["freshness"]}
+    assert states == {"src/a.py": "changed", "src/b.py": "gone", "src/c.py": "unchanged"}
+    assert "src/a.py changed, src/b.py gone" in markdown(found)
