@@ -64,7 +64,7 @@ def serve(
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
             log = Log(sys.stderr, form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
-            operation = Operation(log)
+            operation = Operation(log, connections=said.limits.connections)
             app = create_app(memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins)
             url = server.url_of(listening)
             if door.json:

@@ -66,12 +66,22 @@ class Contents:
 
     def has(self, identity: str) -> bool:
         """Return whether a commit of this id, or of these first 12 digits of it, is here and sound."""
-        short = identity[:SHORT]
-        found = [entry.head.id for name in self.files() if short_id(name) == short and (entry := self.entry(name))]
+        return any(head.id.startswith(identity) for head in self._beginning(identity[:SHORT], self.files()))
+
+    def named(self, prefix: str) -> list[Head]:
+        """Return the commits here, and sound, whose ids begin with *prefix*."""
+        short = prefix[:SHORT]
+        names = self.places.get(short, ()) if len(short) == SHORT else self.files()
+        return sorted(head for head in self._beginning(short, names) if head.id.startswith(prefix))
+
+    def _beginning(self, short: str, names: Iterable[str]) -> set[Head]:
+        """Return the commits in the files *names* whose ids begin with *short*, and those of packs that have such."""
+        near = [name for name in names if (short_id(name) or "").startswith(short)]
+        found = {entry.head for name in near if (entry := self.entry(name))}
         for pack in self.shelf.packs():
-            rows = self.shelf.rows(pack).values() if short.encode() in pack.table() else ()
-            found += [row.head.id for row in rows]
-        return any(each.startswith(identity) for each in found)
+            if short.encode() in pack.table():
+                found.update(row.head for row in self.shelf.rows(pack).values())
+        return found
 
     def files(self) -> set[str]:
         """Return the names of the commit files that are there now."""

@@ -121,6 +121,11 @@ class Folder:
                 aside = self._aside(version)
             return chain(aside, self._later(stem(version.heads[-1])))
 
+    def named(self, prefix: str) -> list[Head]:
+        """Return the commits here, and sound, whose ids begin with *prefix*."""
+        with self._lock:
+            return self.contents.named(prefix)
+
     def commits(self, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
         """Yield the commits of these stems, and put into *missed* the paths of what is damaged or has gone."""
         for key in keys:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from flask import Response, request
 
 from jidomem import vocab
-from jidomem.errors import STOPPING, InvalidRequest, JidomemError
+from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError
 from jidomem.intent import Receipt, parse_json, parse_line
 from jidomem.runtime.limits import Limits
 from jidomem.serve import wire
@@ -101,8 +101,20 @@ def _streamed(site: Site, project: str, dry_run: bool) -> Response:
 
 
 def _chunks(site: Site, project: str, parsed: Iterator[Any], dry_run: bool) -> Iterator[list[Outcome]]:
-    while chunk := list(islice(parsed, CHUNK)):
+    while not site.operation.stopping.is_set():
+        chunk = list(islice(parsed, CHUNK))
+        if not chunk:
+            return
         yield _outcomes(site, project, chunk, dry_run)
+    yield [_ending()]
+
+
+def _ending() -> Busy:
+    """Return what ends a stream of a server that stops."""
+    return Busy(
+        "the server is stopping; intents without an outcome were not tried",
+        hint="submit those again, when it is there again",
+    )
 
 
 def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:

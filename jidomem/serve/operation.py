@@ -10,19 +10,19 @@ from jidomem.serve.log import Log
 from jidomem.serve.measures import Measures
 from jidomem.serve.standing import Leveller
 
-#: How many of the connections may wait for what is not written yet.
-FEEDS = 16
+#: One of so many connections may wait for what is not written yet.
+SHARE = 4
 
 
 class Operation:
     """One server at work: `measures`, its `log` if it keeps one, `leveller`, `feeds`, and `stopping` once it is."""
 
-    def __init__(self, log: Log | None = None, *, feeds: int = FEEDS) -> None:
+    def __init__(self, log: Log | None = None, *, connections: int = 64) -> None:
         self.measures = Measures()
         self.log = log
         self.leveller = Leveller()
         self.stopping = Event()
-        self.feeds = BoundedSemaphore(feeds)
+        self.feeds = BoundedSemaphore(max(1, connections // SHARE))
 
     def stop(self) -> None:
         """Let what goes on without end come to its end."""
