@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from jidomem import resources
 from jidomem.compiled import CompiledJudge
 from jidomem.deadline import bounded
 from jidomem.errors import Failed
-from jidomem.judge import ONE_AT_A_TIME, Finding, Judge
+from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import BASE, JIDO, RDF, RDFS, TYPE, jido, local_name
 
@@ -248,6 +249,14 @@ def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[
         return sorted(Judge(_parse(shacl_shacl)).findings(rules, focus), key=repr)
 
 
+def shacl_terms() -> frozenset[str]:
+    """Return the names of the vocabulary SHACL, as pyshacl brings it."""
+    import pyshacl  # as above
+
+    said = _parse(Path(pyshacl.__file__).parent / "assets" / "shacl.ttl")
+    return frozenset(local_name(subject) for subject, _, _ in said if subject.startswith(f"<{SH}"))
+
+
 def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -> Schema:
     aligned = [triple for path, triples in files.items() if path.name == "alignment.ttl" for triple in triples]
     triples = tuple(triple for path, found in files.items() if path.name != "alignment.ttl" for triple in found)
@@ -290,7 +299,8 @@ def _above(cls: Term, of: Mapping[Term, Mapping[Term, set[Term]]]) -> frozenset[
 def _parse(path: Path) -> list[Triple]:
     try:
         # two files may use one label for two blank nodes
-        found = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
+        data = path.read_bytes().removeprefix(BOM_UTF8)
+        found = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
     except SyntaxError as error:
         detail, hint = f"{path}:{error.lineno}: {error.msg}", "correct the Turtle in that line"

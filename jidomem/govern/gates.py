@@ -95,7 +95,7 @@ def of_source(source: Source, ontology: Iterable[Triple]) -> Ask:
 def read(path: Path) -> Gate:
     """Return the gate in a file; raise what says why it is none."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(path, str(error), "make it a readable file of UTF-8 text") from error
     query = parse(path.stem, FOLDER, text)

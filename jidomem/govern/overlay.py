@@ -46,7 +46,9 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
             try:
                 brought.append(_brought(path, len(brought)))
             except InvalidRequest as error:
-                broken = Problem(str(path), SYNTAX, "violation", error.detail, str(path), line_of_error(error))
+                number, name = line_of_error(error), f"{path.parent.name}/{path.name}"
+                text = f"{error.detail.removeprefix(f'{path}:').removeprefix(f'{number}:').strip()}: {error.hint}"
+                broken = Problem(name, SYNTAX, "violation", text, str(path), number)
                 _add(report, broken, path.resolve() in wanted)
     queries = [path for path in files.values() if path.suffix == ".rq"]
     for path, problem in asked(queries, root):

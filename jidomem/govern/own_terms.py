@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 from jidomem.govern.judged import aimless
 from jidomem.govern.report import (
@@ -19,10 +20,10 @@ from jidomem.govern.report import (
     Found,
 )
 from jidomem.judge import SH
-from jidomem.schema import ITEM, OWL, Schema, objections
+from jidomem.schema import ITEM, OWL, Schema, objections, shacl_terms
 from jidomem.terms import Term, Triple, bare, iri, is_iri
 from jidomem.vocab import LABEL, RDF, RDFS, TYPE, TYPE_OF_CLASS, XSD, local_name
-from jidomem.write.names import is_reserved
+from jidomem.write.names import is_absolute, is_reserved, written
 
 _SUBCLASS, _DOMAIN, _RANGE = (iri(RDFS + name) for name in ("subClassOf", "domain", "range"))
 _DEFINITIONS = {iri("http://www.w3.org/2004/02/skos/core#definition"), iri(RDFS + "comment")}
@@ -45,7 +46,12 @@ def terms(own: Sequence[Triple], schema: Schema) -> list[Found]:
         if missing:
             text = f"{bare(term)} has no {' and no '.join(each[2:] for each in missing)}: say what it means"
             found.append(Found(term, EXPLAINED, "warning", text, TYPE))
-        if is_reserved(bare(term)):
+        if not is_absolute(bare(term)):
+            text = (
+                f"no memory may use {bare(term)}, which it would write {written(bare(term))}: take an IRI of your own"
+            )
+            found.append(Found(term, USABLE, "violation", text, TYPE))
+        elif is_reserved(bare(term)):
             text = f"{bare(term)} lies in a namespace of jidomem, and no memory may use it: take one of your own"
             found.append(Found(term, USABLE, "violation", text, TYPE))
         if term in schema.classes:
@@ -123,7 +129,18 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[Found]:
         for each in broken
     ]
     found += [each for each in aimless(schema.rules, schema) if each.item in nodes]
-    return [*found, *_spoken(own, schema.left_to_pyshacl if not broken else frozenset())]
+    return [*found, *_unheard(own), *_spoken(own, schema.left_to_pyshacl if not broken else frozenset())]
+
+
+def _unheard(own: Sequence[Triple]) -> Iterator[Found]:
+    """Yield each use of a term that SHACL has not: it would say nothing, and no judge would say so."""
+    known = shacl_terms()
+    for triple in own:
+        for term in (triple[1], triple[2]):
+            if term.startswith(f"<{SH}") and (name := local_name(term)) not in known:
+                near = get_close_matches(name, known, n=1)
+                meant = f": did you mean sh:{near[0]}?" if near else ": see https://www.w3.org/TR/shacl/"
+                yield Found(triple[0], SHACL, "violation", f"sh:{name} is no term of SHACL{meant}", *triple[1:])
 
 
 def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[Found]:

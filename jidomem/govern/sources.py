@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
@@ -91,6 +92,7 @@ class FileSource(Source):
     def __init__(self, path: str, data: bytes, older: Source | None = None) -> None:
         """Read the file; raise InvalidRequest, with file and line, for what is no Turtle."""
         self.path = path
+        data = data.removeprefix(BOM_UTF8)
         self._text = data.decode("utf-8", "replace")
         triples = read(path, data)
         if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):

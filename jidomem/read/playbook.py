@@ -87,7 +87,7 @@ def read(file: Path) -> NamedQuery:
     SERVICE, updates and FROM are refused.
     """
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         hint = "make it a readable file of UTF-8 text"
         raise Failed(f"{file}: {error}", hint=hint, code="invalid_config") from error

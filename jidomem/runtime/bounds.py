@@ -13,12 +13,14 @@ OVERLAY = 16 * 1024 * 1024
 #: How many bytes a configuration may have.
 CONFIG = 1024 * 1024
 _OVERLAYS = ("ontology", "shapes", "queries")
+#: How the files of an overlay end that are read.
+_READ = (".ttl", ".rq")
 #: What is read and written below a root -> how many folders deep it is looked through here.
 _DEPTHS = {"config.toml": 0, "projects": 2, "index": 3, "state": 1, "cache": 2, **dict.fromkeys(_OVERLAYS, 2)}
 
 
 def check_root(root: Path) -> None:
-    """Raise Failed `invalid_config` where something of *root* is a symbolic link, or an overlay is too large.
+    """Raise Failed `invalid_config` where something of *root* is a symbolic link, or an overlay too large or no files.
 
     A clone brings links along, to wherever its author liked: what is written or thrown away would be so there.
     """
@@ -60,9 +62,13 @@ def _entries(path: Path, depth: int) -> Iterator[Path]:
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file, none for a folder and for what is not there."""
+    """Return the bytes of a file, none for a folder and for what is not there; raise Failed for what cannot be read."""
     _refuse_link(path)
-    return path.stat().st_size if path.is_file() else 0
+    if path.is_file():
+        return path.stat().st_size
+    if path.exists() and (path.suffix in _READ or not path.is_dir()):
+        raise Failed(f"{path} is no file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
+    return 0
 
 
 def _refuse_link(path: Path) -> None:

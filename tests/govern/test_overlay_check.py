@@ -1,11 +1,12 @@
 """The overlay, judged: what is wrong with a project's own terms, shapes and questions, and in which line."""
 
 import json
+from codecs import BOM_UTF8
 
 import pytest
 from click.testing import CliRunner
 
-from jidomem import resources
+from jidomem import resources, schema
 from jidomem.errors import JidomemError
 from jidomem.govern.overlay import check_overlay
 from jidomem.read.playbook import Playbook
@@ -74,6 +75,7 @@ TERMS = [
     (f"my:p a owl:DatatypeProperty ; rdfs:range my:Recipe ;{SAID}", "TermCanBeUsed", 0),
     (f"my:p a owl:ObjectProperty ; rdfs:range xsd:string ;{SAID}", "TermCanBeUsed", 0),
     (f"<https://jido.ai/projects/p/x#p> a owl:ObjectProperty ;{SAID}", "TermCanBeUsed", 0),
+    (f"<http://jido.ai/ontology#Mine> a owl:Class ; rdfs:subClassOf jido:Fact ;{SAID}", "TermCanBeUsed", 0),
     (f"my:A a owl:Class ; rdfs:subClassOf jido:Fact , jido:Project ;{SAID}", "OntologyIsConsistent", 0),
 ]
 
@@ -96,6 +98,16 @@ def test_a_file_that_is_no_turtle_is_told_with_its_line(tmp_path):
     assert told(report) == [("mine.ttl", FIRST, "TurtleParses", "violation")]
 
 
+def test_a_byte_order_mark_and_lines_of_windows_change_nothing(tmp_path):
+    laid(tmp_path, recipes=QUESTION)
+    before = schema.load([tmp_path]).version
+    for path in tmp_path.glob("*/**/*.*"):
+        path.write_bytes(BOM_UTF8 + path.read_bytes().replace(b"\n", b"\r\n"))
+
+    assert (told(check_overlay(tmp_path)), schema.load([tmp_path]).version) == ([], before)
+    assert "recipes" in {query.name for query in Playbook([tmp_path / "queries"])}
+
+
 def test_what_can_be_worked_with_but_should_be_otherwise_is_a_warning(tmp_path):
     texts = [
         "my:A a owl:Class .",
@@ -115,6 +127,8 @@ SHAPES = [
      "ShapeIsWellFormed", 2),
     ("my:S a sh:NodeShape ; sh:targetClass my:Nobody ; sh:nodeKind sh:IRI ; sh:message 'x' .", "ShapeHasATarget", 0),
     ("my:S a sh:NodeShape ; sh:nodeKind sh:IRI ; sh:message 'x' .", "ShapeHasATarget", 0),
+    ("my:S a sh:NodeShape ; sh:targetClass my:Recipe ;\n sh:property [ sh:path my:serves ;\n sh:minCuont 1 ;"
+     " sh:message 'x' ] .", "ShapeIsWellFormed", 2),
     ("my:S a sh:NodeShape ; sh:targetClass my:Recipe ;\n sh:property [ sh:path my:servez ; sh:message 'x' ] .",
      "TermIsDeclared", 1),
     ("my:S sh:targetClass my:Recipe ; sh:sparql [ sh:message 'x' ;\n sh:select 'SELECT $this {}' ] .",

@@ -1,6 +1,7 @@
 """A repository that was cloned is somebody else's: what it brings along to lead, lie, call, hang or destroy."""
 
 import json
+import os
 import shutil
 import socket
 import sqlite3
@@ -99,6 +100,29 @@ def test_a_folder_that_leads_elsewhere_is_refused_and_nothing_is_lost_there(root
     assert (refused.value.code, str(root / place) in refused.value.detail) == ("invalid_config", True)
     assert f"rm {root / place}" in refused.value.hint
     assert sorted(path for path in home.rglob("*")) == before
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_in_an_overlay_is_refused_and_keeps_nobody_waiting(root, make):
+    (root / "ontology").mkdir()
+    make(root / "ontology" / "mine.ttl")
+
+    with pytest.raises(Failed, match=r"mine\.ttl is no file") as refused:
+        jidomem.open(root)
+
+    assert (refused.value.code, bool(refused.value.hint)) == ("invalid_config", True)
+
+
+def test_the_check_of_an_overlay_shows_nothing_of_what_it_leads_to(root, home):
+    (root / "ontology").mkdir()
+    (root / "ontology" / "mine.ttl").symlink_to(home / "id_ed25519")
+
+    done = subprocess.run(
+        [f"{BIN}/jidomem", "ontology", "check", "--root", str(root)], capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, "is a symbolic link" in done.stderr) == (3, True)
+    assert SECRET not in done.stdout + done.stderr
 
 
 def test_every_verb_refuses_a_root_that_leads_elsewhere(root, home):
