@@ -19,6 +19,24 @@ _JSON_TYPES = {
     str: _TEXT, bool: {"type": "boolean"}, dict: {"type": "object"}, list: _TEXTS,
     int: {"type": "integer", "minimum": 1},
 }  # fmt: skip
+_TRUTH = {"enum": ["true", "false", "1", "0"]}
+_MOMENT = {"type": "string", "examples": ["2026-11-01T00:00:00Z", "2026-11-01"]}
+_WHOLE = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
+_GRAPHS = {"type": "array", "items": {"type": "string", "format": "uri"}}
+_ASKED = ("query", "timeout", "as_of", "default-graph-uri", "named-graph-uri")
+#: The arguments of a query string that are not any text.
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "query": {"type": "string", "examples": ["SELECT ?s { ?s ?p ?o } LIMIT 5", "ASK { ?s ?p ?o }"]},
+    **dict.fromkeys(("as_of", "valid_at"), _MOMENT),
+    **dict.fromkeys(("limit", "budget_tokens"), _WHOLE),
+    **dict.fromkeys(("include_inactive", "dry_run", "all"), _TRUTH),
+    **dict.fromkeys(("default-graph-uri", "named-graph-uri"), _GRAPHS),
+    "about": _TEXTS,
+    "timeout": {"type": "number", "exclusiveMinimum": 0},
+    "min_position": {"type": "string", "examples": ["0"]},
+    "graph": {"type": "string", "examples": ["context", "ontology"]},
+    "default": {"const": ""},
+}
 _PARTS = {
     "project": "A project id: a-z, 0-9, - and _.",
     "name": "The name of a query, or role/name, and a suffix where one is wanted.",
@@ -54,16 +72,45 @@ def _operation(route: Route) -> dict[str, Any]:
         "parameters": [*_parameters(route)],
         "responses": {str(status): _success(route, text) for status, text in route.statuses.items()},
     }
-    operation["responses"]["default"] = {
-        "description": "A refusal: the same code, detail and hint as everywhere.",
-        "content": {"application/problem+json": {"schema": _ref("Problem")}},
-    }
+    problem = {"application/problem+json": {"schema": _ref("Problem")}}
+    for status in _refusals(route):
+        operation["responses"][str(status)] = {"description": _REFUSALS[status], "content": problem}
     if route.public:
         operation["security"] = []
     if route.reads:
         content = {media: {"schema": _ref(schema)} for media, schema in route.reads.items()}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
+
+
+def _refusals(route: Route) -> list[int]:
+    """Return the statuses with which *route* refuses a request, whoever sends it."""
+    found = {400, 403, 500}
+    found |= set() if route.public else {401}
+    found |= {404, 503} if "{project}" in route.path or route.takes else set()
+    found |= {406} if len(route.gives) > 1 else set()
+    found |= {413, 415} if route.reads else set()
+    found |= {409, 422, 507} if route.writes else set()
+    found |= {413} if route.is_open else set()
+    found |= {413, 429} if "text/turtle" in route.gives and "application/trig" in route.gives else set()
+    return sorted(found)
+
+
+_REFUSALS = {
+    400: "The request cannot be read: an argument, the query string, a query or the body.",
+    401: "There is no token, or none any more, where one is needed.",
+    403: "This is not theirs to do, nobody's by this way, or meant for another host.",
+    404: "There is no project, memory, question, session or graph of that name.",
+    406: "It can be had in none of the formats accepted.",
+    409: "It disagrees with something in force, or the key stands for another intent.",
+    413: "The body or the answer is larger than one may be.",
+    415: "The body has another type, charset or packing.",
+    422: "The intent breaks a rule.",
+    429: "As many queries as may be are answered already; Retry-After says when to come back.",
+    500: "Something of the root is damaged or wrongly configured.",
+    503: "It was not answered in time, or somebody else holds what it needs; Retry-After says when to come back.",
+    507: "The disk took nothing more.",
+}
 
 
 def _success(route: Route, text: str) -> dict[str, Any]:
@@ -74,7 +121,7 @@ def _parameters(route: Route) -> Iterable[dict[str, Any]]:
     for name in re.findall(r"\{(\w+)\}", route.path):
         yield {"name": name, "in": "path", "required": True, "description": _PARTS[name], "schema": _TEXT}
     for name, text in route.takes.items():
-        yield {"name": name, "in": "query", "description": text, "schema": _TEXT}
+        yield {"name": name, "in": "query", "description": text, "schema": _ARGUMENTS.get(name, _TEXT)}
     for name, text in route.headers.items():
         yield {"name": name, "in": "header", "description": text, "schema": _TEXT}
     if route.is_open:
@@ -120,7 +167,8 @@ def _schemas() -> dict[str, Any]:
     return {
         "Text": _TEXT,
         "Object": {"type": "object"},
-        "Query": _object(dict.fromkeys(("query", "timeout", "as_of"), _TEXT), ("query",)),
+        "Linked": {"type": ["object", "array"]},
+        "Query": _object({name: _ARGUMENTS[name] for name in _ASKED}, ("query",)),
         "Intent": {**_object(fields, ()), "additionalProperties": False},
         "Intents": {"oneOf": [_ref("Intent"), {"type": "array", "items": _ref("Intent")}]},
         "Receipt": _object(receipt, tuple(receipt)),

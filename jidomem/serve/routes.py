@@ -45,7 +45,13 @@ _SPARQL = {
     "timeout": "Seconds it may take; lowers the server's limit.",
     "as_of": "A moment: ask a memory replayed to then, of a stated size.",
 }
-_RESULTS = dict.fromkeys((*sparql.ROWS, *sparql.GRAPHS), "Text")
+_GRAPHS = {**dict.fromkeys(sparql.GRAPHS, "Text"), "application/ld+json": "Linked"}
+_RESULTS = {
+    **dict.fromkeys(sparql.ROWS, "Text"),
+    "application/sparql-results+json": "Object",
+    _JSON: "Object",
+    **_GRAPHS,
+}
 _KEPT = {201: "All were kept; the receipt, or one outcome each.", 200: "Nothing new, or not all, was kept; the same."}
 
 
@@ -71,7 +77,7 @@ def _graph_store(path: str) -> Iterator[Route]:
         "graph": "context, codebase, history, system or ontology, or the IRI of one of them.",
         "default": "All of them as one graph; it has no value.",
     }
-    yield Route("GET", path, graphs.get, "Give a whole graph", _OK, dict.fromkeys(sparql.GRAPHS, "Text"), takes)
+    yield Route("GET", path, graphs.get, "Give a whole graph", _OK, _GRAPHS, takes)
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         yield Route(
             method, path, graphs.refuse, "Refuse to write a graph: intents are how memory changes", {}, {}, writes=True

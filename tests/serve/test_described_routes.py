@@ -1,0 +1,51 @@
+"""Every route answers as /openapi.json says it does, whatever it is sent; schemathesis makes that up."""
+
+import pytest
+from conftest import decision, fixed_sources
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+import jidomem
+from jidomem.serve.http import create_app
+from jidomem.serve.routes import ROUTES
+
+schemathesis = pytest.importorskip("schemathesis")
+from schemathesis.checks import load_all_checks  # noqa: E402
+
+PARTS = {"project": "p", "name": "facts", "id": "00000001"}
+CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"]
+EXAMPLES = 6
+SLOW = {"/projects/{project}/check"}
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    with jidomem.open(tmp_path_factory.mktemp("described") / "root", project="p", sources=fixed_sources()) as memory:
+        memory.writer.submit_intent("p", decision())
+        memory.writer.start_session("p", "morning", agent="ana")
+        yield schemathesis.openapi.from_wsgi("/openapi.json", create_app(memory))
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_answers_what_is_documented_whatever_it_is_sent(described, route):
+    load_all_checks()
+    checks = list(schemathesis.checks.CHECKS.get_by_names(CHECKS))
+    operation = described[route.path][route.method]
+    parts = {name: value for name, value in PARTS.items() if f"{{{name}}}" in route.path}
+    told = []
+
+    for mode in schemathesis.GenerationMode:
+        if mode is schemathesis.GenerationMode.NEGATIVE and not (route.takes or route.headers or route.reads):
+            continue  # there is nothing to get wrong
+
+        @seed(8700)
+        @settings(max_examples=1 if route.path in SLOW else EXAMPLES, deadline=None, database=None,
+                  phases=[Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
+        @given(operation.as_strategy(generation_mode=mode, path_parameters=parts or None))
+        def answered(case):
+            response = case.call()
+            case.validate_response(response, checks=checks)
+            told.append(response.status_code)
+
+        answered()
+
+    assert told
