@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from jidomem.index.asked import ASSERTED, ENDED_BY, STATUS, WRITABLE, Asked, Span
+from jidomem.index.listing import FOREVER
 from jidomem.reach import reached
 from jidomem.terms import Term, bare
 from jidomem.vocab import jido
@@ -44,7 +45,8 @@ class Rivals:
         if not ever:
             unended = set(self._asked.nodes(graphs, _ENDED_BY_NOTHING))
             keys |= set(self._asked.nodes(graphs, _HOLDERS, unended))
-        return self._by_key(graphs, keys) | self._by_origin(graphs, self._asked.nodes(graphs, _FORKS))
+        pairs = self._by_key(graphs, keys) | self._by_origin(graphs, self._asked.nodes(graphs, _FORKS))
+        return pairs if ever else {pair: span for pair, span in pairs.items() if span[1] == FOREVER}
 
     def among(self, graphs: Sequence[str], items: Collection[Term]) -> dict[Pair, Span]:
         """Return every pair of which one is among *items*, as long as it was; some others may be with them."""
