@@ -16,6 +16,8 @@ from jidomem_cli.fields import HELP
 from jidomem_cli.tables import short
 
 BUG = 1
+#: The options that say a field of every intent that does not.
+_WHO = {"asserted_by": "--agent", "asserted_in": "--session"}
 Options = Callable[[Mapping[str, Any]], str]
 
 
@@ -104,6 +106,8 @@ def _violation(violation: Violation, named: bool) -> Iterator[str]:
     if named:
         known = violation.field is None or violation.message.startswith(violation.field)
         yield violation.message if known else f"{violation.field}: {violation.message}"
+    if violation.value is None and violation.field in _WHO:
+        yield f"{violation.field} may be said for all: {_WHO[violation.field]} NAME"
     if violation.nearest:
         yield f"nearest: {violation.nearest}"
     elif violation.allowed:

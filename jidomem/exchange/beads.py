@@ -59,6 +59,7 @@ def _entry(
     if (url := text_of(issue.get("external_ref"))).startswith(("http://", "https://")):
         fields["tracked_by"] = url
     links = []
+    _count_unread(issue, reading)
     for kind, other in _named(issue):
         if other not in issues:
             reading.notes.append(f"{place}: {key} names {other:.80} ({kind:.40}), which is not in the file")
@@ -78,6 +79,20 @@ def _named(issue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for dependency in listed if isinstance(listed, list) else ():
         if isinstance(dependency, dict) and (other := text_of(dependency.get("depends_on_id"))):
             yield text_of(dependency.get("type")) or "blocks", other
+
+
+def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
+    """Count the parts of an issue that are not of the form beads gives them, and so are left out."""
+    for name, part in (("dependencies", "depends_on_id"), ("labels", ""), ("comments", "text")):
+        listed = issue.get(name)
+        if listed is not None and not isinstance(listed, list):
+            reading.left_out[f"{name} that are no list"] += 1
+            continue
+        for entry in listed or ():
+            if not part and not text_of(entry):
+                reading.left_out["a label that is no text"] += 1
+            elif part and not (isinstance(entry, dict) and text_of(entry.get(part))):
+                reading.left_out[f"an entry of {name} without {part}"] += 1
 
 
 def _explained(issue: Mapping[str, Any]) -> str:

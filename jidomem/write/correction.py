@@ -8,7 +8,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.anchor import ANCHOR, anchors_of
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import Conflict, InvalidRequest, NotFound, PolicyDenied
 from jidomem.intent import Receipt
 from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, bare, iri
@@ -72,20 +72,34 @@ class Corrections(Policing):
         """Return the receipt of a memory that says the same as *item*, which was looked at again and takes its place.
 
         What was only proposed is asserted by it, with all that it was to replace. The next review, unless `expires_on`
-        is among *fields*, comes after as long a time as the last; what a curator confirms is verified.
+        is among *fields*, comes after as long a time as the last; what a curator confirms is verified. Raises what
+        `submit_intent` raises, and PolicyDenied or Conflict where a proposal would only be proposed again.
         """
         old = self.restated(project_id, item)
         values = self._carried(project_id, item) | fields | {"reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
             values["expires_on"] = _next_review(old, self._now())
-        if self._fresh_view(project_id).first(iri(item), jido("hasAssertionStatus")) == jido("Proposed"):
+        waits = self._fresh_view(project_id).first(iri(item), jido("hasAssertionStatus")) == jido("Proposed")
+        if waits:
             values |= {name: old[name] for name in ("invalidates", "revives") if name in old}
             values["supersedes"] = [item, *old.get("supersedes", [])]
         else:
             values["supersedes"] = [item]
         if self.is_curator(project_id, values["asserted_by"]):
             values["extra_triples"] = [*_without_verified(values), [_VERIFIED, True]]
+        if waits:
+            self._must_be_asserted(project_id, self.submit_intent(project_id, values | fields, dry_run=True))
         return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+
+    def _must_be_asserted(self, project_id: str, receipt: Receipt) -> None:
+        """Raise Conflict or PolicyDenied, which names who may, for what would only be proposed."""
+        if receipt.status != "proposed":
+            return
+        if receipt.conflicts:
+            raise Conflict(receipt.conflicts)
+        names = ", ".join(map(vocab.local_name, self.authority(project_id).curators))
+        hint = f"ask a curator: {names}" if names else "nobody is a curator: jidomem policy grant AGENT curator"
+        raise PolicyDenied(f"{self.agent} may not settle this: {'; '.join(receipt.warnings)}", hint=hint)
 
     def undo(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
+from jidomem.errors import Conflict, InvalidRequest
 from jidomem.intent import Receipt
 from jidomem.moments import stamp
 from jidomem.terms import Term, bare, iri, literal
-from jidomem.vocab import jido, local_name
+from jidomem.vocab import jido
 from jidomem.write import conflict
 from jidomem.write.correction import Corrections
 from jidomem.write.view import ITEM_MARK, View
@@ -82,10 +82,7 @@ class Settlements(Corrections):
     def _must_settle(self, project_id: str, receipt: Receipt) -> None:
         if receipt.conflicts:
             raise Conflict(receipt.conflicts)
-        if receipt.status == "proposed":
-            names = ", ".join(map(local_name, self.authority(project_id).curators))
-            hint = f"ask a curator: {names}" if names else "nobody is a curator: jidomem policy grant AGENT curator"
-            raise PolicyDenied(f"{self.agent} may not settle this: {'; '.join(receipt.warnings)}", hint=hint)
+        self._must_be_asserted(project_id, receipt)
 
 
 _REASONS = {

@@ -323,3 +323,17 @@ def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
     assert "issues.jsonl:9" in first.stdout
     assert json.loads(again.stdout.splitlines()[-1])["counts"] == {"kept": 0, "here already": 7, "refused": 1}
     assert "proposal" in run("conflicts").stdout
+
+
+def test_parts_of_an_issue_that_are_of_another_form_are_left_out_and_counted():
+    odd = issue("a", dependencies=["b", {"type": "blocks"}], labels="urgent", comments=[{"text": "so"}, "bare"])
+
+    reading = beads.read("i", lines(odd, issue("b", labels=["x", 7], dependencies=None)))
+
+    assert reading.left_out == {
+        "an entry of dependencies without depends_on_id": 2,
+        "labels that are no list": 1,
+        "an entry of comments without text": 1,
+        "a label that is no text": 1,
+    }
+    assert len(reading.entries) == 2
