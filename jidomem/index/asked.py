@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from jidomem.index.answers import Solutions
@@ -14,6 +14,8 @@ from jidomem.vocab import jido
 
 WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
 _AT_ONCE = 500
+#: Of so many nodes a scan of all that is said costs less than a look-up for each.
+MANY = 50_000
 RECORDED, PROPOSED, ASSERTED = jido("recordedAt"), jido("Proposed"), jido("Asserted")
 STATUS = jido("hasAssertionStatus")
 ENDED_BY = f"{jido('supersededBy')}|{jido('invalidatedBy')}"
@@ -87,12 +89,14 @@ class Asked:
         fates.proposed.update(self.nodes(graphs, _PROPOSALS, only))
         return fates
 
-    def spans(self, graphs: Sequence[str], items: Collection[Term]) -> dict[Term, Span]:
+    def spans(self, graphs: Sequence[str], items: Set[Term]) -> dict[Term, Span]:
         """Return the span of each of *items* that is ever in force and an IRI; the longest where it is unknown."""
-        fates, since = self.look_up(graphs, Fates(), items), dict[Term, int]()
-        for item, recorded in self.rows(graphs, _KNOWN, items):
-            at = ticks(recorded or "") or 0
-            since[item or ""] = min(at, since.get(item or "", at))
+        only = items if len(items) < MANY else None
+        fates, since = self.look_up(graphs, Fates(), only), dict[Term, int]()
+        for item, recorded in self.rows(graphs, _KNOWN, only):
+            if item is not None and item in items:
+                at = ticks(recorded or "") or 0
+                since[item] = min(at, since.get(item, at))
         found = {item: (since.get(item, 0), fates.of(item)) for item in items if WRITABLE.fullmatch(item)}
         return {item: span for item, span in found.items() if span[0] < span[1]}
 

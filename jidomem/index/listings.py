@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
-from jidomem.index.asked import ASSERTED, RECORDED, STATUS, WRITABLE, Asked, Fates, Span
+from jidomem.index.asked import ASSERTED, MANY, RECORDED, STATUS, WRITABLE, Asked, Fates, Span
 from jidomem.index.document import Mark
 from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
 from jidomem.index.oxigraph import OxigraphIndex
@@ -25,8 +25,6 @@ MOST_NEWS = 20_000
 OLD = 1_000
 #: Of so few memories the engine sorts a list sooner than it can be made ready: worth it from the second time on.
 FEW = 2_000
-#: Of so many nodes a scan of all that is said costs less than a look-up for each.
-MANY = 50_000
 _SUBCLASS = iri(RDFS + "subClassOf")
 _COMMIT = "<urn:jido:commit:"
 _SINCE = f"?{{}} {RECORDED} ?listedSince"

@@ -14,13 +14,14 @@ from jidomem.vocab import jido
 #: The keys of docs/conflicts.md that two in force may not share.
 KINDS = ("duplicate", "overlapping_decision", "convention_clash", "contradiction")
 STALE, VALUE, PROPOSAL = "stale_supersession", "contradicting_value", "proposal"
-#: A property of something that can have one value, and the value it is given there: keys, too.
-_SLOT, _VALUE = '"value:', '"value-is:'
+#: The key of a value given to a property that can have one; the property of that thing is another key.
+_VALUE = '"value-is:'
 _KEY, _BY, _WITH = jido("conflictKey"), jido("supersededBy"), jido("conflictsWith")
 _ALL_KEYS = f"SELECT ?key WHERE {{ ?item {_KEY} ?key %s}} GROUP BY ?key HAVING(COUNT(?item) > 1)"
-#: Keys that two share now, the few, and those that two ever shared: whatever was revised shares one with what it says.
+#: Keys that two share now, the few; and those that two ever shared, with who does: what was revised shares one with
+#: what it says now. So many are found by one scan more, joined by hashing.
 _SHARED_NOW = _ALL_KEYS % f"MINUS {{ ?item {ENDED_BY} ?end }} "
-_SHARED_EVER = _ALL_KEYS % ""
+_HELD_EVER = f"SELECT ?key ?holder WHERE {{ {{ {_ALL_KEYS % ''} }} {{ SELECT * {{ ?holder {_KEY} ?key }} }} }}"
 #: What ends only in name, so is in force still.
 _ENDED_BY_NOTHING = f"SELECT ?item WHERE {{ ?item {ENDED_BY} ?end MINUS {{ ?end {STATUS} {ASSERTED} }} }}"
 _FORKS = f"SELECT ?old WHERE {{ ?old {_BY} ?any }} GROUP BY ?old HAVING(COUNT(?any) > 1)"
@@ -30,6 +31,7 @@ _OPPOSED = f"SELECT ?item ?other WHERE {{ %s ?item {_WITH}|^{_WITH} ?other }}"
 
 #: Two memories, sorted, and the kind of their disagreement.
 Pair = tuple[Term, Term, str]
+Row = tuple[Term | None, ...]
 
 
 class Rivals:
@@ -41,19 +43,16 @@ class Rivals:
 
     def all(self, graphs: Sequence[str], *, ever: bool) -> dict[Pair, Span]:
         """Return every pair in force now; with *ever*, every pair that was at some time."""
-        keys = set(self._asked.nodes(graphs, _SHARED_EVER if ever else _SHARED_NOW))
-        if not ever:
-            unended = set(self._asked.nodes(graphs, _ENDED_BY_NOTHING))
-            keys |= set(self._asked.nodes(graphs, _HOLDERS, unended))
-        pairs = self._by_key(graphs, keys) | self._by_origin(graphs, self._asked.nodes(graphs, _FORKS))
+        pairs = self._by_key(graphs, self._held_ever(graphs) if ever else self._held_now(graphs))
+        pairs |= self._by_origin(graphs, self._asked.nodes(graphs, _FORKS))
         return pairs if ever else {pair: span for pair, span in pairs.items() if span[1] == FOREVER}
 
     def among(self, graphs: Sequence[str], items: Collection[Term]) -> dict[Pair, Span]:
         """Return every pair of which one is among *items*, as long as it was; some others may be with them."""
-        keys = set(self._asked.nodes(graphs, _HOLDERS, items))
+        held = self._held(graphs, set(self._asked.nodes(graphs, _HOLDERS, items)))
         before = reached(items, lambda nodes: self._links(graphs, nodes, "new"))
         after = self._links(graphs, before, "old")
-        return self._by_key(graphs, keys) | self._by_origin(graphs, (old for old in before if len(after[old]) > 1))
+        return self._by_key(graphs, held) | self._by_origin(graphs, (old for old in before if len(after[old]) > 1))
 
     def of(self, graphs: Sequence[str], item: Term) -> list[tuple[Term, str]]:
         """Return with what *item* disagrees at some time, and how; what is only proposed may do, too."""
@@ -61,14 +60,25 @@ class Rivals:
         opposed = (row[1] or "" for row in self._asked.rows(graphs, _OPPOSED, [item]))
         return sorted(found | {(other, PROPOSAL) for other in opposed if WRITABLE.fullmatch(other)})
 
-    def _by_key(self, graphs: Sequence[str], keys: Iterable[Term]) -> dict[Pair, Span]:
-        kind_of = {key: VALUE if key.startswith(_SLOT) else key[1:].partition(":")[0] for key in keys}
-        wanted = [key for key, kind in kind_of.items() if kind in (*KINDS, VALUE)]
-        holders = defaultdict(set)
-        for key, item in self._asked.rows(graphs, _HOLDERS, wanted, "key"):
-            holders[key].add(item)
-        groups = [(kind_of[key or ""], items) for key, items in holders.items() if len(items) > 1]
-        spans = self._asked.spans(graphs, {item or "" for _, items in groups for item in items})
+    def _held_now(self, graphs: Sequence[str]) -> Iterable[Row]:
+        keys = set(self._asked.nodes(graphs, _SHARED_NOW))
+        unended = set(self._asked.nodes(graphs, _ENDED_BY_NOTHING))
+        return self._held(graphs, keys | set(self._asked.nodes(graphs, _HOLDERS, unended)))
+
+    def _held_ever(self, graphs: Sequence[str]) -> Iterable[Row]:
+        return self._asked.rows(graphs, _HELD_EVER)
+
+    def _held(self, graphs: Sequence[str], keys: Iterable[Term]) -> Iterable[Row]:
+        """Return each of *keys* that matters with each that holds it."""
+        return self._asked.rows(graphs, _HOLDERS, [key for key in keys if _kind(key)], "key")
+
+    def _by_key(self, graphs: Sequence[str], held: Iterable[Row]) -> dict[Pair, Span]:
+        """Return the pairs that hold the same key, of what is *held* by whom."""
+        holders: dict[Term, set[Term]] = defaultdict(set)
+        for key, item in held:
+            holders[key or ""].add(item or "")
+        groups = [(_kind(key), items) for key, items in holders.items() if _kind(key) and len(items) > 1]
+        spans = self._asked.spans(graphs, {item for _, items in groups for item in items})
         pairs: dict[Pair, Span] = {}
         slots: dict[Pair, int] = defaultdict(int)
         for kind, items in groups:
@@ -108,6 +118,16 @@ class Rivals:
             node, other = (old, new) if name == "old" else (new, old)
             found[node or ""].add(other or "")
         return found
+
+
+def _kind(key: Term) -> str:
+    """Return the kind of disagreement a key shows; nothing for one that shows none.
+
+    >>> _kind('"duplicate:1f"'), _kind('"value:1f"'), _kind('"identical:1f"')
+    ('duplicate', 'contradicting_value', '')
+    """
+    name = key[1:].partition(":")[0]
+    return VALUE if name == "value" else name if name in KINDS else ""
 
 
 def at_once(spans: Mapping[Term, Span]) -> Iterator[tuple[Term, Term, Span]]:

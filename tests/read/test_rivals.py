@@ -3,10 +3,12 @@
 from itertools import combinations
 from random import Random
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
 
+from jidomem.index import asked
 from jidomem.vocab import graph_iri
 
 GRAPH = graph_iri("demo")
@@ -84,18 +86,20 @@ def listed(rows):
     return [(row["a"][-6:], row["b"][-6:], row["kind"]) for row in rows]
 
 
-def paged(reader, **asked):
+def paged(reader, **moments):
     rows, cursor = [], None
     while True:
-        page = reader.ask_page("conflicts", project="demo", limit=2, cursor=cursor, **asked)
+        page = reader.ask_page("conflicts", project="demo", limit=2, cursor=cursor, **moments)
         rows, cursor = rows + page.rows, page.cursor
         if cursor is None:
             return rows
 
 
-@settings(max_examples=12, deadline=None)
-@given(st.integers(0, 2**32))
-def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed):
+@pytest.mark.parametrize("many", [0, asked.MANY])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32))
+def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed, many, monkeypatch):
+    monkeypatch.setattr(asked, "MANY", many)
     world, index = World(Random(seed)), new_index()
     kept = reader_of(index)
 
