@@ -49,6 +49,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "setup": ("setup:setup", "Name the memory to Claude Code, Cursor, Codex or VS Code."),
     "mcp": ("mcp:mcp", "Serve the memory to agents over MCP."),
     "status": ("status:status", "Say what is where, and how much of it."),
+    "doctor": ("doctor:doctor", "Look at all that may be wrong, and say what to do."),
     "reindex": ("reindex:reindex", "Build what is derived from the journal anew."),
     "completion": ("completion:completion", "Print the completion script of a shell."),
 }

@@ -64,7 +64,7 @@ def load(
 
     Raises Failed `invalid_config` naming file, key and the nearest known key, InvalidRequest for a root that is none.
     """
-    folder, found = _root(root)
+    folder, found = find(root)
     if folder.exists() and not folder.is_dir():
         raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     config = read_config(folder / CONFIG)
@@ -167,7 +167,8 @@ def slug_of(name: str) -> str:
     return re.sub(r"[^a-z0-9_-]+", "-", name.casefold()).strip("-_")[:64] or "project"
 
 
-def _root(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
+def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
+    """Return the memory root, and how it was found; raises Failed and InvalidRequest for what cannot be one."""
     if given is not None:
         return _folder(given), "given"
     if env := os.environ.get("JIDOMEM_ROOT"):

@@ -1,0 +1,158 @@
+"""What doctor looks at of a root: who may use it, its journal, what is derived from it, what was left, and git."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.govern.integrity import findings
+from jidomem.index.clones import Clones
+from jidomem.index.tail import LARGE, MANY
+from jidomem.journal.files import LOOSE, FileJournal, Stream
+from jidomem.moments import stamp
+from jidomem.repository import git
+from jidomem.runtime import own
+from jidomem.runtime.looks import Look
+from jidomem.runtime.root import INDEX, open_root
+from jidomem.version import Version
+
+#: How far ahead of this clock a commit may be that another machine wrote.
+_AHEAD = timedelta(seconds=5)
+_ALL = os.R_OK | os.W_OK | os.X_OK
+
+
+def permissions(root: Path) -> Iterator[Look]:
+    """Yield which folders this user may not use, and whether others may write where only the user should."""
+    folders = [root, *(path for path in root.glob("projects/**/") if path != root)]
+    closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
+    fixed = [path for path in folders if path not in closed and not os.access(path, _ALL)]
+    user = f"uid {os.geteuid()}"
+    if closed:
+        yield Look("permissions", "fail", f"{closed[0]} cannot be read ({user})", f"chmod -R u+rwX {root}")
+    elif fixed:
+        yield Look("permissions", "warn", f"{fixed[0]} cannot be written ({user})", f"chmod -R u+rwX {root}")
+    elif any(path.stat().st_mode & stat.S_IWOTH for path in folders):
+        yield Look("permissions", "warn", "every user of this machine may write here", f"chmod -R o-w {root}")
+    else:
+        yield Look("permissions", "ok", f"{root} can be read and written ({user})")
+
+
+def configuration(root: Path) -> Iterator[Look]:
+    """Yield whether the configuration, terms, rules and questions of the root can be used; raises what says why not."""
+    with open_root(root) as memory:
+        yield Look("config", "ok", f"project {memory.project}, ontology {memory.schema.version}, "
+                                   f"{sum(1 for _ in memory.playbook)} questions")  # fmt: skip
+
+
+def journal(found: FileJournal, *, full: bool) -> Iterator[Look]:
+    """Yield for each stream whether it is sound: by a look, or with *full* by every byte."""
+    streams = found.streams()
+    for stream in streams:
+        name, at = f"{stream.project}/{stream.name}", found.head(stream)
+        damage = found.verify(stream) if full else found.damage(stream)
+        for error in damage:
+            yield Look("journal", "fail", f"{name}: {error.detail}", error.hint)
+        for each in findings(found, stream) if full else ():
+            yield Look("journal", "warn", f"{name}: {each.path or each.commit}: {each.detail}", each.hint)
+        loose = found.loose(stream)
+        if loose > LOOSE and found.is_tracked:
+            yield Look("journal", "warn", f"{name} has {loose:,} commit files", "jidomem pack")
+        if not damage:
+            yield Look("journal", "ok", f"{name} is at {at}: {'verified' if full else 'sound, by a quick look'}")
+    if not streams:
+        yield Look("journal", "ok", "nothing was written yet")
+
+
+def clock(found: FileJournal, now: datetime) -> Iterator[Look]:
+    """Yield whether the newest commit is of the future, as this clock has it."""
+    newest = max((found.head(stream).recorded_at for stream in found.streams()), default="")
+    if newest > stamp(now + _AHEAD):
+        yield Look("clock", "warn", f"the newest commit is of {newest}, and this clock says {stamp(now)}",
+                   "set the clock: timedatectl set-ntp true")  # fmt: skip
+    else:
+        yield Look("clock", "ok", f"{stamp(now)}, the newest commit is of {newest or 'no time yet'}")
+
+
+def index(root: Path, found: FileJournal) -> Iterator[Look]:
+    """Yield how the index is kept, and how much of the journal the next process has to read beyond it."""
+    size, clones = _size(found), Clones(root / INDEX)
+    if size <= LARGE:
+        yield Look("index", "ok", f"in memory: the journal has {size:,} bytes")
+        return
+    snapshots = clones.snapshots()
+    if not snapshots:
+        yield Look("index", "warn", f"no snapshot: the next process reads all {size:,} bytes", "jidomem reindex")
+        return
+    marks = snapshots[0].marks
+    held = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in found.streams()}
+    behind = sum(_behind(found, stream, version or Version()) for stream, version in held.items())
+    told = f"on disk, {snapshots[0].size:,} bytes; the newest snapshot is {behind:,} commits behind"
+    if behind > 2 * MANY:
+        yield Look("index", "warn", told, "jidomem reindex")
+    else:
+        yield Look("index", "ok", told)
+
+
+def _size(found: FileJournal) -> int:
+    folders = [found.path(stream) for stream in found.streams()]
+    return sum(path.stat().st_size for folder in folders for path in folder.glob("*.ttl"))
+
+
+def _behind(found: FileJournal, stream: Stream, held: Version) -> int:
+    try:
+        return sum(1 for _ in found.seen(stream).after(held))
+    except NotFound:  # another branch
+        return sum(1 for _ in found.seen(stream).after(Version()))
+
+
+def leftovers(root: Path, found: FileJournal) -> Iterator[Look]:
+    """Yield what killed processes left, and what was set aside."""
+    live = [path for path in (root / INDEX / "live").glob("*") if path.is_dir()]
+    used = Clones(root / INDEX).in_use()
+    if len(live) > used:
+        yield Look("leftovers", "ok", f"{len(live) - used} index clones of killed processes: the next one sweeps them")
+    for stream in found.streams():
+        folder = found.path(stream)
+        for path in (*folder.glob(".incoming.lock"), *folder.glob(".sealing.lock")):
+            yield Look("leftovers", "ok", f"{path}: of a writer that was killed, or writes now; never read")
+        for path in folder.glob("*.aside"):
+            yield Look("leftovers", "warn", f"{path} was set aside as damaged", "jidomem verify says why")
+    yield Look("leftovers", "ok", f"{used} processes work on clones of the index")
+
+
+def cache(root: Path) -> Iterator[Look]:
+    """Yield how large what recall keeps is."""
+    files = [path for path in (root / "cache").rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    yield Look("cache", "ok", f"{len(files)} files, {size:,} bytes; may be deleted at any time")
+
+
+def repository(root: Path, found: FileJournal) -> Iterator[Look]:
+    """Yield whether git keeps the journal as it is, and leaves out what is derived."""
+    if not found.is_tracked:
+        yield Look("git", "ok", "in no repository")
+        return
+    try:
+        text = git.found(root, "check-attr", "text", "--", "projects/p/memory/x.ttl")
+        ignored = [name for name in ("index/x", "state/x", "cache/x") if git.found(root, "check-ignore", name) is None]
+    except InvalidRequest as error:
+        yield Look("git", "warn", error.detail, error.hint)
+        return
+    if text is None or not text.rstrip().endswith(b": unset"):
+        yield Look("git", "warn", "git may rewrite the line ends of commits, which is damage",
+                   f"echo 'projects/** -text' >> {root / '.gitattributes'}")  # fmt: skip
+    if ignored:
+        yield Look("git", "warn", f"git does not ignore {', '.join(name[:-1] for name in ignored)}",
+                   f"jidomem init writes {root / '.gitignore'} where there is none")  # fmt: skip
+    if text is not None and text.rstrip().endswith(b": unset") and not ignored:
+        yield Look("git", "ok", "keeps the journal byte by byte, and nothing that is derived")
+
+
+def tokens(config: Path, root: Path) -> Iterator[Look]:
+    """Yield how many tokens there are for the root; raises Failed where their file cannot be read, or others may."""
+    count = sum(token.root == str(root) for token in own.read(config).tokens)
+    yield Look("tokens", "ok", f"{count} for this root, in {config}" if count else f"none for this root ({config})")

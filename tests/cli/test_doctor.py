@@ -1,0 +1,157 @@
+"""`jidomem doctor`: each fault in words, with what to do, and nothing touched."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+from click.testing import CliRunner
+from conftest import fixed_sources, intent
+
+import jidomem
+from jidomem.clock import Sources, now
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.root import init
+from jidomem.runtime.settings import own_config
+from jidomem_cli.main import cli
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A root in a repository that git keeps, with one memory in it."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    made = init(folder, "p")
+    with jidomem.open(made, sources=fixed_sources()) as memory:
+        memory.writer.submit_intent("p", intent())
+    return made
+
+
+def doctor(*options, code=0):
+    """The looks of `jidomem doctor --json`, by name: those that are not ok, and all of them."""
+    done = CliRunner().invoke(cli, ["doctor", "--json", *options])
+    assert done.exit_code == code, done.output
+    told = json.loads(done.stdout)
+    assert told["ok"] is (code == 0)
+    bad = {each["name"]: each for each in told["checks"] if each["level"] != "ok"}
+    assert all(each["hint"] for each in bad.values())
+    return bad, {each["name"]: each["detail"] for each in told["checks"]}
+
+
+def state(root):
+    """Every file and folder of a root: its bytes, when it was changed, and its mode."""
+    found = {}
+    for path in [root, *sorted(root.rglob("*"))]:
+        status = path.lstat()
+        data = path.read_bytes() if path.is_file() else b""
+        found[str(path)] = (data, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
+    return found
+
+
+def test_a_sound_root_is_told_to_be_one_and_nothing_of_it_is_touched(root):
+    before, own = state(root), state(own_config().parent) if own_config().parent.exists() else None
+
+    bad, told = doctor()
+    doctor("--full")
+    words = CliRunner().invoke(cli, ["doctor"])
+
+    bad.pop("disk", None)  # how full the disk is, is its own affair
+    bad.pop("port", None)
+    assert bad == {}
+    assert [*told] == [
+        "python", "packages", "extras", "root", "permissions", "disk", "file system", "config", "journal", "clock",
+        "index", "leftovers", "cache", "git", "clients", "tokens", "port",
+    ]  # fmt: skip
+    assert told["root"] == f"{root} (found above the working directory)"
+    assert "pyoxigraph 0.5" in told["packages"]
+    assert (words.exit_code, words.stdout.count("\n")) == (0, len(told))
+    assert all(line.split()[0] == "ok" for line in words.stdout.splitlines() if "disk" not in line)
+    assert state(root) == before
+    assert own_config().parent.exists() == (own is not None)
+
+
+def test_no_root_and_a_configuration_that_cannot_be_read_fail_and_the_rest_is_looked_at(root, tmp_path):
+    bad, _ = doctor("--root", str(tmp_path / "none"), code=1)
+    assert bad["root"]["hint"].endswith("jidomem init")
+
+    (root / "config.toml").write_text('projct = "p"\n')
+    bad, told = doctor(code=1)
+    assert (bad["config"]["level"], bad["config"]["hint"]) == ("fail", "did you mean 'project'?")
+    assert told["journal"].startswith("p/memory is at 1-")
+
+
+def test_damage_shows_in_full_and_says_what_to_do(root):
+    (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
+    commit.write_bytes(commit.read_bytes().replace(b"Rust", b"Rost"))
+
+    bad, _ = doctor("--full", code=1)
+
+    assert bad["journal"]["level"] == "fail"
+    assert commit.name in bad["journal"]["detail"]
+
+
+def test_what_may_go_wrong_soon_is_a_warning_and_no_failure(root):
+    with jidomem.open(root, sources=Sources(lambda: now() + timedelta(hours=1))) as ahead:
+        ahead.writer.submit_intent("p", intent(summary="from tomorrow"))
+    (root / ".gitattributes").unlink()
+    (root / "projects" / "p" / "memory" / "x.ttl.aside").touch()
+    root.chmod(0o777)
+
+    bad, _ = doctor()
+
+    assert {name for name, each in bad.items() if each["level"] == "warn"} >= {
+        "clock", "git", "leftovers", "permissions",
+    }  # fmt: skip
+    assert bad["git"]["hint"] == f"echo 'projects/** -text' >> {root / '.gitattributes'}"
+    assert bad["permissions"]["hint"] == f"chmod -R o-w {root}"
+
+
+def test_a_file_of_tokens_that_others_can_read_fails(root):
+    secret, _ = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
+    _, told = doctor()
+    assert told["tokens"] == f"1 for this root, in {own_config()}"
+
+    own_config().chmod(0o644)
+    bad, _ = doctor(code=1)
+
+    assert bad["tokens"]["hint"] == f"chmod 600 {own_config()}"
+    assert secret not in json.dumps(bad)
+
+
+def test_who_listens_at_its_port_is_told(root, monkeypatch):
+    from jidomem.serve import server
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        monkeypatch.setattr(server, "PORT", other.getsockname()[1])
+        monkeypatch.setattr("jidomem.runtime.machine._SECONDS", 0.1)
+        bad, _ = doctor()
+        assert bad["port"]["detail"].startswith("something else listens at 127.0.0.1:")
+    command = [f"{os.path.dirname(sys.executable)}/jidomem", "serve", "--port", "0", "--json", "-q"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        monkeypatch.setattr("jidomem.runtime.machine._SECONDS", 30)
+        monkeypatch.setattr(server, "PORT", int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]))
+        _, told = doctor()
+        process.terminate()
+    assert told["port"].endswith("is served by jidomem")
+
+
+def test_the_index_of_a_large_journal_is_told_by_its_snapshots(root, monkeypatch):
+    for module in ("jidomem.index.tail", "jidomem.runtime.premises"):
+        monkeypatch.setattr(f"{module}.LARGE", 100)
+    bad, _ = doctor()
+    assert bad["index"]["hint"] == "jidomem reindex"
+
+    assert CliRunner().invoke(cli, ["reindex"]).exit_code == 0
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", intent(summary="later"))
+    before = state(root)
+    bad, told = doctor()
+
+    assert "index" not in bad
+    assert told["index"].endswith("the newest snapshot is 1 commits behind")
+    assert state(root) == before
