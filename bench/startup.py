@@ -12,7 +12,7 @@ from pathlib import Path
 from bench import frame, load
 from bench.frame import Options, Row, Spread, in_turn
 
-HELP_MS, ASK_MS = 150, 400
+HELP_MS, ASK_MS, GUARD_MS = 150, 400, 200
 JIDOMEM = Path(sys.executable).with_name("jidomem")
 
 
@@ -25,6 +25,12 @@ def rows(options: Options) -> Iterator[Row]:
     yield from _row("jidomem --help", [JIDOMEM, "--help"], HELP_MS, {
         "git --version": ["git", "--version"], "sqlite-utils --help": _beside("sqlite-utils", "--help"),
     }, options)  # fmt: skip
+    guarded = [JIDOMEM, "--root", root, "--project", load.PROJECT, "guard", "src/pricing/reader.py"]
+    subprocess.run(guarded, check=True, stdout=subprocess.DEVNULL)  # who comes first after a change reads the index
+    for path, what in (("src/pricing/reader.py", "a file that 50 govern"), ("docs/nothing.txt", "one that none does")):
+        yield from _row(f"jidomem guard, {options.memories:,} memories, {what}", [*guarded[:-1], path], GUARD_MS, {
+            "python -c pass": [sys.executable, "-c", "pass"],
+        }, options)  # fmt: skip
     yield from _row(f"jidomem ask, {options.memories:,} memories", asked, ASK_MS, {
         "git log -1": ["git", "-C", repository, "log", "-1"],
         "python -c pass": [sys.executable, "-c", "pass"],

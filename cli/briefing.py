@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from jidomem.clients import dialects
 from jidomem.clients.setups import CLIENTS
 from jidomem.read.tables import plain
+from jidomem.runtime.guard_log import GuardLog
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.governing import path_of
 from jidomem_cli.hook import CLIENTS as HOOKED
@@ -37,7 +39,9 @@ def briefing(
       jidomem briefing --role Debugger --about src/a.py --json
     """
     if hook is not None:
-        answering(door, hook, "briefing", lambda said: _begun(door, who or CLIENTS[hook].agent, role, budget_tokens))
+        answering(
+            door, hook, "briefing", lambda said: _begun(door, said, who or CLIENTS[hook].agent, role, budget_tokens)
+        )
         return
     memory = door.read()
     told = memory.briefing(
@@ -54,10 +58,14 @@ def briefing(
         click.echo(told.text, nl=False)
 
 
-def _begun(door: Door, agent: str, role: str | None, budget_tokens: int | None) -> Mapping[str, Any]:
+def _begun(
+    door: Door, said: Mapping[str, Any], agent: str, role: str | None, budget_tokens: int | None
+) -> Mapping[str, Any]:
     """Return the briefing of *agent* as context; nothing where nothing is remembered."""
     memory = door.open()
     if not memory.settings.root.is_dir() or memory.project not in memory.projects():
         return {}
+    if said.get("source") == "compact" and memory.read_log is not None:  # what it was shown it has lost
+        GuardLog(memory.read_log, memory.project).forget_shown(dialects.session_of(said) or "")
     told = memory.briefing(agent=agent, role=role, budget_tokens=budget_tokens)
     return {"context": told.text} if any(section.entries or section.left_out for section in told.sections) else {}

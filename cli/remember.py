@@ -12,10 +12,15 @@ from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import given, intent_options, with_whole_ids
 from jidomem_cli.receipts import show_receipt
 
+_CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern", "check_command": "jido:checkCommand"}
+
 
 @click.command(cls=Verb, writes=("agent", "session", "wait"))
 @click.argument("text")
 @intent_options()
+@click.option("--forbids", multiple=True, metavar="PATTERN", help="What no file may hold that a convention governs.")
+@click.option("--requires", multiple=True, metavar="PATTERN", help="What every such file holds.")
+@click.option("--check-command", multiple=True, metavar="COMMAND", help="What fails where such a file breaks it.")
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 @pass_door
 def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
@@ -25,8 +30,11 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
       jidomem remember "the build needs Rust 1.80"
       jidomem remember "Ship the importer" --type task --assigned-to ana --about importer.py
       jidomem remember "Use Oxigraph 0.5" --type decision --topic store --rationale "it embeds" --supersedes 1a2b3c4d
+      jidomem remember "No print" --type convention --enforcement-level Strict --about "src/**" --forbids "print[(]"
     """
     memory = door.open()
+    checks = [[_CHECKS[name], {"@value": value}] for name in _CHECKS for value in fields.pop(name)]
+    fields |= {"extra_triples": checks} if checks else {}
     values = with_whole_ids(memory, given(fields))
     try:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from jidomem.clients import setups
+from jidomem.clients import git_hook, setups
 from jidomem.clients.setups import CLIENTS, Change, Client
 from jidomem.clients.writing import check_inside, write
 from jidomem.errors import InvalidRequest
@@ -25,16 +25,17 @@ _SHELL_SECONDS = 5.0
 
 
 @click.command(cls=Verb)
-@click.argument("client", type=click.Choice([*CLIENTS]))
+@click.argument("client", type=click.Choice((*CLIENTS, "git")))
 @click.option("--user", is_flag=True, help="For every folder you open, not for this repository.")
 @click.option("--remove", is_flag=True, help="Take out what was written.")
 @click.option("--check", is_flag=True, help="Change nothing; end with 1 unless all is there and current.")
 @click.option("--print", "print_", is_flag=True, help="Print what the files would hold, and change nothing.")
 @pass_door
 def setup(door: Door, client: str, user: bool, remove: bool, check: bool, print_: bool) -> None:
-    """Name the memory of this repository to an MCP client, and have it call for a briefing by itself.
+    """Name the memory of this repository to an MCP client, and have it call for briefings and the guard by itself.
 
-    What else its files hold stays as it is, sign by sign. A repository without a memory gets one.
+    What else its files hold stays as it is, sign by sign. A repository without a memory gets one. With `git` a hook of
+    the repository asks the guard before each commit.
 
     Examples:
       jidomem setup claude
@@ -57,7 +58,7 @@ def setup(door: Door, client: str, user: bool, remove: bool, check: bool, print_
             click.get_current_context().exit(_NOT_SET_UP)
     else:
         for change in due:
-            write(change.path, change.after)
+            write(change.path, change.after, git_hook.MODE if client == "git" else None)
         _tell(door, client, changes, due, "taken out of: " if remove else "wrote ")
         if not remove:
             _ready(door, client, folder, user)
@@ -73,6 +74,10 @@ def _folder() -> Path:
 
 def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[Change]:
     command = _command()
+    if name == "git":
+        if user:
+            raise InvalidRequest("a git hook is of one repository", hint="jidomem setup git")
+        return [git_hook.change(folder, command, removed=removed)]
     client = CLIENTS[name]
     changes = setups.changes(client, _place(client, folder, user), command, removed=removed)
     if not user:
@@ -138,6 +143,8 @@ def _ready(door: Door, name: str, folder: Path, user: bool) -> None:
     command = _command()
     if command != "jidomem":
         door.say(f"a fresh shell finds no jidomem, so {command} is called: others who clone this have it elsewhere")
+    if name == "git":
+        return
     if find_spec("mcp") is None:
         door.warn("the MCP SDK is not installed, and no client can start the server: pip install 'jidomem[mcp]'")
     if CLIENTS[name].note:

@@ -11,6 +11,7 @@ from jidomem import Jidomem
 from jidomem.index.clones import Snapshot
 from jidomem.journal.files import LOOSE
 from jidomem.read.counts import counts
+from jidomem.runtime.guard_log import GuardLog
 from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
@@ -77,6 +78,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "due": _due(door, memory, name) if few else None,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
+        "guard": GuardLog(memory.read_log, name).counts() if memory.read_log is not None else None,
         "recall": memory.texts.told(name),
     }
 
@@ -100,6 +102,8 @@ def _tell(project: dict[str, Any]) -> None:
         click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
     if project["recall"]:
         click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
+    if project["guard"] and any(project["guard"].values()):
+        click.echo(f"  {'guard':24} " + ", ".join(f"{count} {what}" for what, count in project["guard"].items()))
     if project["commit_files"] > LOOSE:
         click.echo(f"  {project['commit_files']} commit files: jidomem pack makes a few packs of them")
     waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": project["due"]}

@@ -16,19 +16,28 @@ from jidomem_cli.tables import show_json
 
 @click.command(cls=Verb)
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option("--command", metavar="COMMAND", help="Only let its strict conventions have this command run, as written.")
 @click.option("--off", is_flag=True, help="Trust it no longer.")
 @pass_door
-def trust(door: Door, path: Path, off: bool) -> None:
+def trust(door: Door, path: Path, command: str | None, off: bool) -> None:
     """Trust the root at PATH, or in it, as it is now: its config.toml may say where jidomem serve listens.
 
     A root is found on disk, and may be somebody else's. Trust is kept in your own configuration, and ends when the
-    root's configuration, terms, rules or questions change.
+    root's configuration, terms, rules or questions change. It lets no command run: each is let by itself.
 
     Examples:
       jidomem trust .
+      jidomem trust . --command "ruff check --stdin-filename {} -"
       jidomem trust . --off
     """
     root = _root(path)
+    if command is not None:
+        trusting.let_run(own_config(), root, command, now(), off=off)
+        if door.json:
+            show_json({"root": str(root), "command": command, "may_run": not off})
+        else:
+            door.say(f"{command!r} may {'run no longer' if off else 'run'} for {root}, before an edit")
+        return
     if off:
         trusting.distrust(own_config(), root)
     else:

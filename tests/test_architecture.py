@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"recall", "words", "lexical", "reach"},
+    | {"recall", "words", "lexical", "reach", "here"},
     {"repository"},
     {"deadline", "patterns", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
@@ -19,7 +19,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"exchange"},
     {"govern"},
     {"runtime", "__init__"},
-    {"serve", "clients"},
+    {"serve", "clients", "guard"},
     {"jidomem_cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -95,6 +95,8 @@ PURE = [
     "govern/terms_used.py",
     "govern/junit.py",
     "govern/workflow.py",
+    "guard/rule.py",
+    "guard/telling.py",
     "clients/json_text.py",
     "clients/toml_text.py",
     "clients/dialects.py",

@@ -17,6 +17,7 @@ from jidomem.errors import Failed
 SERVER = "jidomem"
 #: What a hook of ours calls, whatever the command is called there.
 _OURS = re.compile(r"\bjidomem\b.*\s(?:briefing|guard)\s+--hook\b")
+_EDITS = "Edit|Write|MultiEdit|NotebookEdit"
 _SECONDS = 10  # after which a client goes on without
 
 
@@ -58,7 +59,7 @@ CLIENTS: Mapping[str, Client] = {
         ".mcp.json",
         "mcpServers",
         ".claude/settings.json",
-        (Hook("SessionStart", "briefing", _BEGIN),),
+        (Hook("SessionStart", "briefing", _BEGIN), Hook("PreToolUse", "guard", _EDITS)),
         user={".mcp.json": ".claude.json", ".claude/settings.json": ".claude/settings.json"},
         note="Claude Code asks once whether it may start the server of this folder",
     ),
@@ -68,7 +69,11 @@ CLIENTS: Mapping[str, Client] = {
         ".cursor/mcp.json",
         "mcpServers",
         ".cursor/hooks.json",
-        (Hook("sessionStart", "briefing", None),),
+        (
+            Hook("sessionStart", "briefing", None),
+            Hook("preToolUse", "guard", "Write"),
+            Hook("postToolUse", "guard", "Read|Write"),
+        ),
         grouped=False,
         rooted=("--root", "${workspaceFolder}/.jidomem"),
         note="Cursor starts the server once it is switched on in its settings, under MCP",
@@ -79,7 +84,7 @@ CLIENTS: Mapping[str, Client] = {
         ".codex/config.toml",
         "mcp_servers",
         ".codex/hooks.json",
-        (Hook("SessionStart", "briefing", _BEGIN),),
+        (Hook("SessionStart", "briefing", _BEGIN), Hook("PreToolUse", "guard", "apply_patch|Edit|Write")),
         user={".codex/config.toml": "config.toml", ".codex/hooks.json": "hooks.json"},
         note="Codex reads this in a folder it trusts, and runs the hooks once they are trusted with /hooks",
     ),
@@ -89,7 +94,7 @@ CLIENTS: Mapping[str, Client] = {
         ".vscode/mcp.json",
         "servers",
         extra={"cwd": "${workspaceFolder}"},
-        note="VS Code asks once whether it trusts the server",
+        note="VS Code asks once whether it trusts the server; for its edits: jidomem setup git",
     ),
 }
 

@@ -14,11 +14,11 @@ from jidomem.errors import Failed
 _MODE = 0o666
 
 
-def write(path: Path, text: str | None) -> None:
+def write(path: Path, text: str | None, mode: int | None = None) -> None:
     """Put *text* into the file at *path*, or take the file away where that is None; raises Failed `write_failed`.
 
     With a file goes the folder it leaves empty.
-    A link is followed, so that it stays one. The mode of the file stays, too.
+    A link is followed, so that it stays one. The mode of the file stays, too, unless another is given.
     """
     path = Path(os.path.realpath(path))
     try:
@@ -32,8 +32,8 @@ def write(path: Path, text: str | None) -> None:
         try:
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb") as file:
                 file.write(text.encode("utf-8"))
-                if path.exists():
-                    os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+                if mode is not None or path.exists():
+                    os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode) if mode is None else mode)
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(path)

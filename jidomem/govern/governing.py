@@ -40,7 +40,7 @@ def governing(
     """
     if not paths:
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
-    earlier = _earlier_names(reader, tree, project)
+    earlier = earlier_names(reader, tree, project)
     patterns = _patterns(reader, project, asked)
     found: dict[tuple[str, str], Row] = {}
     for path in paths:
@@ -76,7 +76,7 @@ def _patterns(reader: MemoryReader, project: str, asked: Mapping[str, Any]) -> l
             return rows
 
 
-def _earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> Mapping[str, list[str]]:
+def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> Mapping[str, list[str]]:
     """Return the names that files had when a memory about them was written, by the name each has now."""
     if tree is None:
         return {}

@@ -24,9 +24,9 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from jidomem.here import place, settle
 from jidomem.index.document import Mark
 from jidomem.index.heap import keep_little
-from jidomem.index.here import place, settle
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.disk import flush
 

@@ -12,8 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
 
+from jidomem.here import place, settle
 from jidomem.index.document import Mark
-from jidomem.index.here import place, settle
 from jidomem.index.listing import Listing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal

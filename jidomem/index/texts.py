@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
+from jidomem import here
 from jidomem.errors import Busy, Failed
-from jidomem.index import here
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document, document, items, touched
 from jidomem.index.oxigraph import OxigraphIndex

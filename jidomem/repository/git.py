@@ -14,14 +14,20 @@ _SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/nul
 #: name a program to get them with, so no protocol is allowed.
 _SAID = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_PREFIX",
          "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")  # fmt: skip
-_GIT = ("env", *_SAID, "git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
+_GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
 _SECONDS, _NOT_FOUND = 60.0, 127
 
 
-def ask(folder: Path, *words: str, seconds: float = _SECONDS) -> subprocess.CompletedProcess[bytes]:
-    """Return what git answers in *folder*; raise InvalidRequest where there is no git, or no answer in time."""
+def ask(
+    folder: Path, *words: str, seconds: float = _SECONDS, index: str | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Return what git answers in *folder*; raise InvalidRequest where there is no git, or no answer in time.
+
+    *index* is the file of what is staged, where it is another than usual.
+    """
+    said = ("env", *_SAID, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
     try:
-        done = subprocess.run([*_GIT, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+        done = subprocess.run([*said, *_GIT, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=seconds, check=False)  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise InvalidRequest(f"git could not be asked about {folder}: {error}", hint="try it there: git log") from error
@@ -30,9 +36,9 @@ def ask(folder: Path, *words: str, seconds: float = _SECONDS) -> subprocess.Comp
     return done
 
 
-def found(folder: Path, *words: str) -> bytes | None:
+def found(folder: Path, *words: str, index: str | None = None) -> bytes | None:
     """Return what git prints in *folder*; None where it fails."""
-    done = ask(folder, *words)
+    done = ask(folder, *words, index=index)
     return done.stdout if done.returncode == 0 else None
 
 

@@ -24,7 +24,7 @@ ROLES = ("agent", "curator", "admin", "reader")
 EVERY = "*"
 _HEAD = "# Written by jidomem token and jidomem trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
-T = TypeVar("T", "Token", "Trusted")
+T = TypeVar("T", "Token", "Trusted", "Command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,21 @@ class Trusted:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A command that a convention of a root names, and that its user lets run."""
+
+    root: str
+    command: str
+    added: str
+
+
+@dataclass(frozen=True, slots=True)
 class Own:
     """What the user's own configuration says."""
 
     tokens: tuple[Token, ...] = ()
     trusted: tuple[Trusted, ...] = ()
+    commands: tuple[Command, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
 
@@ -93,11 +103,12 @@ def read(path: Path) -> Own:
         return Own()
     except (ValueError, OSError) as error:
         raise _wrong(path, str(error)) from error
-    if unknown := said.keys() - {"tokens", "trusted", "limits"}:
-        raise _wrong(path, f"{min(unknown)} is not known here (tokens, trusted, limits)")
+    if unknown := said.keys() - {"tokens", "trusted", "commands", "limits"}:
+        raise _wrong(path, f"{min(unknown)} is not known here (tokens, trusted, commands, limits)")
     return Own(
         tuple(_entries(Token, said, "tokens", path)),
         tuple(_entries(Trusted, said, "trusted", path)),
+        tuple(_entries(Command, said, "commands", path)),
         limits(said.get("limits", {}), str(path)),
     )
 
@@ -172,12 +183,13 @@ def _wrong(path: Path, what: str) -> Failed:
 
 def _written(own: Own) -> str:
     tables = [_table("tokens", each) for each in own.tokens] + [_table("trusted", each) for each in own.trusted]
+    tables += [_table("commands", each) for each in own.commands]
     usual, given = asdict(Limits()), asdict(own.limits)
     lowered = "".join(f"{name} = {value}\n" for name, value in given.items() if value != usual[name])
     return "\n".join([_HEAD, *([f"[limits]\n{lowered}"] if lowered else []), *tables])
 
 
-def _table(key: str, each: Token | Trusted) -> str:
+def _table(key: str, each: Token | Trusted | Command) -> str:
     said = ((field.name, getattr(each, field.name)) for field in fields(each))
     return f"[[{key}]]\n" + "".join(f"{name} = {_value(value)}\n" for name, value in said)
 

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 FILE = Path("state", "working.sqlite")
 #: How many times, the last ones, are kept and told of one memory.
 TOLD = 100
-_TABLE = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
   agent TEXT);
 CREATE INDEX IF NOT EXISTS shown_item ON shown (project, item, at);
+CREATE TABLE IF NOT EXISTS guarded (number INTEGER PRIMARY KEY, project TEXT NOT NULL, session TEXT NOT NULL,
+  path TEXT NOT NULL, item TEXT NOT NULL, what TEXT NOT NULL, at TEXT NOT NULL, reason TEXT);
+CREATE INDEX IF NOT EXISTS guarded_session ON guarded (project, session);
+CREATE INDEX IF NOT EXISTS guarded_path ON guarded (project, path);
 """
 #: What runs when something is read or written; a cloned repository may bring it along.
 _FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
@@ -37,19 +41,19 @@ class ReadLog:
 
     def __init__(self, root: Path, now: Callable[[], datetime]) -> None:
         """Keep it in the state of *root*, which is made when something is first shown."""
-        self._path = root / FILE
-        self._now = now
+        self.path = root / FILE
+        self.now = now
 
     def shown(self, project: str, items: Iterable[str], *, by: str | None, in_: str) -> None:
         """Remember that *items* were shown to the agent *by* in *in_*; where nothing can be written, nothing is."""
         from sqlite3 import Error
 
-        at = stamp(self._now())
+        at = stamp(self.now())
         rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
         with suppress(Error, OSError):  # who reads gets an answer also from a disk that is full, or not to be written
-            self._path.parent.mkdir(exist_ok=True)
-            with self._open() as store, store:
-                store.executescript(_TABLE)
+            self.path.parent.mkdir(exist_ok=True)
+            with self.opened() as store, store:
+                store.executescript(TABLES)
                 store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
                 store.executemany(_OLDER, [(project, item, TOLD) for _, item, *_ in rows])
 
@@ -58,8 +62,8 @@ class ReadLog:
         from sqlite3 import Error
 
         with suppress(Error, OSError):
-            if self._path.exists():
-                with self._open() as store:
+            if self.path.exists():
+                with self.opened() as store:
                     found = store.execute(_OF, (project, item, until, TOLD)).fetchall()
                 return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in found]
         return []
@@ -71,25 +75,30 @@ class ReadLog:
         """
         from sqlite3 import Error
 
-        if not self._path.exists():
+        if not self.path.exists():
             return
-        with suppress(Error, OSError), self._open() as store:
+        with suppress(Error, OSError), self.opened() as store:
             store.execute("PRAGMA secure_delete=ON")
             rows = store.execute("SELECT rowid, item, agent FROM shown WHERE project = ?", (project,)).fetchall()
             gone = [(row,) for row, item, agent in rows if shows(item) or (agent and shows(agent))]
-            if gone:
+            store.executescript(TABLES)
+            held = store.execute("SELECT number, item, session, reason FROM guarded WHERE project = ?", (project,))
+            also = [(number,) for number, *texts in held.fetchall() if any(text and shows(text) for text in texts)]
+            if gone or also:
                 with store:
                     store.executemany("DELETE FROM shown WHERE rowid = ?", gone)
+                    store.executemany("DELETE FROM guarded WHERE number = ?", also)
                 store.execute("VACUUM")
                 store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
-    def _open(self) -> Iterator[Connection]:
+    def opened(self) -> Iterator[Connection]:
+        """Give the file, as the root's own: raises DatabaseError for one that brings programs along."""
         from sqlite3 import DatabaseError, connect
 
-        with closing(connect(self._path, timeout=5.0)) as store:
+        with closing(connect(self.path, timeout=5.0)) as store:
             if store.execute(_FOREIGN).fetchone() is not None:
-                raise DatabaseError(f"{self._path} has what no read log has: it came with the root")
+                raise DatabaseError(f"{self.path} has what no read log has: it came with the root")
             store.execute("PRAGMA journal_mode=WAL")
             store.execute("PRAGMA synchronous=FULL")
             yield store

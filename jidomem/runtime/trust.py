@@ -37,6 +37,24 @@ def distrust(config: Path, root: Path) -> None:
     own.change(config, without)
 
 
+def let_run(config: Path, root: Path, command: str, now: datetime, *, off: bool = False) -> None:
+    """Let conventions of *root* have *command* run, as it is written, or no longer; raises NotFound for one not let."""
+
+    def changed(said: own.Own) -> own.Own:
+        left = tuple(each for each in said.commands if (each.root, each.command) != (str(root), command))
+        if off and left == said.commands:
+            hint = f"there is {', '.join(each.command for each in left if each.root == str(root)) or 'none that may'}"
+            raise NotFound(f"{command!r} may not run for {root}", hint=hint)
+        return replace(said, commands=left if off else (*left, own.Command(str(root), command, stamp(now))))
+
+    own.change(config, changed)
+
+
+def may_run(config: Path, root: Path, command: str) -> bool:
+    """Return whether conventions of *root* may have *command* run."""
+    return any((each.root, each.command) == (str(root), command) for each in own.read(config).commands)
+
+
 def state(config: Path, root: Path) -> str:
     """Return whether *root* is trusted: `trusted`, `changed` since, or `unknown`."""
     found = next((each for each in own.read(config).trusted if each.root == str(root)), None)

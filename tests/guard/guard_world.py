@@ -1,0 +1,56 @@
+"""A repository with a memory, its guard, and what clients tell and are told."""
+
+import json
+
+from click.testing import CliRunner
+from conftest import decision, intent
+
+import jidomem
+from jidomem.clock import now
+from jidomem.guard.guard import Guard
+from jidomem.runtime.settings import load
+from jidomem_cli.main import cli
+
+
+def convention(summary, *about, level="Strict", **checks):
+    """A convention about places; *checks* are forbidsPattern, requiresPattern and checkCommand."""
+    extra = [[f"jido:{name}", {"@value": text}] for name, text in checks.items()]
+    return intent(type="convention", summary=summary, about=list(about), enforcement_level=level,
+                  convention_name=summary, extra_triples=extra)  # fmt: skip
+
+
+def choice(summary, *about, **fields):
+    return decision(summary=summary, about=list(about), topic=summary, **fields)
+
+
+def keep(repository, *intents):
+    """The IRIs of memories kept in the repository."""
+    with jidomem.open(repository / ".jidomem") as memory:
+        return [memory.writer.submit_intent("p", each).iri for each in intents]
+
+
+def guard_of(repository, may_run=lambda command: False):
+    return Guard(load(repository / ".jidomem", "p"), now, may_run)
+
+
+def run(*args, stdin=None):
+    return CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
+
+
+def hooked(repository, tool, client="claude", event="PreToolUse", session="s-1", **told):
+    """What the guard answers a client that calls it with the input of a tool."""
+    said = {"hook_event_name": event, "session_id": session, "cwd": str(repository), "tool_name": tool,
+            "tool_input": told, "transcript_path": "/tmp/t.jsonl", "permission_mode": "default"}  # fmt: skip
+    done = run("guard", "--hook", client, stdin=json.dumps(said))
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout) if done.stdout else {}
+
+
+def told(answer):
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+def denied(answer):
+    output = answer.get("hookSpecificOutput", {})
+    assert output.get("permissionDecision") in (None, "deny")
+    return output.get("permissionDecisionReason", "")
