@@ -12,7 +12,7 @@ schemathesis = pytest.importorskip("schemathesis")
 from schemathesis.checks import load_all_checks  # noqa: E402
 
 PARTS = {"project": "p", "name": "facts", "id": "00000001"}
-CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"]
+CHECKS = ["status_code_conformance", "content_type_conformance", "response_schema_conformance"]
 EXAMPLES = 6
 SLOW = {"/projects/{project}/check"}
 
@@ -44,6 +44,7 @@ def test_a_route_answers_what_is_documented_whatever_it_is_sent(described, route
         def answered(case):
             response = case.call()
             case.validate_response(response, checks=checks)
+            assert response.status_code != 500, response.text  # a query may be late (503): some are given no time
             told.append(response.status_code)
 
         answered()
