@@ -56,7 +56,7 @@ def revised(memory, random, word):
 
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_the_ends_that_check_names_are_those_listed_and_settling_each_leaves_none(seed, tmp_path_factory):  # E044
+def test_the_ends_that_check_names_are_those_listed_and_settling_each_leaves_none(seed, tmp_path_factory):
     random, folder = Random(seed), tmp_path_factory.mktemp("branches")
     init(folder / "0", "p")
     roots = [folder / str(number) / ".jidomem" for number in range(3)]
