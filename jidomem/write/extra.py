@@ -9,6 +9,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.errors import TooLarge
+from jidomem.moments import parse_moment
 from jidomem.policy import TRIPLES_LIMIT
 from jidomem.terms import bare, iri
 from jidomem.write.kinds import choices_of, family
@@ -127,7 +128,7 @@ def is_written(text: str, datatype: str) -> bool:
     """Return whether *text* is what the literals of *datatype* look like, as far as that is known."""
     pattern = _LEXICAL.get(datatype)
     moment_only = datatype == vocab.XSD + "dateTime"
-    fits = pattern is None or (pattern.fullmatch(text) and (not moment_only or moment(text)))
+    fits = pattern is None or (pattern.fullmatch(text) and (not moment_only or parse_moment(text)))
     return not is_reserved(datatype) and bool(fits)
 
 

@@ -289,6 +289,7 @@ def test_the_beginning_is_a_moment_like_others(memory):
     memory.roll_back("0", reason="a fresh start", project="p")
 
     assert in_force(memory) == set()
+    assert [each for each in memory.check("p").problems if each.severity == "violation"] == []
 
 
 def test_what_came_while_it_was_looked_at_is_taken_back_too(memory, tmp_path):
