@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from threading import Thread
+from typing import TextIO
 
 import click
 
@@ -63,7 +65,7 @@ def serve(
         keyring = Keyring(own_config(), memory.settings.root)
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
-            log = Log(sys.stderr, form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
+            log = Log(_own_stream(), form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
             operation = Operation(log, connections=said.limits.connections)
             app = create_app(memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins)
             url = server.url_of(listening)
@@ -83,6 +85,11 @@ def serve(
             operation.tell("info", "stopped", {})
             log.close()
     server.leave()
+
+
+def _own_stream() -> TextIO:
+    """Return standard error for the log alone: who does not read it holds up nobody else who writes there."""
+    return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
 
 
 def _level(door: Door) -> str:

@@ -162,3 +162,14 @@ def test_a_server_logs_its_start_its_requests_and_its_stop_on_standard_error_alo
     assert [each["event"] for each in events] == ["started", "request", "stopping", "stopped"]
     assert events[0]["url"] == process.url
     assert (status, headers["X-Request-Id"], events[1]["request_id"], out) == (200, "look", "look", "")
+
+
+def test_a_log_that_nobody_reads_stops_neither_requests_nor_the_end(tmp_path):
+    with running(tmp_path / "root", "--log-level", "debug") as process:
+        with Client(process.url) as client:
+            path = "/nowhere/" + 200 * "x"
+            for _ in range(400):  # more than a pipe holds
+                status, _, _ = client.ask("GET", path)
+                assert status == 404
+        process.terminate()
+        assert process.wait(20) == 0
