@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import unquote_to_bytes
+
+from werkzeug.datastructures import MultiDict
 
 from jidomem.errors import InvalidRequest
 
@@ -25,18 +26,9 @@ def check(data: bytes, what: str) -> None:
         raise InvalidRequest(f"{what} is not UTF-8", hint="percent-encode the bytes of UTF-8: %C3%A9 for é") from None
 
 
-def read(data: bytes, what: str) -> dict[str, list[str]]:
+def read(data: bytes, what: str) -> MultiDict[str, str]:
     """Return the values of each name, in their order; raises InvalidRequest for what `check` refuses."""
     check(data, what)
-    found: dict[str, list[str]] = {}
-    for piece in filter(None, data.replace(b"+", b" ").split(b"&")):
-        name, _, value = (unquote_to_bytes(part).decode() for part in piece.partition(b"="))
-        found.setdefault(name, []).append(value)
-    return found
-
-
-def once(found: Mapping[str, Sequence[str]], several: Collection[str] = ()) -> None:
-    """Raise InvalidRequest for a name that stands more than once, and is none of *several*."""
-    for name, values in found.items():
-        if len(values) > 1 and name not in several:
-            raise InvalidRequest(f"{name} is given {len(values)} times", hint=f"give {name} once")
+    pieces = filter(None, data.replace(b"+", b" ").split(b"&"))
+    pairs = ((unquote_to_bytes(part).decode() for part in piece.partition(b"=")[::2]) for piece in pieces)
+    return MultiDict([(name, value) for name, value in pairs])

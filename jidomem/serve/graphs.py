@@ -8,7 +8,7 @@ from flask import Response, request
 
 from jidomem.dataset import Dataset
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.serve import fields, wire
+from jidomem.serve import wire
 from jidomem.serve.accept import negotiate
 from jidomem.serve.site import Site
 from jidomem.serve.sparql import GRAPHS, refused
@@ -40,17 +40,13 @@ def refuse(site: Site, project: str) -> Response:
 
 def _graph(project: str) -> str | None:
     """Return the IRI of the graph that is asked for, None for the default one; raises what cannot be read or found."""
-    found = fields.read(request.query_string, "the query string")
-    fields.once(found)
-    for name in found:
-        if name not in ("graph", "default"):
-            raise wire.unknown(f"{request.path} takes no {name!r}", name, ("graph", "default"))
-    if len(found) != 1 or found.get("default", [""]) != [""]:
+    found = wire.arguments("graph", "default")
+    if len(found) != 1 or found.get("default", "") != "":
         hint = f"give ?graph={'|'.join(_short(project))}, or ?default"
         raise InvalidRequest("this names no graph, or more than one", hint=hint)
     if "default" in found:
         return None
-    name, known = found["graph"][0], _short(project)
+    name, known = found["graph"], _short(project)
     if name in known.values():
         return name
     if name not in known:

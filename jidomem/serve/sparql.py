@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flask import Response, request
+from werkzeug.datastructures import MultiDict
 
 from jidomem import sparql
 from jidomem.dataset import Dataset
@@ -53,10 +54,7 @@ def get(site: Site, project: str | None = None) -> Response:
     """Return the answer to the query in the query string; without any field, the description of the service."""
     if not request.query_string:
         return description.describe(site, _project(site, project), GRAPHS)
-    return _answer(site, project, _known(fields.read(request.query_string, _QUERY_STRING), "query", *_BESIDE))
-
-
-_QUERY_STRING = "the query string"
+    return _answer(site, project, _known(request.args, "query", *_BESIDE))
 
 
 def post(site: Site, project: str | None = None) -> Response:
@@ -64,23 +62,26 @@ def post(site: Site, project: str | None = None) -> Response:
     kind = wire.content_type(QUERY, FORM, UPDATE)
     if kind == UPDATE:
         raise refused("this is an update")
-    beside = fields.read(request.query_string, _QUERY_STRING)
     if kind == FORM:
-        for name in beside:
+        for name in request.args:
             raise InvalidRequest(f"{name} stands beside the form", hint=f"write {name} in the form, with the query")
         return _answer(site, project, _known(fields.read(wire.body(), "the form"), "query", *_BESIDE))
-    return _answer(site, project, {**_known(beside, *_BESIDE), "query": [_text(wire.body())]})
+    return _answer(site, project, {**_known(request.args, *_BESIDE), "query": [_text(wire.body())]})
 
 
-def _known(found: Fields, *known: str) -> Fields:
-    """Return *found*; raises InvalidRequest for a field that is unknown or stands twice, PolicyDenied for an update."""
+def _known(found: MultiDict[str, str], *known: str) -> Fields:
+    """Return the values of each field.
+
+    Raises InvalidRequest for a field that is unknown, or stands twice, and PolicyDenied for an update.
+    """
     if "update" in found and "query" not in found:
         raise refused("this is an update")
     for name in found:
         if name not in known:
             raise wire.unknown(f"{request.path} takes no {name!r} here", name, known)
-    fields.once(found, (*DATASET, *FORMAT))
-    return found
+    single = found.copy()
+    several = {name: single.poplist(name) for name in (*DATASET, *FORMAT)}
+    return {**several, **{name: [value] for name, value in wire.once(single).items()}}
 
 
 def _project(site: Site, project: str | None) -> str:
@@ -105,7 +106,7 @@ def _answer(site: Site, project: str | None, given: Fields) -> Response:
         rows_as="json" if asks_graph else form,
         graph_as=form if asks_graph else "turtle",
         as_of=given.get("as_of", (None,))[0],
-        dataset=Dataset(*asked) if any(asked := [given.get(which, ()) for which in DATASET]) else None,
+        dataset=Dataset(*asked) if any(asked := [given[which] for which in DATASET]) else None,
         seconds=_seconds(given, limits.query_seconds),
     )
     return wire.document(found, media)
@@ -113,7 +114,7 @@ def _answer(site: Site, project: str | None, given: Fields) -> Response:
 
 def _format(offers: Mapping[str, str], given: Fields) -> tuple[str, str]:
     """Return the media type wanted most, and what the engine calls it."""
-    said = [value for name in FORMAT for value in given.get(name, ())]
+    said = [value for name in FORMAT for value in given[name]]
     offered = named(said, _FORMATS, offers) if said else offers
     return negotiate({media: (media, form) for media, form in offered.items()})
 

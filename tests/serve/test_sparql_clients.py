@@ -10,6 +10,9 @@ from conftest import intent
 from http_world import Client, running
 from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 
+from jidomem.clock import Sources
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.settings import own_config
 from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri, graphs_of
 
 SUMMARIES = "SELECT ?s ?o { ?s <https://jido.ai/ontology#summary> ?o } ORDER BY ?o"
@@ -170,3 +173,26 @@ def test_a_body_that_comes_with_get_is_refused_and_the_next_request_is_answered(
             assert (status, json.loads(told)["code"]) == (400, "invalid_argument")
             client.connection.close()
         assert client.ask("GET", "/projects/p/sparql?query=ASK{}", headers={"Content-Length": "0"})[0] == 200
+
+
+def test_each_client_sends_the_token_it_was_given(tmp_path):
+    wrapped = pytest.importorskip("SPARQLWrapper")
+    with running(tmp_path / "root") as process:
+        endpoint = f"{process.url}/projects/p/sparql"
+        with Client(process.url) as client:
+            client.submit(intent(summary="fact"))
+        secret, _ = Keyring(own_config(), tmp_path / "root").give_out("ana", "reader", ["p"], Sources())
+        headers = {"Authorization": f"Bearer {secret}"}
+
+        asking = wrapped.SPARQLWrapper(endpoint, returnFormat="json")
+        asking.setQuery(SUMMARIES)
+        with pytest.raises(wrapped.SPARQLExceptions.Unauthorized):
+            asking.query()
+        asking.addCustomHttpHeader("Authorization", headers["Authorization"])
+        found = asking.query()
+        assert found.convert()["results"]["bindings"][0]["o"]["value"] == "fact"
+        found.response.close()
+        store = SPARQLStore(endpoint, headers=headers)
+        assert [str(row.o) for row in rdflib.Graph(store).query(SUMMARIES)] == ["fact"]
+        with pytest.raises(ValueError, match="formulating"):
+            list(rdflib.Graph(SPARQLStore(endpoint)).query(SUMMARIES))
