@@ -13,9 +13,10 @@ from threading import Lock
 from typing import Any
 
 from jidomem.errors import InvalidRequest
-from jidomem.query import NamedQuery
+from jidomem.query import FOREVER, NamedQuery, to_term
 from jidomem.read.walk import Place
 from jidomem.terms import Term
+from jidomem.version import Version
 
 #: How many pages are kept, and how long the longest of them may be.
 SHELF, LONGEST = 256, 200
@@ -102,3 +103,9 @@ def page_size(limit: object) -> int:
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise InvalidRequest(f"limit={limit!r} is not a positive whole number", hint="give limit=50, or leave it out")
     return limit
+
+
+def first_moment(bindings: Mapping[str, Term], version: Version) -> Term:
+    """Return the moment all pages show: the asked one, but none that a later commit could still fall before."""
+    asked = bindings.get("asOf", to_term(FOREVER, "dateTime", "asOf"))
+    return min(asked, to_term(version.recorded_at, "dateTime", "asOf")) if version.recorded_at else asked

@@ -16,10 +16,10 @@ from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.bounded import Bounds
 from jidomem.index.listings import Listings
 from jidomem.index.shelved import Shelved
-from jidomem.query import FOREVER, NamedQuery, to_term
+from jidomem.query import NamedQuery, to_term
 from jidomem.read import item
 from jidomem.read.functions import Rows
-from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, fingerprint, page_size
+from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, fingerprint, first_moment, page_size
 from jidomem.read.playbook import Playbook
 from jidomem.read.records import Records
 from jidomem.read.roles import Architect, Debugger, Planner, Role
@@ -140,7 +140,7 @@ class MemoryReader(Records):
         if limit is None and start is None:
             return Page(self._all(query, project, bindings), None)
         if start is None:
-            start = Cursor(_first_moment(bindings, version), 0, question)
+            start = Cursor(first_moment(bindings, version), 0, question)
         return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
 
     def keep_lists(self, projects: Iterable[str]) -> None:
@@ -344,12 +344,6 @@ def _reserved(
     if include_inactive or query.takes("includeInactive"):
         values["includeInactive"] = include_inactive
     return values
-
-
-def _first_moment(bindings: Mapping[str, Term], version: Version) -> Term:
-    """Return the moment all pages show: the asked one, but none that a later commit could still fall before."""
-    asked = bindings.get("asOf", to_term(FOREVER, "dateTime", "asOf"))
-    return min(asked, to_term(version.recorded_at, "dateTime", "asOf")) if version.recorded_at else asked
 
 
 def _camel(name: str) -> str:
