@@ -46,7 +46,7 @@ class _Guarded:
             try:
                 scope[CALLER] = await run_in_threadpool(self._caller, Headers(scope=scope).get("authorization", ""))
             except JidomemError as error:
-                told = wire.problem(error)
+                told = wire.refused(wire.described(error), error)
                 await Response(told.get_data(), told.status_code, dict(told.headers))(scope, receive, send)
                 return
         await self._app(scope, receive, send)

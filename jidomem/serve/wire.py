@@ -65,7 +65,11 @@ def problem(error: JidomemError) -> Response:
     """Return *error* as a problem document (RFC 9457) that has the members every door shows."""
     seen: Seen = g.seen
     seen.refusal = error.code
-    told = {**described(error), "request_id": seen.id}
+    return refused({**described(error), "request_id": seen.id}, error)
+
+
+def refused(told: Mapping[str, Any], error: JidomemError) -> Response:
+    """Return *told* of *error* as a problem document, with the headers that go with it; no request is looked at."""
     found = Response(dump(told), error.http_status, content_type=PROBLEM)
     if error.code in _RETRY:
         found.headers["Retry-After"] = str(_RETRY[error.code])
