@@ -117,6 +117,7 @@ def _refuse_unreadable() -> None:
     fields.check(request.query_string, "the query string")
     has_body = request.content_length or "chunked" in request.headers.get("Transfer-Encoding", "").lower()
     if has_body and request.method in ("GET", "HEAD"):
+        wire.discard()
         raise InvalidRequest(
             f"a {request.method} has no body here", hint="write it into the query string, or send it with POST"
         )

@@ -62,11 +62,12 @@ def post(site: Site, project: str | None = None) -> Response:
     kind = wire.content_type(QUERY, FORM, UPDATE)
     if kind == UPDATE:
         raise refused("this is an update")
+    data = wire.body()
     if kind == FORM:
         for name in request.args:
             raise InvalidRequest(f"{name} stands beside the form", hint=f"write {name} in the form, with the query")
-        return _answer(site, project, _known(fields.read(wire.body(), "the form"), "query", *_BESIDE))
-    return _answer(site, project, {**_known(request.args, *_BESIDE), "query": [_text(wire.body())]})
+        return _answer(site, project, _known(fields.read(data, "the form"), "query", *_BESIDE))
+    return _answer(site, project, {**_known(request.args, *_BESIDE), "query": [_text(data)]})
 
 
 def _known(found: MultiDict[str, str], *known: str) -> Fields:
@@ -145,7 +146,8 @@ def _text(data: bytes) -> str:
 
 
 def refused(what: str) -> PolicyDenied:
-    """Return the refusal of *what* would change something."""
+    """Return the refusal of *what* would change something, once all of it has been sent."""
+    wire.discard()
     return PolicyDenied(
         f"{what}, and the endpoint reads only",
         hint="submit an intent: POST /projects/{project}/intents",

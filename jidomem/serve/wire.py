@@ -17,8 +17,8 @@ from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.intent import parse_json
 from jidomem.moments import stamp
 
-#: How much of a body that is too large is still read, and thrown away.
-_DRAINED = 16 * 1024 * 1024
+#: How much of a body that is refused is still read, and thrown away, and how much at once.
+_DRAINED, _PIECE = 16 * 1024 * 1024, 64 * 1024
 #: Where the application keeps its limits.
 LIMITS = "JIDOMEM_LIMITS"
 JSON = "application/json"
@@ -152,6 +152,7 @@ def content_type(*known: str) -> str:
 
 
 def _unsupported(what: str, media: str) -> NotServed:
+    discard()
     hint = f"send it with the header Content-Type: {media}"
     return NotServed(f"the body is {what}", hint=hint, code="unsupported_media_type")
 
@@ -162,11 +163,17 @@ def body() -> bytes:
     stream = request.environ["wsgi.input"]
     data = bytes(stream.read(limit + 1)) if request.content_length != 0 else b""
     if len(data) > limit:
-        for _ in range(_DRAINED // limit):  # a client that first sends everything would not see the answer
-            if not stream.read(limit):
-                break
+        discard()
         raise too_large("the body", limit)
     return data
+
+
+def discard() -> None:
+    """Read what is left of the body and throw it away: who first sends everything would not see the answer."""
+    stream = request.environ["wsgi.input"]
+    pieces = _DRAINED // _PIECE if request.content_length != 0 else 0
+    while pieces and stream.read(_PIECE):
+        pieces -= 1
 
 
 def too_large(what: str, limit: int) -> TooLarge:

@@ -196,3 +196,20 @@ def test_each_client_sends_the_token_it_was_given(tmp_path):
         assert [str(row.o) for row in rdflib.Graph(store).query(SUMMARIES)] == ["fact"]
         with pytest.raises(ValueError, match="formulating"):
             list(rdflib.Graph(SPARQLStore(endpoint)).query(SUMMARIES))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind", "status"),
+    [
+        ("PUT", "/projects/p/graphs?default", "text/turtle", 403),
+        ("POST", "/projects/p/sparql", "application/sparql-update", 403),
+        ("POST", "/projects/p/sparql", "text/plain", 415),
+        ("POST", "/projects/p/sparql", "application/sparql-query", 413),
+        ("GET", "/projects/p/sparql?query=ASK{}", "text/plain", 400),
+    ],
+)
+def test_who_first_sends_all_of_a_large_body_is_told_why_it_is_refused(server, method, path, kind, status):
+    with Client(server.url) as client:
+        told, _, body = client.ask(method, path, b"#" * 8_000_000, {"Content-Type": kind})
+
+        assert (told, json.loads(body)["status"]) == (status, status)
