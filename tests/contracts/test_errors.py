@@ -230,6 +230,7 @@ def test_an_error_is_the_same_through_python_and_http(code, root):
     assert response.mimetype == "application/problem+json"
     assert (told.pop("type"), told.pop("title")) == (f"urn:jido:error:{code}", code.replace("_", " "))
     assert told.pop("status") == response.status_code == CODES[code][0]
+    assert told.pop("request_id") == response.headers["X-Request-Id"]
     assert told == json.loads(json.dumps(raised.value.to_dict()))
 
 

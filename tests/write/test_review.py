@@ -205,7 +205,7 @@ def test_a_pattern_that_may_never_end_is_refused_when_the_root_is_opened(tmp_pat
     assert (caught.value.code, "own.ttl" in caught.value.detail) == ("invalid_config", True)
 
 
-@pytest.mark.parametrize("pattern", ["^(?:abc)+$", "^[+*|]+(a|b)$", "^(\\\\\\\\|)?[(]+$", "^v[0-9]+(?:[.][0-9]+)?$"])
+@pytest.mark.parametrize("pattern", ["^(?:abc)+$", "^v[0-9]+(?:[.][0-9]+)?$"])
 def test_a_pattern_that_ends_soon_is_honoured(tmp_path, pattern):
     with overlay(tmp_path, f'sh:property [ sh:path jido:summary ; sh:pattern "{pattern}" ]') as memory:
         assert refusal(memory.writer.submit_intent, "p", intent(type="task")).code == "shape_violation"
