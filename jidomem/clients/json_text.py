@@ -44,7 +44,7 @@ class Node:
 def read(text: str) -> Node:
     r"""Return what *text* says; raise NotJson with the place where it is none.
 
-    >>> read('{"a": [1, 2,], // so\\n}').value
+    >>> read('{"a": [1, 2,], // so\n}').value
     {'a': [1, 2]}
     """
     node = _value(text, _blank(text, 0), 0)

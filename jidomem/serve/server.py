@@ -32,6 +32,8 @@ GRACE = 10
 #: Seconds that a client may take nothing of what it is sent.
 STALLED = 30
 _BACKLOG = 128
+#: Seconds after which a signal that came meanwhile is seen at the latest.
+_LOOK = 0.2
 
 
 def listen(host: str, port: int, *, knows_who_asks: bool = False) -> socket.socket:
@@ -140,6 +142,12 @@ class _Server(MTServer):
     on_shutdown_begun: Callable[[], None]
     #: A terminal that is gone stops it, too: there is nothing to load again.
     signal_handler_reload = MTServer.signal_handler_interrupt
+
+    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
+        """Wait for the end, and look up every so often: a signal that another thread took wakes nobody here."""
+        while not self.main_loop_interrupt.wait(_LOOK):
+            pass
+        super()._serve_loop(spawn_target, target_loader)  # type: ignore[no-untyped-call]
 
     def _check_gil(self) -> None:
         """Let the worker be a thread on a Python with a GIL, too."""

@@ -58,8 +58,11 @@ def test_the_quick_run_of_one_benchmark_prints_its_table(tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]] == [
-        "| jidomem --help", "| jidomem ask, 20 memories",
-    ]  # fmt: skip
+        "| jidomem --help",
+        "| jidomem guard, 20 memories, a file that 50 govern",
+        "| jidomem guard, 20 memories, one that none does",
+        "| jidomem ask, 20 memories",
+    ]
 
 
 def test_each_benchmark_has_a_folder_of_its_own(capsys):

@@ -242,7 +242,7 @@ def test_an_error_that_only_http_can_meet_is_told_in_the_same_form(code, root):
 
     told = json.loads(response.data)
     assert (response.status_code, response.mimetype) == (CODES[code][0], "application/problem+json")
-    assert told.keys() == {"type", "title", "status", "code", "detail", "hint"}
+    assert told.keys() == {"type", "title", "status", "code", "detail", "hint", "request_id"}
     assert (told["code"], told["status"], bool(told["detail"]), bool(told["hint"])) == (
         code,
         CODES[code][0],

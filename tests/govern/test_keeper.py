@@ -208,7 +208,7 @@ def test_check_knows_that_what_is_missing_was_redacted_and_what_was_set_aside(me
 
 
 def test_a_retry_of_a_request_that_was_redacted_is_refused_and_brings_nothing_back(memory):
-    asked = intent(summary="the password is hunter2", idempotency_key="once")
+    asked = intent(summary="the door opens to hunter2", idempotency_key="once")
     memory.writer.submit_intent("p", asked)
     memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
     with pytest.raises(IdempotencyMismatch):
@@ -236,7 +236,7 @@ def test_what_cannot_be_redacted_is_refused_with_the_way_on(memory, given, error
 
 
 def test_the_reason_may_not_say_the_secret(memory):
-    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     plan = memory.keeper.plan("p", None, texts=["hunter2"])
     for who in ({"agent": "ana", "reason": "it was HUNTER2"}, {"agent": "hunter2", "reason": "a password"}):
         with pytest.raises(InvalidRequest, match="says what is to be redacted"):
@@ -260,7 +260,7 @@ def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is
     with jidomem.open(tmp_path, sources=fixed_sources()) as memory:
         if named == "by a grant":
             memory.writer.change_policy("p", [Change(agent="rita", grants=role)])
-        memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+        memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
         plan, lost = memory.keeper.plan("p", None, texts=["hunter2"]), tear(memory)
         for denied in (
             lambda who: memory.keeper.redact(plan, agent=who, reason="a password"),
@@ -281,7 +281,7 @@ def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is
 
 
 def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
-    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     made = (memory.tail, memory.schema, memory.settings.policy, memory.sources)
     keep = lambda writer: Keeper(*made, writer, lambda: None, lambda *_: None)  # noqa: E731
     plan, why = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
@@ -308,7 +308,7 @@ def test_what_the_policy_says_is_redacted_by_an_administrator_alone(memory):
 
 
 def test_what_a_killed_process_left_of_its_index_goes_as_well(memory):
-    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     left = memory.settings.root / "index" / "live" / "0123456789abcdef"
     (left / "store").mkdir(parents=True)
     (left / "store" / "000007.sst").write_bytes(b"hunter2")
@@ -318,7 +318,7 @@ def test_what_a_killed_process_left_of_its_index_goes_as_well(memory):
 
 
 def test_what_is_said_while_it_is_redacted_goes_as_well(memory, tmp_path):
-    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     plan = memory.keeper.plan("p", None, texts=["hunter2"])
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as other:
         other.writer.submit_intent("p", intent(iri="urn:later", summary="as I said, hunter2"))
@@ -328,7 +328,7 @@ def test_what_is_said_while_it_is_redacted_goes_as_well(memory, tmp_path):
 
 def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(memory, tmp_path):
     memory.writer.submit_intent("p", intent(summary="first"))
-    memory.writer.submit_intent("p", intent(summary="the password is hunter2"))
+    memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     memory.writer.submit_intent("p", intent(summary="last"))
     folder, journal = memory.journal.path(STREAM), memory.journal
     shutil.copytree(memory.settings.root / "projects", tmp_path / "copy" / "projects")

@@ -2,7 +2,10 @@
 
 import json
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -20,21 +23,32 @@ def client(memory):
     return create_app(memory).test_client()
 
 
+def lay_endless(root):
+    """Give a root shapes that whoever opens it from now on judges for as long as it may: 4 to the power of 14 steps."""
+    (root / "shapes").mkdir()
+    lines = ["@prefix my: <https://my.example/kitchen#> .", "@prefix sh: <http://www.w3.org/ns/shacl#> ."]
+    lines += ["my:S0x0 sh:targetClass <https://jido.ai/ontology#Fact> ."]
+    for level in range(14):
+        below = " ".join(f"my:S{level + 1}x{n}" for n in range(4))
+        lines += [f"my:S{level}x{n} a sh:NodeShape ; sh:and ( {below} ) ." for n in range(4)]
+    lines += [f"my:S14x{n} a sh:NodeShape ; sh:nodeKind sh:IRI ." for n in range(4)]
+    (root / "shapes" / "endless.ttl").write_text("\n".join(lines))
+
+
 @pytest.fixture
 def endless(memory, client):
-    """A file of the root that whoever opens the root from now on reads for ever."""
-    folder = memory.settings.root / "ontology"
-    folder.mkdir()
-    os.mkfifo(folder / "endless.ttl")
-    return folder / "endless.ttl"
+    lay_endless(memory.settings.root)
+    return memory.settings.root
 
 
-def is_read(file):
-    """Whether anybody reads what is written to a pipe."""
-    try:
-        return file.write(b" ") == 1
-    except BrokenPipeError:
-        return False
+def is_checked(root):
+    """Whether there is a process that checks *root*."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes()
+            if b"jidomem.runtime.checking" in words and os.fsencode(root) in words:
+                return True
+    return False
 
 
 def test_the_report_is_that_of_the_command_line_with_paths_as_seen_from_the_root(client, memory):
@@ -91,13 +105,14 @@ def test_a_form_nobody_has_is_refused(client):
 def test_while_one_is_made_others_are_told_to_come_back_and_all_else_is_answered(client, endless, memory):
     with ThreadPoolExecutor(1) as beside:
         first = beside.submit(client.get, "/projects/p/check")
-        with endless.open("wb"):  # the process has begun to read
-            second = client.application.test_client().get("/projects/p/check")
-            assert (second.status_code, second.json["code"]) == (429, "too_many_requests")
-            assert "Retry-After" in second.headers
-            assert client.application.test_client().get("/projects/p/queries/facts").status_code == 200
-            memory.stop()
-            stopped = first.result()
+        while not is_checked(endless):
+            time.sleep(0.01)
+        second = client.application.test_client().get("/projects/p/check")
+        assert (second.status_code, second.json["code"]) == (429, "too_many_requests")
+        assert "Retry-After" in second.headers
+        assert client.application.test_client().get("/projects/p/queries/facts").status_code == 200
+        memory.stop()
+        stopped = first.result()
 
     assert (stopped.status_code, stopped.json["code"]) == (503, "busy")
 
@@ -122,14 +137,13 @@ def test_what_the_check_meets_is_told_as_it_is(client, memory):
 def test_it_ends_with_the_server_that_asked_for_it(tmp_path):
     with jidomem.open(tmp_path / "root") as memory:
         memory.writer.submit_intent("p", intent())
-    endless = tmp_path / "root" / "ontology" / "endless.ttl"
     with running(tmp_path / "root") as server, Client(server.url) as client:
         client.get("/sparql?query=ASK%7B%7D")  # the process that answers it has opened the root by now
-        endless.parent.mkdir()
-        os.mkfifo(endless)
+        lay_endless(tmp_path / "root")
         client.connection.request("GET", "/projects/p/check")
-        with endless.open("wb", buffering=0) as file:
-            server.kill()
-            server.wait()
-            while is_read(file):
-                pass
+        while not is_checked(tmp_path / "root"):
+            time.sleep(0.01)
+        server.kill()
+        server.wait()
+        while is_checked(tmp_path / "root"):
+            time.sleep(0.01)
