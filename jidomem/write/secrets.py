@@ -79,11 +79,11 @@ FORMS: tuple[Form, ...] = (
     _form("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
     _form("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
     _form("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
-    _form("a JSON web token", "eyJ", rf"eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
+    _form("a JSON web token", "eyJ", rf"(?<!{_WORD})eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
     _form(
         "a password in a URL",
         "://",
-        r"[A-Za-z][A-Za-z0-9+.-]*://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<said>[^\s/]{3,})@",
+        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<said>[^\s/]{3,})@",
     ),
     _form("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@"),
     _form(

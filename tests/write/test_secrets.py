@@ -211,3 +211,10 @@ def test_another_word_for_what_is_done_with_secrets_is_refused(tmp_path):
     with pytest.raises(Failed, match="warm") as refused:
         jidomem.open(tmp_path)
     assert "warn" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["https://example.org/ontology#key " + 256 * 1024 * "x", 80_000 * "eyJ"], ids=["x", "eyJ"]
+)
+def test_a_long_word_without_a_secret_is_gone_through_once(text):
+    assert find(text) is None  # from each of its signs anew it would take minutes
