@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from shlex import quote
 
-from jidomem.clients.setups import Change
+from jidomem.clients.setups import Change, text_of
 from jidomem.errors import Failed, NotFound
 from jidomem.repository import git
 
@@ -26,7 +26,7 @@ def change(folder: Path, command: str, *, removed: bool = False) -> Change:
     Failed for a hook that is no shell script.
     """
     path = folder_of_hooks(folder) / NAME
-    before = _read(path)
+    before = text_of(path)
     plain = _BLOCK.sub("", before) if before is not None else None
     if removed:
         return Change(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
@@ -52,12 +52,3 @@ def folder_of_hooks(folder: Path) -> Path:
     if own:
         return Path(os.path.normpath(Path(os.fsdecode(top).rstrip("\n")) / own[-1]))
     return Path(os.fsdecode(common).rstrip("\n")) / "hooks"
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeError) as error:
-        raise Failed(f"{path} cannot be read: {error}", hint="see to that file first", code="invalid_config") from error

@@ -194,7 +194,7 @@ def _is_ours(entry: Any) -> bool:
 
 def _changed(path: Path, edit: Callable[[str], str]) -> Change:
     """Return what becomes of the file at *path*; one that says nothing any more is none."""
-    before = _read(path)
+    before = text_of(path)
     text = (before or "").removeprefix("\ufeff")
     try:
         after = edit(text if text.strip() else "")
@@ -214,7 +214,8 @@ def _changed(path: Path, edit: Callable[[str], str]) -> Change:
 _BARE: Sequence[list[str]] = [json.dumps({"version": 1}).split(), json.dumps({"version": 1}, indent=2).split()]
 
 
-def _read(path: Path) -> str | None:
+def text_of(path: Path) -> str | None:
+    """Return the text of a file, None where there is none; raises Failed for one that cannot be read."""
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 
 from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
+from jidomem.runtime.pool import stopping
 
 SECONDS = 600.0
 #: What the process exits with when what it wrote is an error.
@@ -53,7 +54,7 @@ class Checks:
         try:
             with self._lock:
                 if self._closed:
-                    raise _stopping()
+                    raise stopping()
                 process = self._process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE)
             with process:
                 try:
@@ -70,7 +71,7 @@ class Checks:
             error = json.loads(data)
             raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
         if process.returncode != 0:
-            raise _stopping() if self._closed else _ended(process.returncode)
+            raise stopping() if self._closed else _ended(process.returncode)
         return data
 
     def _late(self) -> QueryTimeout:
@@ -86,7 +87,3 @@ def _ended(status: int) -> TooLarge:
         hint="run it where the memory is: jidomem check; the server's standard error may say more",
         code="result_too_large",
     )
-
-
-def _stopping() -> Busy:
-    return Busy("the server is stopping", hint="ask again when it is there again")

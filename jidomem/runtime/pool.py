@@ -107,7 +107,7 @@ class Pool:
                 yield child
             except TooLarge:
                 if self._closed:
-                    raise _stopping() from None
+                    raise stopping() from None
                 raise
             finally:
                 with self._lock:
@@ -144,7 +144,7 @@ class Pool:
                 self._busy.add(child)
                 return child
         child.kill()
-        raise _stopping()
+        raise stopping()
 
 
 class _Gone(Exception):
@@ -255,5 +255,6 @@ def out_of_memory(most: int) -> TooLarge:
     )
 
 
-def _stopping() -> Busy:
+def stopping() -> Busy:
+    """Return the refusal of who asks a server that is stopping."""
     return Busy("the server is stopping", hint="ask again when it is there again")

@@ -1,6 +1,7 @@
 """A repository with a memory, its guard, and what clients tell and are told."""
 
 import json
+import subprocess
 
 from click.testing import CliRunner
 from conftest import decision, intent
@@ -8,8 +9,20 @@ from conftest import decision, intent
 import jidomem
 from jidomem.clock import now
 from jidomem.guard.guard import Guard
+from jidomem.runtime.root import init
 from jidomem.runtime.settings import load
 from jidomem_cli.main import cli
+
+
+def repository_at(folder, monkeypatch):
+    """A repository with a memory and a file, in which all that follows is run."""
+    (folder / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    init(folder, "p")
+    (folder / "src" / "a.py").write_text("x = 1\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    return folder
 
 
 def convention(summary, *about, level="Strict", **checks):

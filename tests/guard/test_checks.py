@@ -1,12 +1,11 @@
 """Strict conventions that a machine checks: what stops an edit, what comes of it, and what no root may have run."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import intent
-from guard_world import convention, denied, hooked, keep, run, told
+from guard_world import convention, denied, hooked, keep, repository_at, run, told
 
 import jidomem
 from jidomem.guard.checks import judge
@@ -19,14 +18,7 @@ TOUCH = "touch ran"
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    folder = tmp_path / "repo"
-    (folder / "src").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", folder], check=True)
-    init(folder, "p")
-    (folder / "src" / "a.py").write_text("x = 1\n")
-    monkeypatch.chdir(folder)
-    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
-    return folder
+    return repository_at(tmp_path / "repo", monkeypatch)
 
 
 def counts():

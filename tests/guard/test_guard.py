@@ -7,13 +7,12 @@ import subprocess
 
 import pytest
 from conftest import intent
-from guard_world import choice, convention, guard_of, hooked, keep, run, told
+from guard_world import choice, convention, guard_of, hooked, keep, repository_at, run, told
 
 import jidomem
 from jidomem.govern.quoted import tokens
 from jidomem.guard import kept
 from jidomem.guard.rule import FORCES
-from jidomem.runtime.root import init
 
 PATHS = ("src/a.py", "src/billing/api.py", "lib/x/y.rs", "a.py", "docs/how.md", "src/a", "src/[b]/c.py")
 ABOUTS = ("src/a.py", "./src/a.py", "src", "src/", "./src/billing/", "billing.api", "src.a", "src/**/*.py", "*.py",
@@ -22,14 +21,7 @@ ABOUTS = ("src/a.py", "./src/a.py", "src", "src/", "./src/billing/", "billing.ap
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    folder = tmp_path / "repo"
-    (folder / "src").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", folder], check=True)
-    init(folder, "p")
-    (folder / "src" / "a.py").write_text("x = 1\n")
-    monkeypatch.chdir(folder)
-    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
-    return folder
+    return repository_at(tmp_path / "repo", monkeypatch)
 
 
 def test_the_guard_finds_what_governing_finds_of_every_place_and_kind(repository):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 BIN = os.path.dirname(sys.executable)
@@ -65,3 +66,16 @@ def running(root, *options, environment=None):
                 except subprocess.TimeoutExpired:
                     process.kill()
                     raise
+
+
+def children(server):
+    """The processes the server started, alive ones only."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rsplit(")", 1)[1].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == server.pid and state != "Z":
+            found.append(int(path.parent.name))
+    return found

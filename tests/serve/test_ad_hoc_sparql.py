@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from conftest import intent
-from http_world import Client, running
+from http_world import Client, children, running
 
 CROSS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 SUMMARIES = "SELECT ?s ?o { ?s <https://jido.ai/ontology#summary> ?o } ORDER BY ?o LIMIT 2"
@@ -30,19 +30,6 @@ def server(tmp_path_factory):
 def client(server):
     with Client(server.url) as client:
         yield client
-
-
-def children(server):
-    """The processes the server started, alive ones only."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = path.read_text().rsplit(")", 1)[1].split()[:2]
-        except OSError:
-            continue
-        if int(parent) == server.pid and state != "Z":
-            found.append(int(path.parent.name))
-    return found
 
 
 def asked(client, text, accept="*/*", **arguments):

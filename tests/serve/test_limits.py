@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from conftest import intent
-from http_world import NDJSON, Client, running
+from http_world import NDJSON, Client, children, running
 
 import jidomem
 from jidomem.errors import Failed
@@ -72,19 +72,6 @@ def server(tmp_path_factory):
         yield process
 
 
-def workers(server):
-    """The processes that answer for the server, alive ones only."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = path.read_text().rsplit(")", 1)[1].split()[:2]
-        except OSError:
-            continue
-        if int(parent) == server.pid and state != "Z":
-            found.append(int(path.parent.name))
-    return found
-
-
 def is_working(process):
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] in "RD"
@@ -106,7 +93,7 @@ def test_what_would_never_end_is_cut_and_its_worker_gone_while_others_are_served
     assert (headers["Content-Type"], told["status"]) == ("application/problem+json", status)
     assert told["code"] in codes
     assert "stopped" in told["detail"] or "more than" in told["detail"] or "deeper than" in told["detail"]
-    while any(is_working(worker) for worker in workers(server)):
+    while any(is_working(worker) for worker in children(server)):
         pass  # a worker that goes on would let this go on
 
 
