@@ -1,0 +1,1 @@
+"""The recall and write contract: entries, requests, results, and the stores that keep them."""

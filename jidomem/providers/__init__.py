@@ -1,0 +1,1 @@
+"""Who performs what a directive asks for."""

@@ -1,0 +1,1 @@
+"""What an agent holds now: named spaces of plain values with revisions."""

@@ -1,0 +1,1 @@
+"""How what an agent holds moves: kept short, scored, promoted."""
