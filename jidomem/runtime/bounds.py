@@ -28,7 +28,7 @@ def check_root(root: Path) -> None:
         found = _entries(root / name, depth)
         if name not in _OVERLAYS:
             for path in found:
-                _refuse_link(path)
+                refuse_link(path)
         elif sum(_size(path) for path in found) > OVERLAY:
             raise Failed(
                 f"{root / name} has more than {OVERLAY:,} bytes",
@@ -39,13 +39,23 @@ def check_root(root: Path) -> None:
 
 def read_config(path: Path) -> str:
     """Return the text of the configuration at *path*; raises OSError, ValueError, and Failed for what cannot be one."""
-    _refuse_link(path)
+    refuse_link(path)
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         data = file.read(CONFIG + 1)
     if len(data) > CONFIG:
         hint = "it has a few keys: take out what is none"
         raise Failed(f"{path} has more than {CONFIG:,} bytes", hint=hint, code="invalid_config")
     return data.decode()
+
+
+def refuse_link(path: Path) -> None:
+    """Raise Failed `invalid_config` where *path* is a symbolic link."""
+    if path.is_symlink():
+        raise Failed(
+            f"{path} is a symbolic link, and nothing of a root leads out of it",
+            hint=f"put what it leads to in its place, or take it away: rm {path}",
+            code="invalid_config",
+        )
 
 
 def _entries(path: Path, depth: int) -> Iterator[Path]:
@@ -63,18 +73,9 @@ def _entries(path: Path, depth: int) -> Iterator[Path]:
 
 def _size(path: Path) -> int:
     """Return the bytes of a file, none for a folder and for what is not there; raise Failed for what cannot be read."""
-    _refuse_link(path)
+    refuse_link(path)
     if path.is_file():
         return path.stat().st_size
     if path.exists() and (path.suffix in _READ or not path.is_dir()):
         raise Failed(f"{path} is no file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
     return 0
-
-
-def _refuse_link(path: Path) -> None:
-    if path.is_symlink():
-        raise Failed(
-            f"{path} is a symbolic link, and nothing of a root leads out of it",
-            hint=f"put what it leads to in its place, or take it away: rm {path}",
-            code="invalid_config",
-        )

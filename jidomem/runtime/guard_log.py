@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from sqlite3 import Error
 from typing import Any
 
+from jidomem.errors import JidomemError
 from jidomem.moments import stamp
-from jidomem.runtime.read_log import TABLES, ReadLog
+from jidomem.runtime.read_log import ReadLog
 
 SHOWN, STOPPED, HEEDED, OVERRIDDEN = "shown", "stopped", "heeded", "overridden"
 #: What lets the next edit of a file go ahead, and that it did.
@@ -69,16 +69,10 @@ class GuardLog:
         return {what: found.get(what, 0) for what in _COUNTED}
 
     def _rows(self, asked: str, *of: str) -> list[tuple[Any, ...]]:
-        with suppress(Error, OSError):
-            if self._log.path.exists():
-                with self._log.opened() as store:
-                    return store.execute(asked, (self._project, *of)).fetchall()
+        with suppress(JidomemError), self._log.state.reading() as store:
+            return store.execute(asked, (self._project, *of)).fetchall() if store is not None else []
         return []
 
     def _keep(self, how: str, rows: list[tuple[Any, ...]]) -> None:
-        with suppress(Error, OSError):  # an edit goes on also where the disk is full, or not to be written
-            self._log.path.parent.mkdir(exist_ok=True)
-            with self._log.opened() as store:
-                store.executescript(TABLES)
-                with store:
-                    store.executemany(how, rows)
+        with suppress(JidomemError), self._log.state.changing() as store:  # an edit goes on also where the disk is full
+            store.executemany(how, rows)

@@ -92,7 +92,8 @@ class Jidomem:
         )
         self.pool = Pool(given.root, given.limits)
         self.checks = Checks(given.root)
-        self.read_log = ReadLog(given.root, sources.now) if given.read_log else None
+        self._shown = ReadLog(given.root, sources.now)
+        self.read_log = self._shown if given.read_log else None
         self.reader = MemoryReader(
             self.index,
             self.playbook,
@@ -146,7 +147,7 @@ class Jidomem:
             self.texts.forget_all()
             self.reader.keep_lists(self.projects())
 
-        unlog = ReadLog(self.settings.root, self.sources.now).forget  # what was kept before it was switched off, too
+        unlog = self._shown.forget  # what was kept before it was switched off, too
         return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog)
 
     def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:
@@ -275,6 +276,7 @@ class Jidomem:
         self.stop()
         if "texts" in self.__dict__:
             self.texts.close()
+        self._shown.state.close()
         self.tail.close()
 
     def __enter__(self) -> Jidomem:

@@ -9,7 +9,7 @@ from conftest import decision, files, fixed_sources, intent
 import jidomem
 from jidomem.errors import Failed
 from jidomem.runtime import read_log
-from jidomem.runtime.read_log import FILE
+from jidomem.runtime.state import FILE
 
 
 @pytest.fixture

@@ -1,0 +1,155 @@
+"""The working state of a root: one SQLite file beside its journal, and transactions on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from os.path import lexists
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from jidomem.errors import Busy, Failed, JidomemError
+from jidomem.runtime.bounds import refuse_link
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Error
+
+FILE = Path("state", "working.sqlite")
+#: How many seconds a transaction waits for that of another process.
+WAIT = 5.0
+#: What SQLite keeps beside the file; it would follow a link there, too.
+_BESIDE = ("-wal", "-shm", "-journal")
+#: What runs when something is read or written; a cloned repository may bring it along.
+_FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
+_HOW = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
+
+
+class State:
+    """The working state of one root, with the tables of one who keeps something there; those of others lie beside them.
+
+    It is opened at the first transaction and stays open; the threads of a process take turns, and any number of
+    processes have it open at once. A transaction raises Failed `invalid_config` for what a clone may have brought: a
+    symbolic link, triggers, views, a file that is none of ours; Busy where another process writes for too long; Failed
+    where the disk does not let it. What is raised in a transaction undoes all that was done in it.
+    """
+
+    def __init__(self, root: Path, tables: str) -> None:
+        """Keep it in *root*; *tables* is the script that makes the tables where they are not there yet."""
+        self.path = root / FILE
+        self._tables = tables
+        self._turn = RLock()
+        self._open: tuple[Connection, tuple[int, int]] | None = None
+
+    @contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """Give the file in a transaction that may write, and that is on disk once the block ends; it is made first."""
+        with self._turn:
+            with self._worded():
+                refuse_link(self.path.parent)
+                self.path.parent.mkdir(exist_ok=True)
+                store = self._opened()
+            with self._transaction(store, "BEGIN IMMEDIATE"):
+                yield store
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection | None]:
+        """Give the file in a transaction that sees it as it is now; None where nothing was kept yet."""
+        with self._turn:
+            with self._worded():
+                refuse_link(self.path.parent)
+                store = self._opened() if lexists(self.path) else None
+            with self._transaction(store, "BEGIN") if store is not None else nullcontext():
+                yield store
+
+    def scrub(self) -> None:
+        """Write the file anew, so that none of its bytes holds what was taken out; raises what `changing` does."""
+        with self._turn, self._worded():
+            store = self._opened()
+            store.execute("VACUUM")
+            store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Let go of the file; the next transaction opens it again."""
+        with self._turn:
+            if self._open is not None:
+                self._open[0].close()
+            self._open = None
+
+    def _opened(self) -> Connection:
+        """Return the file, open: the one that has the name now, as another may have been put in its place."""
+        if self._open is None or self._open[1] != self._identity():
+            self.close()
+            store = self._connected()
+            self._open = store, self._identity()
+        return self._open[0]
+
+    def _identity(self) -> tuple[int, int]:
+        try:
+            status = self.path.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return 0, 0
+        return status.st_dev, status.st_ino
+
+    def _connected(self) -> Connection:
+        from sqlite3 import connect  # a process that keeps nothing has no need of it
+
+        for path in (self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)):
+            refuse_link(path)
+        store = connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+        try:
+            if store.execute(_FOREIGN).fetchone() is not None:
+                raise _not_ours(self.path, "it has triggers or views, and came with the root")
+            for how in _HOW:
+                store.execute(f"PRAGMA {how}")
+            store.executescript(self._tables)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @contextmanager
+    def _transaction(self, store: Connection, begin: str) -> Iterator[None]:
+        from sqlite3 import DatabaseError, ProgrammingError
+
+        if store.in_transaction:
+            raise RuntimeError(f"this thread is in a transaction on {self.path} already")
+        try:
+            store.execute(begin)
+            yield
+            store.execute("COMMIT")
+        except ProgrammingError:
+            raise  # what was asked makes no sense, and that is nothing about this file
+        except DatabaseError as error:
+            raise _said(self.path, error) from error
+        finally:
+            if store.in_transaction:
+                store.execute("ROLLBACK")
+
+    @contextmanager
+    def _worded(self) -> Iterator[None]:
+        """Raise what opening the file comes upon as an error of ours."""
+        from sqlite3 import Error
+
+        try:
+            yield
+        except Error as error:
+            raise _said(self.path, error) from error
+        except OSError as error:
+            raise Failed(f"{self.path}: {error.strerror or error}", hint="let this user write there") from error
+
+
+def _said(path: Path, error: Error) -> JidomemError:
+    """Return what *error* says of the file at *path*."""
+    from sqlite3 import SQLITE_BUSY, SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_IOERR, SQLITE_LOCKED, SQLITE_READONLY
+
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more of the same
+    if code in (SQLITE_BUSY, SQLITE_LOCKED):
+        return Busy(f"another process has written to {path} for {WAIT:g} s", hint="ask again in a moment")
+    if code in (SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_IOERR, SQLITE_READONLY):
+        return Failed(f"{path}: {error}", hint=f"let this user write there, and look at the disk: df {path.parent}")
+    return _not_ours(path, str(error))
+
+
+def _not_ours(path: Path, why: str) -> Failed:
+    return Failed(f"{path}: {why}", hint=f"put it aside: mv {path} {path}.old", code="invalid_config")
