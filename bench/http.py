@@ -1,4 +1,4 @@
-"""What HTTP costs: a named query beside `oxigraph serve` on equal cores, and 16 clients that read and write at once."""
+"""What HTTP costs: a named query beside `oxigraph serve`, each server on one core, its clients on the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,13 @@ import pyoxigraph
 
 import jidomem
 from bench import frame, load
-from bench.frame import Options, Row, Spread, percentile, short
+from bench.frame import Options, Row, Spread, short
 from jidomem.query import FOREVER, NamedQuery
 from jidomem.terms import Term, line
 from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri
 
 WITHIN = 4.0
-SUBMIT_MS, QUERY_MS = 50, 25
-CLIENTS, LIMIT = 16, 20
+LIMIT = 20
 JIDOMEM = Path(sys.executable).with_name("jidomem")
 PLACES = (JIDOMEM.parent, Path(pyoxigraph.__file__).parents[4] / "bin", os.environ.get("PATH", ""))
 SERVER_CORE, CLIENT_CORE = "0", "1"
@@ -36,29 +35,28 @@ QUESTION = "open-tasks"
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """A named query where the engine has little to do, where it has more, and 16 clients."""
+    """A named query where the engine has little to do, and where it has more."""
     for memories in (100, options.memories):
         yield _beside_oxigraph(options, memories)
-    yield from _mixed(options)
 
 
 def _beside_oxigraph(options: Options, memories: int) -> Row:
     """The same question on the same data, each server on one core, the clients on the other."""
     what = f"HTTP named query, {memories:,} memories, requests/s"
-    program = shutil.which("oxigraph", path=os.pathsep.join(map(str, PLACES)))
+    program = oxigraph()
     if program is None:
         return Row(what, f"within {WITHIN:g} x", "not measured", "oxigraph is not installed")
     root = options.copy(memories)
     folder = options.folder / f"native-{memories}"
     with jidomem.open(root) as memory:
         memory.catch_up(load.PROJECT)
-        size, native_path = _native(memory, program, folder)
+        size, native_path = native(memory, program, folder)
     path = f"/projects/{load.PROJECT}/queries/{QUESTION}?limit={LIMIT}"
     told: dict[str, list[float]] = {"ours": [], "oxigraph": []}
-    with _ours(root, SERVER_CORE) as ours, _serving([program, "serve-read-only", "-l", str(folder)], "-b") as native:
+    with ours(root, SERVER_CORE) as port, serving([program, "serve-read-only", "-l", str(folder)], "-b") as other:
         for number in range(options.rounds + 1):
-            for name, port, asked in (("ours", ours, path), ("oxigraph", native, native_path)):
-                found = _load(port, 1.0, [{"kind": name, "path": asked}] * 4, CLIENT_CORE)
+            for name, place, asked in (("ours", port, path), ("oxigraph", other, native_path)):
+                found = clients(place, 1.0, [{"kind": name, "path": asked}] * 4, CLIENT_CORE)
                 if number:  # the first round warms
                     told[name].append(len(found["taken"][name]) / found["elapsed"])
     ratio = Spread.ratio(told["oxigraph"], told["ours"])
@@ -67,7 +65,12 @@ def _beside_oxigraph(options: Options, memories: int) -> Row:
     return Row(what, f"within {WITHIN:g} x", measured, compared, ratio.middle <= WITHIN, {"requests_per_s": told})
 
 
-def _native(memory: jidomem.Jidomem, program: str, folder: Path) -> tuple[int, str]:
+def oxigraph() -> str | None:
+    """Where the native server is, None where it is not installed."""
+    return shutil.which("oxigraph", path=os.pathsep.join(map(str, PLACES)))
+
+
+def native(memory: jidomem.Jidomem, program: str, folder: Path) -> tuple[int, str]:
     """Load what *memory* holds into a store of oxigraph; the size of an answer of ours, and its path for the same."""
     graphs = (graph_iri(load.PROJECT), ONTOLOGY_GRAPH)
     text = folder.with_suffix(".nq")
@@ -91,34 +94,10 @@ def _bound(query: NamedQuery, values: dict[str, Term]) -> str:
     return head + where + body
 
 
-def _mixed(options: Options) -> Iterator[Row]:
-    """Half of the clients submit, half ask, each as fast as it is answered."""
-    intent = {
-        "type": "fact",
-        "summary": "what was learnt the NUMBERth time",
-        "topic": "topic NUMBER",
-        "applies_to_project": load.PROJECT,
-        "asserted_by": "bench",
-        "asserted_in": "load",
-        "confidence": "high",
-    }
-    submit = {"kind": "submit", "path": f"/projects/{load.PROJECT}/intents", "body": json.dumps(intent)}
-    ask = {"kind": "query", "path": f"/projects/{load.PROJECT}/queries/{QUESTION}?limit={LIMIT}"}
-    with _ours(options.copy()) as port:
-        _load(port, 1.0, [submit, ask])
-        found = _load(port, 5.0 if options.quick else 30.0, [submit, ask] * (CLIENTS // 2))["taken"]
-    for kind, goal in (("submit", SUBMIT_MS), ("query", QUERY_MS)):
-        ms = [1000 * seconds for seconds in found[kind]]
-        p50, p99 = percentile(ms, 50), percentile(ms, 99)
-        words = f"p50 {short(p50)} ms, p99 {short(p99)} ms, {len(ms):,} of them"
-        what = f"HTTP {kind}, {CLIENTS} mixed clients, {options.memories:,} memories"
-        yield Row(what, f"p99 {goal} ms", words, met=p99 <= goal, figures={"p50_ms": p50, "p99_ms": p99})
-
-
-def _load(port: int, seconds: float, clients: Sequence[dict[str, str]], core: str | None = None) -> dict[str, Any]:
+def clients(port: int, seconds: float, asking: Sequence[dict[str, str]], core: str | None = None) -> dict[str, Any]:
     """The seconds each request took, by kind, of clients in a process of their own, and those of all of it."""
     command = [*_on(core), sys.executable, "-m", "bench.http_load"]
-    given = json.dumps({"port": port, "seconds": seconds, "clients": [*clients]})
+    given = json.dumps({"port": port, "seconds": seconds, "clients": [*asking]})
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, cwd=frame.REPOSITORY)
     told: dict[str, Any] = json.loads(done.stdout)
     if told["wrong"]:
@@ -127,19 +106,23 @@ def _load(port: int, seconds: float, clients: Sequence[dict[str, str]], core: st
 
 
 @contextmanager
-def _ours(root: Path, core: str | None = None) -> Iterator[int]:
-    with _serving([str(JIDOMEM), "serve", "--root", str(root), "--project", load.PROJECT], "--port", core) as port:
+def ours(root: Path, core: str | None = None, environment: Mapping[str, str] | None = None) -> Iterator[int]:
+    command = [str(JIDOMEM), "serve", "--root", str(root), "--project", load.PROJECT]
+    with serving(command, "--port", core, environment) as port:
         yield port
 
 
 @contextmanager
-def _serving(command: Sequence[str], option: str, core: str | None = SERVER_CORE) -> Iterator[int]:
-    """The port of a server that answers; it is told by *option* which."""
+def serving(
+    command: Sequence[str], option: str, core: str | None = SERVER_CORE, environment: Mapping[str, str] | None = None
+) -> Iterator[int]:
+    """The port of a server that answers; it is told by *option* which. The *environment* is added to ours."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     place = str(port) if option == "--port" else f"127.0.0.1:{port}"
-    with subprocess.Popen([*_on(core), *command, option, place], stderr=subprocess.DEVNULL) as server:
+    env = {**os.environ, **(environment or {})}
+    with subprocess.Popen([*_on(core), *command, option, place], stderr=subprocess.DEVNULL, env=env) as server:
         try:
             _await(port, server)
             yield port

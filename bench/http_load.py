@@ -3,8 +3,8 @@
     python -m bench.http_load < SPECIFICATION
 
 The specification is JSON: `port`, `seconds`, and `clients`, each with a `kind`, a `path`, and for a POST a `body`, in
-which `NUMBER` becomes a number of its own in every request.  It prints, for each kind, the seconds every request took;
-every client gets one answer at least.
+which `NUMBER` becomes a number of its own in every request, and a `media` type.  It prints, for each kind, the seconds
+every request took, and the numbers that were acknowledged; every client gets one answer at least.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ import sys
 import time
 from itertools import count
 
+JSON = "application/json"
 NUMBERS = count(os.getpid() * 1_000_000)
 
 
 class Client:
     """One connection: what it asks, again and again, and how long each answer took."""
 
-    def __init__(self, port: int, kind: str, path: str, body: str | None = None) -> None:
-        self.kind, self.path, self.body = kind, path, body
+    def __init__(self, port: int, kind: str, path: str, body: str | None = None, media: str = JSON) -> None:
+        self.kind, self.path, self.body, self.media = kind, path, body, media
         self.taken: list[float] = []
+        self.number, self.acknowledged = 0, list[int]()
         self.wrong: list[str] = []
         self.got, self.since = b"", 0.0
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -36,8 +38,9 @@ class Client:
         if self.body is None:
             request = f"GET {self.path} HTTP/1.1\r\n{head}\r\n"
         else:
-            body = self.body.replace("NUMBER", str(next(NUMBERS)))
-            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            self.number = next(NUMBERS)
+            body = self.body.replace("NUMBER", str(self.number))
+            head += f"Content-Type: {self.media}\r\nContent-Length: {len(body)}\r\n"
             request = f"POST {self.path} HTTP/1.1\r\n{head}\r\n{body}"
         self.since = time.perf_counter()
         self.socket.sendall(request.encode())
@@ -50,12 +53,15 @@ class Client:
         self.got += piece
         if is_whole(self.got):
             self.taken.append(time.perf_counter() - self.since)
-            if not self.got.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")):
+            if not self.got.startswith(DONE):
                 self.wrong.append(self.got[:500].decode(errors="replace"))
+            elif self.body is not None:
+                self.acknowledged.append(self.number)
             self.got = b""
             self.ask()
 
 
+DONE = (b"HTTP/1.1 200", b"HTTP/1.1 201", b"HTTP/1.1 204")
 ACCEPT = "application/sparql-results+json, application/json"
 
 
@@ -65,7 +71,9 @@ def is_whole(answer: bytes) -> bool:
     if not gap:
         return False
     lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-    return len(body) >= int(lengths[0]) if lengths else body.endswith(b"0\r\n\r\n")
+    if lengths or head.startswith(b"HTTP/1.1 204"):
+        return len(body) >= int(lengths[0] if lengths else 0)
+    return body.endswith(b"0\r\n\r\n")
 
 
 def main() -> None:
@@ -80,14 +88,12 @@ def main() -> None:
             for key, _ in waiting.select(0.1):
                 key.data.hear()
         elapsed = time.perf_counter() - start
-    found: dict[str, list[float]] = {}
+    taken: dict[str, list[float]] = {}
     for client in clients:
-        found.setdefault(client.kind, []).extend(client.taken)
-    print(
-        json.dumps(
-            {"elapsed": elapsed, "taken": found, "wrong": [text for client in clients for text in client.wrong][:3]}
-        )
-    )
+        taken.setdefault(client.kind, []).extend(client.taken)
+    acknowledged = [number for client in clients for number in client.acknowledged]
+    wrong = [text for client in clients for text in client.wrong]
+    print(json.dumps({"elapsed": elapsed, "taken": taken, "acknowledged": acknowledged, "wrong": wrong[:3]}))
 
 
 if __name__ == "__main__":

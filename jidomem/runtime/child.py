@@ -25,6 +25,8 @@ from jidomem.runtime.pool import out_of_memory
 from jidomem.runtime.root import Jidomem, open_root
 
 _IN, _OUT = 0, 1
+#: How far this stands back behind the named queries and the writes of the server.
+_NICE = 10
 
 
 def main(root: str) -> None:
@@ -38,6 +40,7 @@ def _serve(root: str) -> None:
     os.dup2(2, _OUT)  # nothing that prints may write among the messages
     for stopping in (signal.SIGINT, signal.SIGHUP):  # they go to the whole group; the server tells when to stop
         signal.signal(stopping, signal.SIG_IGN)
+    os.nice(_NICE)
     try:
         memory = open_root(root)
     except JidomemError as error:
