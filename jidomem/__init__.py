@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from jidomem.runtime.long_term import LongTerm
     from jidomem.runtime.root import Jidomem
     from jidomem.runtime.root import open_root as open  # noqa: A004
+    from jidomem.tiers.conversation import ConversationBuffer
+    from jidomem.tiers.short import ShortTerm
     from jidomem.write.writer import MemoryWriter
 
 __version__ = "0.1.0"
 __all__ = [
+    "ConversationBuffer",
     "Jidomem",
     "JidomemError",
     "LongTerm",
@@ -31,12 +34,14 @@ __all__ = [
     "MemoryUpdateIntent",
     "MemoryWriter",
     "Receipt",
+    "ShortTerm",
     "TripleStore",
     "create_memory",
     "open",
 ]
 #: Where each name is found once it is asked for: who needs one module of ours does not wait for all of them.
 _PLACES = {
+    "ConversationBuffer": "tiers.conversation",
     "Jidomem": "runtime.root",
     "JidomemError": "errors",
     "LongTerm": "runtime.long_term",
@@ -45,6 +50,7 @@ _PLACES = {
     "MemoryUpdateIntent": "intent",
     "MemoryWriter": "write.writer",
     "Receipt": "intent",
+    "ShortTerm": "tiers.short",
     "TripleStore": "index.store",
     "create_memory": "item",
     "open": "runtime.root:open_root",

@@ -16,6 +16,11 @@ def now() -> datetime:
     return _EPOCH + timedelta(microseconds=time.time_ns() // 1000)
 
 
+def now_ms() -> int:
+    """Return the present moment in whole milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
 def new_id() -> str:
     """Return a fresh UUIDv7 (RFC 9562): unique within a millisecond too, and ordered by time."""
     from uuid_utils import uuid7  # who only reads mints none

@@ -1,0 +1,174 @@
+"""The conversation buffer: what it keeps, what it counts, and what it hands out."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jidomem import ConversationBuffer
+from jidomem.errors import InvalidRequest
+from jidomem.tiers.conversation import Message, estimate
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def said(*contents, max_tokens=100_000, **options):
+    buffer = ConversationBuffer.new(max_tokens, **options)
+    for content in contents:
+        buffer = buffer.add("user", content, now=lambda: NOW)
+    return buffer
+
+
+def contents(buffer):
+    return [message.content for message in buffer.messages]
+
+
+def test_a_new_buffer_is_empty():
+    # E021
+    buffer = ConversationBuffer.new()
+
+    assert (buffer.max_tokens, buffer.current_tokens, buffer.messages) == (100_000, 0, ())
+    assert (buffer.evicted, buffer.get_context()) == ((), [])
+    assert ConversationBuffer.new(max_tokens=7).max_tokens == 7
+
+
+def test_a_message_is_kept_with_its_role_and_the_moment_in_utc():
+    # E022 E033
+    before, empty = datetime.now(UTC), ConversationBuffer.new()
+
+    timed = empty.add("user", "hello", now=lambda: NOW)
+    both = ConversationBuffer.add(timed, "assistant", "good morning")
+
+    assert timed.messages == (Message("user", "hello", NOW, 2),)
+    assert [(m.role, m.content, m.tokens) for m in both.messages] == [
+        ("user", "hello", 2),
+        ("assistant", "good morning", 4),
+    ]
+    assert timedelta(0) <= both.messages[1].timestamp - before < timedelta(minutes=1)
+    assert both.messages[1].timestamp.tzinfo is UTC
+    assert (empty.messages, empty.current_tokens, len(timed.messages)) == ((), 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "tokens"),
+    [("", 1), ("abc", 1), ("abcd", 2), ("abcdefg", 2), ("abcdefgh", 3), ("äöüß", 2), ("x" * 4000, 1001)],
+)
+def test_a_message_counts_a_token_for_four_signs_and_one(content, tokens):
+    # E023 E024
+    buffer = said(content)
+    assert (estimate(content), buffer.current_tokens) == (tokens, tokens)
+    assert buffer.add("user", "abcd").current_tokens == tokens + 2
+
+
+def test_the_oldest_go_until_the_rest_fits_and_are_handed_out():
+    # E025 E032
+    buffer = said("aaaa", "bbbb", "cccc", max_tokens=6)
+    assert (contents(buffer), buffer.current_tokens, buffer.evicted) == (["aaaa", "bbbb", "cccc"], 6, ())
+
+    one = buffer.add("user", "d", now=lambda: NOW)
+    two = one.add("user", "eeee" * 3, now=lambda: NOW)
+
+    assert (contents(one), one.current_tokens) == (["bbbb", "cccc", "d"], 5)
+    assert one.evicted == (Message("user", "aaaa", NOW, 2),)
+    assert (contents(two), two.current_tokens) == (["d", "eeeeeeeeeeee"], 5)
+    assert [message.content for message in two.evicted] == ["bbbb", "cccc"]
+    assert two.add("user", "").evicted == ()
+
+
+def test_a_message_too_long_for_the_budget_is_kept_alone_and_goes_with_the_next():
+    # E027
+    long = said("a", "b", "c" * 100, max_tokens=10)
+
+    assert (contents(long), long.current_tokens) == (["c" * 100], 26)
+    assert [message.content for message in long.evicted] == ["a", "b"]
+    after = long.add("user", "d")
+    assert (contents(after), after.current_tokens, contents(after.add("user", "e"))) == (["d"], 1, ["d", "e"])
+
+
+MESSAGES = st.lists(st.integers(0, 30).map(lambda size: "x" * size), max_size=25)
+
+
+@given(MESSAGES, st.integers(1, 20))
+def test_what_is_kept_is_the_longest_suffix_that_fits(messages, budget):
+    # E025 E026 E027
+    buffer, gone, numbers = ConversationBuffer.new(budget), [], count()
+    for content in messages:
+        buffer = buffer.add(f"role-{next(numbers)}", content)
+        gone += buffer.evicted
+        assert buffer.current_tokens == sum(estimate(m.content) for m in buffer.messages)
+        assert buffer.current_tokens <= budget or len(buffer.messages) == 1
+        if buffer.evicted:  # not one more than needed went
+            assert buffer.current_tokens + buffer.evicted[-1].tokens > budget
+        assert buffer.messages[-1].content == content
+    roles = [message.role for message in (*gone, *buffer.messages)]
+    assert roles == [f"role-{n}" for n in range(len(messages))]
+
+
+@given(MESSAGES, st.integers(1, 20))
+def test_adding_changes_no_buffer(messages, budget):
+    # E033
+    buffer = ConversationBuffer.new(budget)
+    for content in messages:
+        before = (buffer.messages, buffer.current_tokens, buffer.evicted, buffer.get_context())
+        after = buffer.add("user", content)
+        assert (buffer.messages, buffer.current_tokens, buffer.evicted, buffer.get_context()) == before
+        buffer = after
+
+
+def test_the_context_is_role_and_content_oldest_first():
+    # E028
+    buffer = said("one").add("assistant", "two").add("tool", "three")
+    assert buffer.get_context() == [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "two"},
+        {"role": "tool", "content": "three"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("window", "found"), [(0, []), (1, ["c"]), (2, ["b", "c"]), (3, ["a", "b", "c"]), (9, ["a", "b", "c"])]
+)
+def test_a_window_gives_the_last_messages(window, found):
+    # E029 E030
+    buffer = said("a", "b", "c")
+    assert [each["content"] for each in buffer.get_context(window=window)] == found
+    assert ConversationBuffer.new().get_context(window) == []
+
+
+@pytest.mark.parametrize("window", [-1, -100, 1.0, "2", True])
+def test_what_is_no_window_is_refused(window):
+    # E030
+    with pytest.raises(InvalidRequest, match=r"^window=") as refusal:
+        said("a").get_context(window)
+    assert refusal.value.hint == "leave window out for all"
+
+
+def test_the_estimator_is_the_callers():
+    # E031
+    words = said("one two three", "four", max_tokens=4, estimator=lambda text: len(text.split()))
+    assert (words.current_tokens, [message.tokens for message in words.messages]) == (4, [3, 1])
+
+    more = words.add("user", "five")
+    assert (contents(more), more.current_tokens) == (["four", "five"], 2)
+    assert said("", "", max_tokens=1, estimator=len).current_tokens == 0
+
+
+@pytest.mark.parametrize("tokens", [-1, 1.5, None, True])
+def test_an_estimate_that_is_no_number_of_tokens_is_refused(tokens):
+    # E031
+    with pytest.raises(InvalidRequest, match=r"the estimator says .* tokens"):
+        said("a", estimator=lambda text: tokens)
+
+
+@pytest.mark.parametrize("max_tokens", [0, -1, 1.5, "9", True, None])
+def test_what_is_no_budget_is_refused(max_tokens):
+    with pytest.raises(InvalidRequest, match=r"^max_tokens="):
+        ConversationBuffer.new(max_tokens)
+
+
+@pytest.mark.parametrize(("role", "content"), [("", "a"), (" ", "a"), (None, "a"), ("user", None), ("user", b"a")])
+def test_what_is_no_message_is_refused(role, content):
+    with pytest.raises(InvalidRequest, match="a message has a role and a content"):
+        ConversationBuffer.new().add(role, content)

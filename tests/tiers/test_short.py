@@ -1,0 +1,228 @@
+"""Short-term memory: what it holds, what goes when it is too much, and that threads do not disturb each other."""
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jidomem import ShortTerm
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.tiers.short import Entry, surplus
+
+
+def filled(number, **options):
+    memory = ShortTerm(**options)
+    for n in range(number):
+        memory.put(f"k{n}", n)
+    return memory
+
+
+def keys(memory):
+    return [key for key, _ in memory.get_all()]
+
+
+def test_what_was_put_is_got_and_what_was_not_is_not_found():
+    # E006 E007
+    memory = ShortTerm()
+
+    assert memory.put("plan", ["read", "write"]) is True
+
+    assert memory.get("plan") == ["read", "write"]
+    assert memory.get("plan", "other") == ["read", "write"]
+    with pytest.raises(NotFound, match="holds nothing under 'goal'") as refusal:
+        memory.get("goal")
+    assert (refusal.value.code, refusal.value.hint) == ("not_found", "put it there, or ask for all")
+
+
+def test_a_stored_none_is_no_missing_value():
+    # E008
+    memory = ShortTerm()
+    memory.put("answer", None)
+
+    assert memory.get("answer") is None
+    assert memory.get("answer", "default") is None
+    assert memory.get("other", "default") == "default"
+    assert memory.get("other", None) is None
+    assert memory.entry("answer") is not None
+
+
+def test_history_context_results_and_state_of_a_session_are_all_values():
+    # E002
+    memory = ShortTerm("s-1")
+    held = {
+        "conversation": [{"role": "user", "content": "hello"}],
+        "working_context": {"file": "index.py", "lines": (1, 20)},
+        "analysis": {"complexity": 3.5},
+        "agent_state": object(),
+    }
+    for key, value in held.items():
+        memory.put(key, value)
+
+    assert memory.get_all() == list(held.items())
+    assert all(memory.get(key) is value for key, value in held.items())
+
+
+def test_all_are_listed_without_their_times_the_oldest_first_and_cleared_at_once():
+    # E009 E010
+    memory = filled(3)
+
+    assert memory.get_all() == [("k0", 0), ("k1", 1), ("k2", 2)]
+    memory.clear()
+    assert (memory.get_all(), len(memory), memory.get("k0", "gone")) == ([], 0, "gone")
+
+
+def test_the_list_of_all_is_a_copy():
+    memory = filled(1)
+    memory.get_all().append(("other", 1))
+    assert memory.get_all() == [("k0", 0)]
+
+
+def test_each_session_has_a_memory_of_its_own():
+    # E011 E019
+    first, second = ShortTerm(session_id="s-1"), ShortTerm(session_id="s-2")
+    first.put("plan", "read")
+
+    assert (first.session_id, second.session_id, ShortTerm().session_id) == ("s-1", "s-2", None)
+    assert (first.get("plan"), second.get("plan", None), second.get_all()) == ("read", None, [])
+
+
+def test_each_entry_is_stamped_with_the_millisecond_it_was_put():
+    # E012
+    before = time.time_ns() // 1_000_000
+    memory = ShortTerm()
+    memory.put("now", 1)
+    after = time.time_ns() // 1_000_000
+    timed = ShortTerm(now_ms=count(1_700_000_000_123).__next__)
+    timed.put("a", "x")
+    timed.put("b", "y")
+
+    assert before <= memory.entry("now").at <= after
+    assert isinstance(memory.entry("now").at, int)
+    assert (timed.entry("a"), timed.entry("b")) == (Entry("x", 1_700_000_000_123), Entry("y", 1_700_000_000_124))
+    assert timed.entry("c") is None
+
+
+def test_a_thousand_entries_are_held_and_one_more_leaves_the_newest_nine_hundred():
+    # E013 E014
+    memory = filled(1000)
+    assert keys(memory) == [f"k{n}" for n in range(1000)]
+
+    memory.put("k1000", 1000)
+
+    assert keys(memory) == [f"k{n}" for n in range(101, 1001)]
+    assert len(memory) == 900
+
+
+def test_putting_a_key_again_replaces_its_value_and_makes_it_the_newest():
+    # E015
+    memory = filled(3, maximum=3, slack=0, now_ms=count(10).__next__)
+
+    memory.put("k0", "again")
+    assert (len(memory), memory.entry("k0"), keys(memory)) == (3, Entry("again", 13), ["k1", "k2", "k0"])
+
+    memory.put("k3", 3)
+    assert keys(memory) == ["k2", "k0", "k3"]
+
+
+def test_entries_of_one_millisecond_go_in_the_order_they_came():
+    # E016
+    memory = filled(4, maximum=4, slack=1, now_ms=lambda: 7)
+    memory.put("k4", 4)
+    assert keys(memory) == ["k2", "k3", "k4"]
+
+
+@pytest.mark.parametrize(("maximum", "slack"), [(1, 0), (1, 100), (3, 100), (1000, 5000)])
+def test_the_entry_just_put_stays_however_many_are_to_go(maximum, slack):
+    # E017
+    memory = filled(maximum, maximum=maximum, slack=slack)
+    memory.put("newest", "here")
+    assert memory.get("newest") == "here"
+    assert len(memory) == max(maximum - slack, 1)
+
+
+def test_a_clock_that_goes_back_makes_no_new_entry_old():
+    # E017
+    memory = ShortTerm(maximum=2, slack=0, now_ms=iter((30, 20, 10)).__next__)
+    for key in "abc":
+        memory.put(key, key)
+    assert keys(memory) == ["b", "c"]
+
+
+@pytest.mark.parametrize(("maximum", "slack", "left"), [(1000, 100, 900), (5, 2, 3), (5, 0, 5), (10, 9, 1)])
+def test_maximum_and_slack_are_what_they_are_given_as(maximum, slack, left):
+    # E020
+    memory = filled(maximum, maximum=maximum, slack=slack)
+    assert len(memory) == maximum
+    memory.put("one more", 1)
+    assert len(memory) == left
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"maximum": 0}, {"maximum": True}, {"maximum": 2.0}, {"maximum": "9"}, {"slack": -1}, {"slack": False}],
+)
+def test_a_maximum_and_a_slack_that_are_no_numbers_of_entries_are_refused(options):
+    # E020
+    (name,) = options
+    with pytest.raises(InvalidRequest, match=f"^{name}=") as refusal:
+        ShortTerm(**options)
+    assert refusal.value.hint == f"leave {name} out"
+
+
+@pytest.mark.parametrize("key", ["", " ", " plan", "plan\n", 5, None, ("a",)])
+def test_what_is_no_key_is_refused(key):
+    memory = ShortTerm()
+    with pytest.raises(InvalidRequest, match="is no key"):
+        memory.put(key, 1)
+    assert memory.get_all() == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers()), max_size=60),
+    st.integers(1, 6),
+    st.integers(0, 8),
+)
+def test_eviction_keeps_the_newest(puts, maximum, slack):
+    # E014 E015 E017
+    memory, model = ShortTerm(maximum=maximum, slack=slack), []
+    for key, value in puts:
+        memory.put(key, value)
+        model = [pair for pair in model if pair[0] != key] + [(key, value)]
+        if len(model) > maximum:
+            model = model[-max(maximum - slack, 1) :]
+        assert memory.get_all() == model
+
+
+def test_so_many_go_that_the_slack_is_free():
+    # E014
+    assert [surplus(size) for size in (0, 1, 999, 1000, 1001, 1002)] == [0, 0, 0, 0, 101, 102]
+    assert [surplus(size, 5, 2) for size in (5, 6, 9)] == [0, 3, 6]
+    assert surplus(2, 1, 100) == 1
+
+
+def test_threads_read_and_write_at_once_and_none_sees_what_was_not_put():
+    # E018
+    memory, switch = ShortTerm(maximum=50, slack=10), sys.getswitchinterval()
+    memory.put("constant", 0)
+
+    def work(number):
+        for n in range(400):
+            memory.put(f"{number}-{n % 30}", (number, n))
+            memory.put("constant", n)
+            assert memory.get("constant") in range(400)
+            assert len(memory.get_all()) <= 50
+            found = memory.get(f"{number}-{n % 30}", None)
+            assert found in (None, (number, n))
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+    finally:
+        sys.setswitchinterval(switch)
+    assert 0 < len(memory) <= 50
+    assert len(set(keys(memory))) == len(memory)
