@@ -64,7 +64,7 @@ def _theirs(options: Options, seconds: float) -> dict[str, Any] | None:
     with jidomem.open(root) as memory:
         memory.catch_up(load.PROJECT)
         _, path = http.native(memory, program, folder)
-        item = f"<{memory.writer.submit_intent(load.PROJECT, MemoryUpdateIntent(**INTENT)).iri}>"
+        item = f"<{memory.writer.submit_intent(load.PROJECT, MemoryUpdateIntent.from_dict(INTENT)).iri}>"
         memory.catch_up(load.PROJECT)
         graph = graph_iri(load.PROJECT)
         block = "".join(line(triple) for triple in memory.index.triples(graph) if triple[0] == item)
