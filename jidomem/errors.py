@@ -50,6 +50,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "invalid_argument": (400, 2),
     "malformed_query": (400, 2),
     "malformed_json": (400, 2),
+    "unsupported": (501, 2),
     "method_not_allowed": (405, 2),
     "not_acceptable": (406, 2),
     "unsupported_media_type": (415, 2),
@@ -63,6 +64,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "invalid_config": (500, 1),
     "missing_extra": (500, 1),
     "store_unavailable": (503, 1),
+    "provider_failed": (502, 1),
     "journal_damaged": (500, 7),
 }
 

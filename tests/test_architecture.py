@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"recall", "words", "lexical", "reach", "here"},
+    | {"recall", "words", "lexical", "reach", "here", "directive", "provider"},
     {"entries", "spaces"},
     {"tiers"},
     {"repository"},
@@ -47,6 +47,8 @@ PURE = [
     "vocab.py",
     "anchor.py",
     "recall.py",
+    "provider.py",
+    "providers/inline.py",
     "words.py",
     "lexical.py",
     "reach.py",

@@ -24,8 +24,8 @@ from jidomem.runtime.settings import own_config
 from jidomem.serve.http import create_app
 from jidomem_cli.main import cli
 
-#: Codes no door can meet yet: no package is optional, and only programs hold other stores.
-NOT_REACHED = {"missing_extra", "index_is_derived", "store_unavailable"}
+#: Codes no door can meet yet: no package is optional, and only programs hold other stores and providers.
+NOT_REACHED = {"missing_extra", "index_is_derived", "store_unavailable", "provider_failed", "unsupported"}
 OLD = "urn:d:1"
 
 

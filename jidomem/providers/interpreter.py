@@ -1,0 +1,122 @@
+"""Perform a directive with the provider it names, and tell how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from jidomem import clock
+from jidomem.directive import RESULT_SIGNAL, Directive, MemoryDelete, MemoryQuery, MemoryUpsert, Signal
+from jidomem.errors import Failed, InvalidRequest, JidomemError
+from jidomem.provider import Answer, Done, Found, Missing, Scored, Searchable, only
+from jidomem.providers.registry import Providers, Registered
+
+T = TypeVar("T")
+_Outcome = tuple[Any, Exception | None]
+
+
+def execute_directive(
+    directive: Directive, providers: Providers, *, monotonic: Callable[[], float] = clock.monotonic
+) -> Signal:
+    """Return the signal that answers *directive*: its result, or with the status error the reason; nothing is raised.
+
+    A query gives `{key, score, value}`, the best first. An upsert and a delete give the `count` of items and, for each,
+    what the provider told; the first that fails ends it, and what was done before it stays and is counted.
+    """
+    began = monotonic()
+    result, error = _performed(directive, providers)
+    latency = round((monotonic() - began) * 1000, 3)
+    name = getattr(directive, "provider", None)
+    data = {
+        "request_id": getattr(directive, "request_id", None),
+        "status": "ok" if error is None else "error",
+        "result": result,
+        "meta": {"provider": name, "latency_ms": latency, "directive": type(directive).__name__},
+    }
+    if error is not None:
+        data["reason"] = _reason(error, name)
+    return Signal(getattr(directive, "reply_signal_type", RESULT_SIGNAL), data)
+
+
+def _performed(directive: Directive, providers: Providers) -> _Outcome:
+    """Return the result, as far as it came, and what ended it."""
+    try:
+        if not isinstance(directive, Directive):
+            raise InvalidRequest(
+                f"{type(directive).__name__} is no directive", hint="give a MemoryQuery, MemoryUpsert or MemoryDelete"
+            )
+        with providers.held(directive.provider) as held:
+            if isinstance(directive, MemoryQuery):
+                return _queried(directive, held), None
+            return _upserted(directive, held) if isinstance(directive, MemoryUpsert) else _deleted(directive, held)
+    except Exception as error:  # whatever a provider meets, the agent goes on
+        return None, error
+
+
+def _queried(directive: MemoryQuery, held: Registered) -> list[dict[str, Any]]:
+    """Return what was found; a query for a `key` alone asks for the one value there."""
+    query = directive.query
+    if "key" in query:
+        only(query, ("key", "top_k"), "a query for a key")
+        found = _checked(held, "get", held.provider.get(held.state, query["key"], directive.opts), Found, Missing)
+        rows: Sequence[Scored] = [Scored(query["key"], 1.0, found.value)] if isinstance(found, Found) else []
+    elif isinstance(held.provider, Searchable):
+        rows = _checked(held, "query", held.provider.query(held.state, query, directive.opts), Answer).rows
+    else:
+        raise InvalidRequest(
+            f"the provider {held.name!r} answers no queries",
+            hint='ask for one value with {"key": "..."}, or name a provider that searches',
+            code="unsupported",
+        )
+    best = sorted(rows, key=attrgetter("score"), reverse=True)[: query.get("top_k")]
+    return [{"key": row.key, "score": row.score, "value": row.value} for row in best]
+
+
+def _upserted(directive: MemoryUpsert, held: Registered) -> _Outcome:
+    done: list[dict[str, Any]] = []
+    for item in directive.items:
+        opts = directive.opts if item.embedding is None else {**directive.opts, "embedding": item.embedding}
+        try:
+            kept = _checked(held, "put", held.provider.put(held.state, item.key, item.value, opts), Done)
+        except Exception as error:
+            return _counted(done), error
+        done.append({"key": item.key, **kept.told})
+    return _counted(done), None
+
+
+def _deleted(directive: MemoryDelete, held: Registered) -> _Outcome:
+    done: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for key in directive.keys:
+        try:
+            gone = _checked(held, "delete", held.provider.delete(held.state, key, directive.opts), Done, Missing)
+        except Exception as error:
+            return {**_counted(done), "missing": missing}, error
+        if isinstance(gone, Done):
+            done.append({"key": key, **gone.told})
+        else:
+            missing.append(key)
+    return {**_counted(done), "missing": missing}, None
+
+
+def _counted(done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"count": len(done), "items": list(done)}
+
+
+def _checked(held: Registered, call: str, outcome: T, *forms: type) -> T:
+    """Return the outcome of a call, its state now the present one; raises Failed for what the contract has not."""
+    if not isinstance(outcome, forms):
+        names = " or ".join(form.__name__ for form in forms)
+        detail = f"the provider {held.name!r} answered {call} with {type(outcome).__name__}, not {names}"
+        raise Failed(detail, hint="prove it with jidomem.providers.kit", code="provider_failed")
+    held.state = outcome.state  # type: ignore[attr-defined]  # every form has one
+    return outcome
+
+
+def _reason(error: Exception, provider: object) -> dict[str, Any]:
+    """Return why it was not done, as plain values."""
+    if not isinstance(error, JidomemError):
+        detail = f"the provider {provider!r} failed: {type(error).__name__}: {error}"
+        error = Failed(detail, hint="what was held before the call is held still", code="provider_failed")
+    return error.to_dict()

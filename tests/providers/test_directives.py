@@ -1,0 +1,153 @@
+"""Directives: effects as data, which do nothing until they are performed."""
+
+import sys
+from itertools import count
+
+import pytest
+
+from jidomem import clock, directive
+from jidomem.directive import (
+    MemoryDelete,
+    MemoryQuery,
+    MemoryUpsert,
+    Signal,
+    UpsertItem,
+    forget,
+    lookup,
+    recall,
+    remember,
+)
+from jidomem.errors import InvalidRequest
+
+
+def test_a_query_has_the_fields_of_its_kind_and_their_defaults():  # A115 A116
+    asked = MemoryQuery(request_id="req_1", query={"text": "which index?", "top_k": 3}, provider="vector")
+
+    assert type(asked).__slots__ == ("request_id", "query", "provider", "opts", "reply_signal_type")
+    assert (asked.query, asked.opts) == ({"text": "which index?", "top_k": 3}, {})
+    assert asked.reply_signal_type == "jido.memory.result"
+
+
+def test_an_upsert_has_items_of_key_value_and_perhaps_an_embedding():  # A115 A117
+    upsert = MemoryUpsert(
+        request_id="req_2",
+        items=[{"key": "a", "value": None}, {"key": "b", "value": {"n": 1}, "embedding": [1, 0.5]}],
+        provider="vector",
+        opts={"x": 1},
+    )
+
+    assert type(upsert).__slots__ == ("request_id", "items", "provider", "opts")
+    assert upsert.items == (UpsertItem("a", None), UpsertItem("b", {"n": 1}, (1.0, 0.5)))
+    assert (upsert.provider, upsert.opts) == ("vector", {"x": 1})
+
+
+def test_a_delete_has_keys_and_takes_options_too():  # A115 A118
+    deletion = MemoryDelete(request_id="req_3", keys=["a", "b"], provider="kv", opts={"reason": "stale"})
+
+    assert type(deletion).__slots__ == ("request_id", "keys", "provider", "opts")
+    assert (deletion.keys, deletion.provider) == (("a", "b"), "kv")
+    assert (deletion.opts, MemoryDelete(keys=["a"]).opts) == ({"reason": "stale"}, {})
+
+
+def test_a_request_id_is_made_where_none_is_given(monkeypatch):  # A119
+    ids = count(1)
+    monkeypatch.setattr(clock, "new_id", lambda: f"id-{next(ids)}")
+
+    made = [MemoryQuery(query={"key": "a"}), remember("a", 1), forget("a")]
+
+    assert [each.request_id for each in made] == ["req_id-1", "req_id-2", "req_id-3"]
+    assert forget("a", request_id="mine").request_id == "mine"
+
+
+def test_the_names_are_constants():  # A128
+    assert (
+        MemoryQuery.__name__,
+        MemoryUpsert.__name__,
+        MemoryDelete.__name__,
+    ) == (directive.MEMORY_QUERY, directive.MEMORY_UPSERT, directive.MEMORY_DELETE)
+    assert [each.type for each in (lookup("a"), remember("a", 1), forget("a"))] == [
+        directive.MEMORY_QUERY,
+        directive.MEMORY_UPSERT,
+        directive.MEMORY_DELETE,
+    ]
+    assert directive.RESULT_SIGNAL == "jido.memory.result"
+
+
+def test_the_verbs_of_agent_code_give_directives():  # A114
+    assert recall("rust", top_k=2, request_id="r") == MemoryQuery(request_id="r", query={"text": "rust", "top_k": 2})
+    assert lookup("a", provider="kv", request_id="r") == MemoryQuery(request_id="r", query={"key": "a"}, provider="kv")
+    assert remember("a", 1, embedding=[1], request_id="r") == MemoryUpsert(
+        request_id="r", items=[UpsertItem("a", 1, (1.0,))]
+    )
+    assert forget("a", "b", provider="kv", request_id="r") == MemoryDelete(
+        request_id="r", keys=["a", "b"], provider="kv"
+    )
+
+
+def test_making_a_directive_touches_no_file_no_network_and_no_thread():  # A114 A120
+    recall("warm up")
+    met, watched = [], [True]
+
+    def audit(event, arguments):
+        if watched and event.split(".")[0] in ("open", "os", "socket", "sqlite3", "subprocess", "_thread", "shutil"):
+            met.append((event, arguments))
+
+    sys.addaudithook(audit)
+    recall("rust"), lookup("a"), remember("a", {"n": 1}, embedding=[1.0]), forget("a", "b")
+    watched.clear()
+
+    assert met == []
+
+
+def test_a_directive_is_a_value_that_later_changes_do_not_reach():
+    query, opts = {"text": "rust"}, {"x": 1}
+    asked = MemoryQuery(query=query, opts=opts)
+
+    query["text"] = opts["x"] = "other"
+
+    assert (asked.query, asked.opts) == ({"text": "rust"}, {"x": 1})
+    with pytest.raises(AttributeError):
+        asked.provider = "other"
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: MemoryQuery(query="rust"), "query='rust' is no mapping of names"),
+        (lambda: MemoryQuery(query={}), "the query asks for nothing"),
+        (lambda: MemoryQuery(query={"top_k": 3}), "the query asks for nothing"),
+        (lambda: MemoryQuery(query={"text": "a", "top_k": 0}), "top_k=0 is no positive whole number"),
+        (lambda: MemoryQuery(query={"text": "a", "top_k": True}), "top_k=True is no positive whole number"),
+        (lambda: MemoryQuery(query={"text": "a"}, reply_signal_type=""), "reply_signal_type='' is no text"),
+        (lambda: MemoryQuery(query={"text": "a"}, provider=" "), "provider=' ' is no text"),
+        (lambda: MemoryQuery(query={"text": "a"}, request_id=7), "request_id=7 is no text"),
+        (lambda: MemoryQuery(query={"text": "a"}, opts=[1]), "opts=[1] is no mapping of names"),
+        (lambda: MemoryUpsert(items=[]), "items is empty"),
+        (lambda: MemoryUpsert(items={"key": "a", "value": 1}), "is no list"),
+        (
+            lambda: MemoryUpsert(items=[{"key": "a"}]),
+            "an item has a key, a value and perhaps an embedding, not ['key']",
+        ),
+        (lambda: MemoryUpsert(items=[{"key": "a", "value": 1, "score": 2}]), "not ['key', 'score', 'value']"),
+        (lambda: MemoryUpsert(items=["a"]), "not str"),
+        (lambda: MemoryUpsert(items=[{"key": 7, "value": 1}]), "key=7 is no text"),
+        (lambda: remember("a", 1, embedding=[]), "embedding is no list of finite numbers"),
+        (lambda: remember("a", 1, embedding=[float("nan")]), "embedding is no list of finite numbers"),
+        (lambda: remember("a", 1, embedding=[True]), "embedding is no list of finite numbers"),
+        (lambda: remember("a", 1, embedding="12"), "embedding is no list of finite numbers"),
+        (lambda: forget(), "keys is empty"),
+        (lambda: MemoryDelete(keys="abc"), "keys='abc' is no list"),
+        (lambda: lookup(""), "key='' is no text"),
+    ],
+)
+def test_what_is_no_directive_is_refused_where_it_is_made(make, says):
+    with pytest.raises(InvalidRequest) as refusal:
+        make()
+
+    assert says in refusal.value.detail
+    assert refusal.value.hint
+
+
+def test_a_signal_says_whether_all_was_done():
+    assert Signal("t", {"status": "ok"}).ok
+    assert not Signal("t", {"status": "error"}).ok
