@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from jidomem.entry import Entry, described, owned
 from jidomem.errors import InvalidRequest, TooLarge
 
 SCOPES = ("agent", "session")
+_INVALID = "invalid memory recall request: "
 #: How many memories are given unless said otherwise, and at most; bytes of the text that is looked for.
 LIMIT, MOST, LONGEST = 5, 1_000, 65_536
 
 
+class InvalidRecall(InvalidRequest, ValueError):
+    """What was given is no request to recall, or no result of one."""
+
+
+class LongQuery(TooLarge, ValueError):
+    """The text that is looked for is too long."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """Who asks for what: *query* is any text, of which single words may match.
+    """Who asks for what: *query* is any text, of which single words may match, *limit* is from 1 to 1,000.
 
     With the scope `session` only what was asserted in *session_id* is looked through. `metadata` is the caller's own.
     """
 
-    agent_id: str
-    query: str
+    agent_id: str = ""
+    query: str = ""
     session_id: str | None = None
     scope: str = "agent"
     limit: int = LIMIT
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a field that will not do, TooLarge for a text too long to be looked for."""
+        """Raise InvalidRecall for a field that will not do, LongQuery for a text too long to be looked for."""
         for name in ("agent_id", "query"):
             if not (isinstance(getattr(self, name), str) and getattr(self, name).strip()):
                 raise _invalid(f"{name} is missing or empty", f"give {name} as text")
@@ -39,10 +49,32 @@ class RecallRequest:
             raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= MOST:
             raise _invalid(f"limit={self.limit!r} is not from 1 to {MOST:,}", f"give limit={LIMIT}, or leave it out")
-        if not isinstance(self.metadata, Mapping):
-            raise _invalid("metadata is no mapping", "leave metadata out")
+        object.__setattr__(self, "metadata", owned(self.metadata, _invalid))
         if len(self.query.encode("utf-8", "replace")) > LONGEST:
-            raise TooLarge(f"the query has more than {LONGEST:,} bytes", hint="look for the words that matter")
+            detail = f"{_INVALID}the query has more than {LONGEST:,} bytes"
+            raise LongQuery(detail, hint="look for the words that matter")
+
+    @classmethod
+    def from_input(cls, given: object = None, /, **more: Any) -> RecallRequest:
+        """Return the request that a request, a mapping, keywords or some of them describe; keywords win.
+
+        Raises InvalidRecall, also for a key that there is not.
+        """
+        if isinstance(given, RecallRequest) and not more:
+            return given
+        return RecallRequest(**described(RecallRequest, given, more, _invalid))
+
+    def covers(self, entry: Entry, *, include_sessions: bool = False) -> bool:
+        """Return whether *entry* is within the scope: the agent's own, and of no session but the one that is named.
+
+        With the scope `agent` also what is of no session; *include_sessions* adds that of every session.
+        """
+        if entry.agent_id != self.agent_id:
+            return False
+        whole = self.scope == "agent"
+        if entry.session_id is None:
+            return whole
+        return entry.session_id == self.session_id or (whole and include_sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +116,40 @@ class Narrowing:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One memory that was found: its IRI, who asserted it and where, what it says, and the score it ranks by.
+class RecallResult:
+    """The answer to *request*: what was found, in the order of the store; `metadata` is the store's own."""
+
+    request: RecallRequest
+    entries: Sequence[Entry] = field(default_factory=list, hash=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidRecall for what is no request or no list, InvalidEntry for what is no entry in it."""
+        if not isinstance(self.request, RecallRequest):
+            raise _invalid_result("request is no RecallRequest", "give the one that is answered")
+        if isinstance(self.entries, (str, Mapping)) or not isinstance(self.entries, Iterable):
+            raise _invalid_result("entries is no list", "give a list of entries, or leave it out")
+        object.__setattr__(self, "entries", [Entry.from_input(entry) for entry in self.entries])
+        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_result))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {
+            "query": self.request.query,
+            "entries": [entry.to_dict() for entry in self.entries],
+            "metadata": dict(self.metadata),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit(Entry):
+    """A memory that was found by its words: an entry with its IRI as `id` and the score it ranks by.
 
     `metadata` holds kind, status and the rest; `parts` add up to the score, where that was asked for.
     """
 
-    id: str
-    agent_id: str | None
-    session_id: str | None
-    content: str
     score: float
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    parts: Mapping[str, Any] | None = None
+    parts: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as plain values."""
@@ -106,20 +159,10 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class RecallResult:
-    """The answer to *request*: what was found, the best first; `metadata` says how, and what was left out."""
+class Found(RecallResult):
+    """What was found in the memory of a project, the best first; `metadata` says how, and what was left out."""
 
-    request: RecallRequest
-    entries: tuple[Hit, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
-        return {
-            "query": self.request.query,
-            "entries": [entry.to_dict() for entry in self.entries],
-            "metadata": dict(self.metadata),
-        }
+    entries: Sequence[Hit] = field(default_factory=list, hash=False)
 
 
 def parsed(asked: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
@@ -144,5 +187,9 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _invalid(detail: str, hint: str) -> InvalidRequest:
-    return InvalidRequest(f"invalid memory recall request: {detail}", hint=hint)
+def _invalid(detail: str, hint: str) -> InvalidRecall:
+    return InvalidRecall(f"{_INVALID}{detail}", hint=hint)
+
+
+def _invalid_result(detail: str, hint: str) -> InvalidRecall:
+    return InvalidRecall(f"invalid memory recall result: {detail}", hint=hint)

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"recall", "words", "lexical", "reach", "here", "directive", "provider"},
+    | {"entry", "recall", "words", "lexical", "reach", "here", "directive", "provider"},
     {"entries", "spaces"},
     {"tiers"},
     {"repository"},
@@ -49,6 +49,12 @@ PURE = [
     "recall.py",
     "provider.py",
     "providers/inline.py",
+    "entries/__init__.py",
+    "entries/store.py",
+    "entries/in_memory.py",
+    "entries/policy.py",
+    "entries/turns.py",
+    "entries/kit.py",
     "words.py",
     "lexical.py",
     "reach.py",

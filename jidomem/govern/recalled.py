@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jidomem.errors import InvalidRequest
 from jidomem.govern.quoted import quoted, tokens
-from jidomem.recall import Hit, RecallResult
+from jidomem.recall import Found, Hit
 from jidomem.repository.freshness import UNCHANGED, Freshness
 from jidomem.vocab import local_name
 
@@ -20,14 +20,14 @@ _END = "```\n"
 _LEFT_OUT = "At least {} more matched.\n"
 
 
-def markdown(result: RecallResult) -> str:
+def markdown(result: Found) -> str:
     """Return what was recalled as Markdown: a line a memory, and how many were left out."""
     lines = [_line(hit) for hit in result.entries] or ["nothing\n"]
     left = result.metadata["left_out"] or int(result.metadata["more"])
     return "".join([_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else [])])
 
 
-def anchored(result: RecallResult, known: Mapping[str, Sequence[Freshness]]) -> RecallResult:
+def anchored(result: Found, known: Mapping[str, Sequence[Freshness]]) -> Found:
     """Return *result* with what became of the files that each memory is about; `freshness` where that is *known*."""
     hits = [
         replace(hit, metadata={**hit.metadata, "freshness": [file.to_dict() for file in known[hit.id]]})
@@ -35,7 +35,7 @@ def anchored(result: RecallResult, known: Mapping[str, Sequence[Freshness]]) -> 
         else hit
         for hit in result.entries
     ]
-    return replace(result, entries=tuple(hits))
+    return replace(result, entries=hits)
 
 
 def stale_files(hit: Hit) -> dict[str, str]:
@@ -44,7 +44,7 @@ def stale_files(hit: Hit) -> dict[str, str]:
     return {file["path"]: file["state"] for file in files if file["state"] != UNCHANGED}
 
 
-def fitted(result: RecallResult, budget: int | None) -> RecallResult:
+def fitted(result: Found, budget: int | None) -> Found:
     """Return *result* with as many of its first memories as `markdown` says within *budget* tokens, if there is one.
 
     `left_out` counts those that did not fit. Raises InvalidRequest for a budget that cannot say even that.
@@ -63,7 +63,7 @@ def fitted(result: RecallResult, budget: int | None) -> RecallResult:
     return replace(told, metadata={**told.metadata, "tokens": tokens(markdown(told)), "budget_tokens": budget})
 
 
-def _first(hits: tuple[Hit, ...], budget: int) -> tuple[Hit, ...]:
+def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
     for count, hit in enumerate(hits):
         budget -= tokens(_line(hit))
         if budget < 0:
@@ -83,7 +83,7 @@ def _line(hit: Hit) -> str:
     about = ", ".join(_word(str(place)) for place in said["about"][:3])
     stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())
     day = said["recorded_at"].date().isoformat()
-    words = [status, about, _word(hit.agent_id or ""), day, said.get("source", ""), stale]
+    words = [status, about, _word(hit.agent_id), day, said.get("source", ""), stale]
     return f"- {_word(short)} {_word(said['kind'])}: {text}{mark}{why} ({', '.join(filter(None, words))})\n"
 
 

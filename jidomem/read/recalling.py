@@ -13,7 +13,7 @@ from jidomem.query import to_term
 from jidomem.read import item
 from jidomem.read.rank import Scored
 from jidomem.read.search import search
-from jidomem.recall import Hit, Narrowing, RecallRequest, RecallResult
+from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
 from jidomem.terms import bare
 from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name
@@ -44,7 +44,7 @@ class Recalling:
         self._index = index
         self._schema = schema
 
-    def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> RecallResult:
+    def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Found:
         """Return up to `limit` memories that hold words of the query; raises InvalidRequest for what is no filter."""
         within = self._within(project, request, narrowing)
         stems: dict[str, str] = {}
@@ -62,7 +62,7 @@ class Recalling:
             "memories": counts.memories,
             "more": len(found) > request.limit,
         }
-        return RecallResult(request, tuple(hits), metadata)
+        return Found(request, hits, metadata)
 
     def _within(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Within:
         """Return what is looked through."""
@@ -116,7 +116,9 @@ class Recalling:
         metadata |= {name: told[name] for name in ("superseded_by", "invalidated_by") if told[name]}
         parts = {**found.parts, "words": dict(found.words)} if narrowing.explain else None
         agent, session = (local_name(said[name]) if name in said else None for name in ("assertedBy", "assertedIn"))
-        return Hit(found.match.item, agent, session, str(said.get("summary", "")), found.score, metadata, parts)
+        return Hit(id=found.match.item, agent_id=agent or "unknown", session_id=session,
+                   content=str(said.get("summary") or found.match.item), score=found.score, metadata=metadata,
+                   parts=parts)  # fmt: skip
 
 
 def _moment(narrowing: Narrowing, name: str) -> str | None:

@@ -22,7 +22,7 @@ from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
-from jidomem.recall import RecallRequest, RecallResult, parsed
+from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.bounds import check_root
@@ -187,7 +187,7 @@ class Jidomem:
             self.read_log.shown(name, told.items, by=agent, in_="briefing")
         return told
 
-    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> RecallResult:
+    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> Found:
         """Return the memories in force that hold words of *asked*, the best first: `entries`, each with its score.
 
         *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent, session,

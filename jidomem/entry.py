@@ -1,0 +1,181 @@
+"""What an agent remembers in its own words, and the asking to keep it: the values of the store contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from jidomem import clock
+from jidomem.errors import InvalidRequest
+
+PREFIX = "mem_"
+#: The only status a write has today.
+OK = "ok"
+
+IdGenerator = Callable[[str], str]
+Refuse = Callable[[str, str], Exception]
+
+
+class InvalidEntry(InvalidRequest, ValueError):
+    """What was given is no entry; the message names the field."""
+
+
+class InvalidWrite(InvalidRequest, ValueError):
+    """What was given is no request to write, or no result of one."""
+
+
+def time_ordered(prefix: str) -> str:
+    """Return *prefix* with a UUIDv7: ids that are made later sort later."""
+    return prefix + clock.new_id()
+
+
+def entry_id(generator: IdGenerator = time_ordered) -> str:
+    """Return a new id; raises InvalidEntry for a *generator* that gives none."""
+    made = generator(PREFIX)
+    if fault_of_text(made):
+        raise _invalid_entry(f"the id generator gave {made!r} for the prefix {PREFIX!r}", "let it return a text")
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What *agent_id* remembers, in one session or in all; `metadata` is the caller's own and kept as it is.
+
+    Two entries are equal if all five fields are. An `id` that is given is kept.
+    """
+
+    id: str = field(default_factory=entry_id)
+    agent_id: str = ""
+    session_id: str | None = None
+    content: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidEntry for a field that will not do."""
+        for name in ("id", "agent_id", "content"):
+            if fault := fault_of_text(getattr(self, name)):
+                raise _invalid_entry(f"{name} {fault}", f"give {name} as text")
+        if self.session_id is not None and (fault := fault_of_text(self.session_id)):
+            raise _invalid_entry(f"session_id {fault}", "give the name of a session, or leave it out")
+        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_entry))
+
+    @classmethod
+    def new(cls, given: object = None, /, *, id_generator: IdGenerator = time_ordered, **more: Any) -> Entry:
+        """Return the entry that a mapping, keywords or both of them describe; keywords win over the mapping.
+
+        An entry without an id gets one of *id_generator*. Raises InvalidEntry, also for a key that there is not.
+        """
+        said = described(Entry, given, more, _invalid_entry)
+        return Entry(**{"id": entry_id(id_generator), **said} if "id" not in said else said)
+
+    @classmethod
+    def try_new(cls, given: object = None, /, **more: Any) -> Entry | InvalidEntry:
+        """Return what `new` returns, or the error it would raise."""
+        try:
+            return cls.new(given, **more)
+        except InvalidEntry as error:
+            return error
+
+    @classmethod
+    def from_input(cls, given: object = None, /, **more: Any) -> Entry:
+        """Return *given* where it is an entry, else what `new` makes of it."""
+        return given if isinstance(given, Entry) and not more else cls.new(given, **more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values, which `from_input` reads back."""
+        return {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
+                "metadata": owned(self.metadata, _invalid_entry)}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    """An entry that is to be kept; `metadata` is the caller's own, for the store to look at or not."""
+
+    entry: Entry
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidEntry for what is no entry, nor a mapping that describes one, InvalidWrite for other faults."""
+        object.__setattr__(self, "entry", Entry.from_input(self.entry))
+        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_request))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """The answer to *request*: the entry as it was stored, which may differ from the one that was given."""
+
+    request: WriteRequest
+    entry: Entry
+    status: str = OK
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidWrite for what is no request or another status, InvalidEntry for what is no entry."""
+        if not isinstance(self.request, WriteRequest):
+            raise _invalid_result(f"request={self.request!r} is no WriteRequest", "give the one answered")
+        if self.status != OK:
+            raise _invalid_result(f"status={self.status!r} is none", f"a write that failed raises; use {OK!r}")
+        object.__setattr__(self, "entry", Entry.from_input(self.entry))
+        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_result))
+
+
+def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) -> dict[str, Any]:
+    """Return the fields that *given*, a mapping or a value of the class *of*, and *more* name.
+
+    Raises what *refuse* makes of a fault and a hint, for a name that there is not with the nearest that there is.
+    """
+    known = [one.name for one in fields(of)]
+    if isinstance(given, of):
+        given = {name: getattr(given, name) for name in known}
+    if given is not None and not isinstance(given, Mapping):
+        raise refuse(f"a {type(given).__name__} is no mapping", f"give a mapping with {', '.join(known)}")
+    said = {**(given or {}), **more}
+    for name in said:
+        if name not in known:
+            near = get_close_matches(str(name), known, n=1, cutoff=0.5)
+            raise refuse(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}")
+    return said
+
+
+def owned(metadata: object, refuse: Refuse) -> dict[Any, Any]:
+    """Return *metadata* with each plain dict and list in it copied, so that nobody else changes it; the rest is kept.
+
+    Raises what *refuse* makes of a fault and a hint, unless it is a mapping that ends.
+    """
+    if not isinstance(metadata, Mapping):
+        raise refuse(f"metadata is a {type(metadata).__name__}, no mapping", "give metadata={...}, or leave it out")
+    try:
+        return {key: _owned(value) for key, value in metadata.items()}
+    except RecursionError:
+        raise refuse("metadata is nested too deep", "leave out what holds itself") from None
+
+
+def fault_of_text(value: object) -> str:
+    """Return why *value* is no text that can be stored; nothing for one that can."""
+    if not isinstance(value, str):
+        return f"is a {type(value).__name__}, no text"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair, which is no sign"
+    return "" if value.strip() else "is missing or empty"
+
+
+def _owned(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _owned(part) for key, part in value.items()}
+    return [_owned(part) for part in value] if type(value) is list else value
+
+
+def _invalid_entry(detail: str, hint: str) -> InvalidEntry:
+    return InvalidEntry(f"invalid memory entry: {detail}", hint=hint)
+
+
+def _invalid_request(detail: str, hint: str) -> InvalidWrite:
+    return InvalidWrite(f"invalid memory write request: {detail}", hint=hint)
+
+
+def _invalid_result(detail: str, hint: str) -> InvalidWrite:
+    return InvalidWrite(f"invalid memory write result: {detail}", hint=hint)

@@ -1,0 +1,222 @@
+"""Requests to recall and their results: what they hold, what they refuse, and what a request covers."""
+
+import re
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jidomem.entries import Entry, InvalidEntry, InvalidRecall, RecallRequest, RecallResult
+from jidomem.errors import InvalidRequest, TooLarge
+from jidomem.recall import Found, Hit, parsed
+
+REQUEST = RecallRequest(agent_id="demo", query="hello")
+
+
+def asking(**more):
+    return RecallRequest(**{"agent_id": "demo", "query": "hello", **more})
+
+
+def entry(number, **more):
+    return Entry(**{"id": f"mem_{number}", "agent_id": "demo", "content": "hello", **more})
+
+
+def test_a_recall_request_has_these_six_fields_and_defaults():
+    names = {field.name for field in fields(RecallRequest)}
+    assert names == {"agent_id", "session_id", "scope", "query", "limit", "metadata"}  # B015
+    assert (REQUEST.session_id, REQUEST.scope, REQUEST.limit) == (None, "agent", 5)  # B017, B018
+    assert REQUEST.metadata == {}
+
+
+@pytest.mark.parametrize("name", ["agent_id", "query"])
+@pytest.mark.parametrize("value", ["", " ", None, 7])
+def test_agent_and_query_have_to_say_something(name, value):
+    with pytest.raises(ValueError, match=name) as no:
+        asking(**{name: value})
+    assert str(no.value) == f"invalid memory recall request: {name} is missing or empty"  # B016, B019, B022
+    assert isinstance(no.value, InvalidRecall)
+    assert isinstance(no.value, InvalidRequest)
+
+
+@pytest.mark.parametrize("missing", ["agent_id", "query"])
+def test_agent_and_query_are_required(missing):
+    said = {"agent_id": "demo", "query": "hello"}
+    del said[missing]
+    for make in (RecallRequest, RecallRequest.from_input):
+        with pytest.raises(ValueError, match=f"^invalid memory recall request: {missing} is missing or empty$"):
+            make(**said)  # B016, B019
+
+
+@pytest.mark.parametrize("value", ["", "  ", 7, b"s"])
+def test_the_session_asked_for_is_none_or_has_a_name(value):
+    assert asking(session_id="s-1").session_id == "s-1"
+    with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: session_id is no name$"):
+        asking(session_id=value)  # B017
+
+
+@pytest.mark.parametrize("value", ["agents", "Agent", "", None, "all", ["agent"], 1])
+def test_there_are_two_scopes(value):
+    assert [asking(scope=scope).scope for scope in ("agent", "session")] == ["agent", "session"]
+    with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: scope=.* is none$") as no:
+        asking(scope=value)  # B018
+    assert no.value.hint == "use one of: agent, session"
+
+
+@pytest.mark.parametrize("value", [0, -1, 1_001, 2.0, "5", None, True, float("inf")])
+def test_a_limit_is_a_whole_number_from_1_to_1000(value):
+    assert [asking(limit=limit).limit for limit in (1, 1_000)] == [1, 1_000]
+    with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: limit=.* is not from 1 to 1,000$") as no:
+        asking(limit=value)  # B020
+    assert no.value.hint == "give limit=5, or leave it out"
+
+
+def test_the_metadata_of_a_request_is_a_mapping_kept_unchanged():
+    mine = {"trace": ["a"], "tenant": object()}
+    request = asking(metadata=mine)
+    assert request.metadata == mine  # B021
+    assert asking().metadata is not asking().metadata
+
+    kept = dict(mine, trace=["a"])
+    mine["trace"].append("b")
+    assert request.metadata == kept
+    for value in (None, [], "x"):
+        with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: metadata is a .*, no mapping$"):
+            asking(metadata=value)
+
+
+def test_a_query_that_is_too_long_is_an_error_of_the_request_too():
+    assert len(asking(query="q" * 65_536).query) == 65_536
+    with pytest.raises(ValueError, match=r"^invalid memory recall request: the query has more than 65,536 bytes") as no:
+        asking(query="ä" * 32_769)  # B022
+    assert isinstance(no.value, TooLarge)
+
+
+def test_a_request_may_have_the_scope_session_without_a_session():
+    assert asking(scope="session").session_id is None  # B023
+
+
+def test_a_request_is_taken_from_a_request_a_mapping_or_keywords():
+    said = {"agent_id": "demo", "query": "hello", "limit": 2}
+
+    assert RecallRequest.from_input(REQUEST) is REQUEST
+    assert RecallRequest.from_input(REQUEST, limit=2) == asking(limit=2)
+    assert RecallRequest.from_input(said) == RecallRequest.from_input(**said) == asking(limit=2)
+    assert RecallRequest.from_input(said, limit=3).limit == 3
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({"agent_id": "a", "query": "q", "max": 3}, "there is no 'max'"),
+        ({"agent_id": "a", "query": "q", "querry": "r"}, "there is no 'querry'"),
+        ("hello", "a str is no mapping"),
+        (7, "a int is no mapping"),
+    ],
+)
+def test_what_describes_no_request_is_refused(given_, told):
+    with pytest.raises(InvalidRecall) as no:
+        RecallRequest.from_input(given_)
+    assert str(no.value) == f"invalid memory recall request: {told}"  # B015, B022
+
+
+def test_a_result_echoes_its_request_and_is_empty_unless_something_was_found():
+    result = RecallResult(REQUEST)
+
+    assert [field.name for field in fields(RecallResult)] == ["request", "entries", "metadata"]  # B024
+    assert result.request is REQUEST  # B025
+    assert (result.entries, result.metadata) == ([], {})  # B028
+    assert RecallResult(REQUEST).entries is not result.entries
+    with pytest.raises(TypeError, match="request"):
+        RecallResult()
+
+
+def test_entries_keep_the_order_of_the_store_and_metadata_is_its_own():
+    found = [entry(2), entry(1), entry(3)]
+    result = RecallResult(request=REQUEST, entries=iter(found), metadata={"scores": [0.3, 0.9, 0.1], "ms": 4.2})
+
+    assert result.entries == found  # B026
+    assert result.metadata == {"scores": [0.3, 0.9, 0.1], "ms": 4.2}  # B027
+    assert RecallResult(REQUEST, [entry(1).to_dict()]).entries == [entry(1)]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"request": None}, "invalid memory recall result: request is no RecallRequest"),
+        ({"entries": "hello"}, "invalid memory recall result: entries is no list"),
+        ({"entries": {}}, "invalid memory recall result: entries is no list"),
+        ({"entries": None}, "invalid memory recall result: entries is no list"),
+        ({"metadata": None}, "invalid memory recall result: metadata is a NoneType, no mapping"),
+        ({"entries": ["hello"]}, "invalid memory entry: a str is no mapping"),
+    ],
+)
+def test_a_result_of_something_else_is_refused(said, told):
+    with pytest.raises(ValueError, match=re.escape(told)) as no:
+        RecallResult(**{"request": REQUEST, **said})
+    assert str(no.value) == told
+    assert isinstance(no.value, InvalidEntry if "entry:" in told else InvalidRecall)
+
+
+def test_what_a_search_of_the_project_finds_are_entries_with_a_score():
+    hit = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"kind": "fact"}, parts={"words": {"a": 1}})
+
+    assert isinstance(hit, Entry)
+    assert isinstance(Found(REQUEST, [hit]), RecallResult)
+    assert Found(REQUEST, [hit]).entries[0] is hit
+    assert hit.to_dict() == {
+        "id": "i",
+        "agent_id": "demo",
+        "session_id": None,
+        "content": "hello",
+        "score": 0.5,
+        "metadata": {"kind": "fact"},
+        "parts": {"words": {"a": 1}},
+    }
+    assert "parts" not in Hit(id="i", agent_id="demo", content="hello", score=0.5).to_dict()
+
+
+def test_a_result_is_told_as_plain_values():
+    assert RecallResult(REQUEST, [entry(1)], {"ms": 1}).to_dict() == {
+        "query": "hello",
+        "entries": [entry(1).to_dict()],
+        "metadata": {"ms": 1},
+    }
+
+
+def test_a_plain_text_is_asked_by_the_agent_at_hand():
+    request, narrowing = parsed("hello", {"limit": 2, "kinds": ["fact"]}, "demo")
+
+    assert request == asking(limit=2)
+    assert narrowing.kinds == ("fact",)
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked", "of", "covered"),
+    [
+        ("agent", None, None, True),
+        ("agent", None, "s", False),
+        ("agent", "s", "s", True),
+        ("agent", "s", "t", False),
+        ("agent", "s", None, True),
+        ("session", "s", "s", True),
+        ("session", "s", "t", False),
+        ("session", "s", None, False),
+        ("session", None, None, False),
+        ("session", None, "s", False),
+    ],
+)
+def test_a_request_covers_the_agents_entries_without_a_session_and_those_of_the_one_it_names(scope, asked, of, covered):
+    request = asking(scope=scope, session_id=asked)
+
+    assert request.covers(entry(1, session_id=of)) is covered  # B041, B042, B055
+    assert request.covers(entry(1, session_id=of, agent_id="other")) is False
+    every = covered or (scope == "agent")
+    assert request.covers(entry(1, session_id=of), include_sessions=True) is every
+
+
+@given(st.sampled_from(["agent", "session"]), st.sampled_from([None, "s"]), st.booleans())
+def test_no_request_covers_what_another_agent_remembers(scope, session, every):
+    request = asking(scope=scope, session_id=session)
+
+    assert not request.covers(entry(1, agent_id="demo2", session_id=session), include_sessions=every)  # B040
