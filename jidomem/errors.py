@@ -5,6 +5,7 @@ JidomemError
 ├── PolicyDenied           a role may not do this (403, exit 3)
 ├── Unauthenticated        no token where one is needed, or one that is none (401, exit 3)
 ├── Conflict               an intent disagrees with what is in force (409, exit 5)
+├── RevisionConflict       working memory has moved on from the revision expected (409, exit 5)
 ├── NotFound               nothing is there by that name (404, exit 4)
 ├── InvalidRequest         the request cannot be read (400, exit 2)
 ├── TooLarge               a stated size was exceeded (413, exit 1)
@@ -38,6 +39,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "shape_violation": (422, 3),
     "conflict": (409, 5),
     "idempotency_mismatch": (409, 5),
+    "revision_conflict": (409, 5),
     "policy_denied": (403, 3),
     "unauthenticated": (401, 3),
     "update_refused": (403, 3),
@@ -234,6 +236,12 @@ class IdempotencyMismatch(JidomemError):
     """The idempotency key was used before, by this agent in this project, for another intent."""
 
     code = "idempotency_mismatch"
+
+
+class RevisionConflict(JidomemError):
+    """A memory or a space of it has moved on from the revision that was expected; nothing was changed."""
+
+    code = "revision_conflict"
 
 
 class PolicyDenied(JidomemError):

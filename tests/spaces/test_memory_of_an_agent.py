@@ -1,0 +1,197 @@
+"""An agent's memory: where it is kept, and what putting, getting and ensuring it do."""
+
+import collections
+import copy
+from dataclasses import dataclass, field
+from types import MappingProxyType, SimpleNamespace
+
+import pytest
+
+from jidomem.errors import InvalidRequest
+from jidomem.spaces import (
+    MEMORY_KEY,
+    Agent,
+    Memory,
+    ensure,
+    get,
+    has_memory,
+    memory_key,
+    put,
+    tasks_add,
+    update,
+    world_get,
+    world_put,
+)
+
+MEMORY = Memory(id="mem_1", created_at=1000)
+
+
+def test_memory_is_kept_under_the_reserved_key_of_the_state_and_nowhere_else():
+    agent = put(Agent(), MEMORY)
+
+    assert agent == Agent(state={"__memory__": MEMORY})  # A001 A040
+    assert memory_key() == MEMORY_KEY == "__memory__"  # A002
+
+
+def test_no_other_key_of_the_state_is_made_removed_or_changed():
+    thread, own = object(), [1]
+    state = {"__thread__": thread, "__strategy__": {"a": 1}, "__parent__": None, "mine": own}
+    agent = Agent(state=state)
+
+    for step in (ensure, lambda a: world_put(a, "plan", [1]), lambda a: tasks_add(a, "go")):
+        agent = step(agent)
+
+    assert {key: held for key, held in agent.state.items() if key != MEMORY_KEY} == state  # A003 A004
+    assert agent.state["__thread__"] is thread  # A009
+    assert agent.state["mine"] is own
+
+
+def test_get_gives_the_memory_or_the_default():
+    assert get(Agent()) is None
+    assert get(Agent(), "none yet") == "none yet"
+    assert get(Agent(state={MEMORY_KEY: None}), 7) == 7
+    assert get(put(Agent(), MEMORY), "none yet") is MEMORY  # A039
+
+
+def test_update_puts_what_the_function_makes_of_the_memory():
+    seen = []
+
+    def fun(memory):
+        seen.append(memory)
+        return MEMORY if memory is None else memory.world_put("a", 1)
+
+    agent = update(update(Agent(), fun), fun)
+
+    assert seen == [None, MEMORY]  # A041
+    assert get(agent).world() == {"a": 1}
+
+
+def test_ensure_makes_a_memory_with_both_built_in_spaces_once():
+    agent = ensure(Agent(), id="mem_mine", metadata={"of": "ana"}, now=5)
+
+    memory = get(agent)
+    assert set(memory.spaces) == {"tasks", "world"}  # A042
+    assert (memory.id, memory.metadata, memory.created_at) == ("mem_mine", {"of": "ana"}, 5)  # A044
+    assert ensure(agent, id="mem_other", metadata={}, now=9) is agent  # A043
+
+
+def test_an_id_source_can_be_given_to_ensure():
+    assert get(ensure(Agent(), new_id=lambda: "7")).id == "mem_7"
+
+
+def test_has_memory_says_whether_there_is_one():
+    assert has_memory(Agent()) is False
+    assert has_memory(Agent(state={MEMORY_KEY: None})) is False
+    assert has_memory(ensure(Agent())) is True  # A045
+
+
+class Plain:
+    def __init__(self, state):
+        self.state, self.made = state, True
+
+
+class Slotted:
+    __slots__ = ("state",)
+
+    def __init__(self, state):
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    state: dict
+    name: str = "f"
+    counted: int = field(init=False, default=3)
+
+
+@dataclass
+class Loose:
+    state: dict
+
+
+class Copied(Plain):
+    """As pydantic's models are."""
+
+    def model_copy(self, *, update):
+        made = Copied(update["state"])
+        made.copied = True
+        return made
+
+
+Named = collections.namedtuple("Named", ["state", "name"])
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [Plain({}), Slotted({}), Frozen({}), Loose({}), Copied({}), Named({}, "n"), SimpleNamespace(state={}), Agent()],
+    ids=lambda agent: type(agent).__name__,
+)
+def test_helpers_work_on_any_object_with_a_mapping_named_state(agent):
+    after = world_put(agent, "a", 1)
+
+    assert type(after) is type(agent)  # A008
+    assert after is not agent
+    assert world_get(after, "a") == 1
+    assert agent.state == {}  # A005
+
+
+def test_an_agent_keeps_its_other_attributes():
+    assert world_put(Frozen({}, "ana"), "a", 1).name == "ana"
+    assert world_put(Frozen({}), "a", 1).counted == 3
+    assert world_put(Plain({}), "a", 1).made
+    assert world_put(Named({}, "n"), "a", 1).name == "n"
+    assert world_put(Copied({}), "a", 1).copied
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"k": 1},
+        collections.OrderedDict(k=1),
+        collections.defaultdict(list, k=1),
+        collections.UserDict(k=1),
+        MappingProxyType({"k": 1}),
+        Memory().world_put("k", 1).world(),
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_a_state_stays_the_kind_of_mapping_it_is(state):
+    after = world_put(Plain(state), "a", 1).state
+
+    assert type(after) is type(state)
+    assert (after["k"], dict(state)) == (1, {"k": 1})
+
+
+class Fixed:
+    @property
+    def state(self):
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        (object(), "an agent has a mapping named state, and this object has not"),
+        (SimpleNamespace(state=[]), "an agent has a mapping named state, and this SimpleNamespace has not"),
+        (Fixed(), "the state of a Fixed cannot be set on a copy of it"),
+        (Agent(state={MEMORY_KEY: {"id": "x"}}), r"state\['__memory__'\] holds a dict, not a Memory"),
+    ],
+)
+def test_what_is_no_agent_is_refused_in_words(agent, told):
+    with pytest.raises(InvalidRequest, match=told):
+        world_put(agent, "a", 1)
+
+
+@pytest.mark.parametrize("memory", [None, {}, "x"])
+def test_what_is_no_memory_is_not_put(memory):
+    with pytest.raises(InvalidRequest, match="the memory of an agent is a Memory, not"):
+        put(Agent(), memory)
+    with pytest.raises(InvalidRequest):
+        update(Agent(), lambda _: memory)
+
+
+def test_an_agent_can_be_copied_with_its_memory():
+    agent = world_put(Agent(), "a", {"b": [1]})
+
+    assert copy.deepcopy(agent) == agent
+    assert copy.copy(agent) == agent
