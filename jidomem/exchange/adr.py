@@ -14,6 +14,7 @@ from jidomem.exchange.adr_links import Links, tie
 from jidomem.exchange.adr_record import Note, Record, read_record
 from jidomem.exchange.adr_words import slug, stem
 from jidomem.intent import MemoryUpdateIntent
+from jidomem.policy import LITERAL_LIMIT
 from jidomem.vocab import BASE
 
 __all__ = ["AdrImport", "Note", "read_records", "record_iri"]
@@ -45,15 +46,16 @@ def read_records(
     project: str,
     agent: str,
     session: str,
+    largest: int = LITERAL_LIMIT,
     known: Callable[[str], bool] = lambda iri: False,
 ) -> AdrImport:
     """Return an intent for every record in *files* (path and content) whose IRI is not *known* already.
 
     A file that gives no intent has a note that says why, and so has all that found no field of its own; its words are
-    then in the explanation.
+    then in the explanation. A text of a record has at most *largest* bytes.
     """
     notes: list[Note] = []
-    records = _records(files, project, notes)
+    records = _records(files, project, largest, notes)
     links = tie(records, lambda name: record_iri(project, name), known)
     notes += links.notes
     titles = Counter(slug(record.title) for record in records.values())
@@ -90,11 +92,11 @@ def read_records(
     return AdrImport(tuple(intents), tuple(sorted(notes, key=lambda note: (place[note.path], note.line or 0))))
 
 
-def _records(files: Sequence[tuple[str, bytes]], project: str, notes: list[Note]) -> dict[str, Record]:
+def _records(files: Sequence[tuple[str, bytes]], project: str, largest: int, notes: list[Note]) -> dict[str, Record]:
     """Return the records by IRI: that of the file name, for a second file of one name that of its path."""
     records: dict[str, Record] = {}
     for path, content in dict(files).items():
-        record, said = read_record(path, content)
+        record, said = read_record(path, content, largest)
         notes += said
         if record is None:
             continue

@@ -31,8 +31,6 @@ from jidomem.exchange.adr_words import (
 
 Severity = Literal["info", "warning", "error"]
 
-#: The largest text a memory takes, in bytes of UTF-8.
-LARGEST_TEXT = 256 * 1024
 #: Stands for the reason where a record has no words that could be one: nothing is made up for it.
 NO_REASON = "The record gives no reason."
 
@@ -63,14 +61,17 @@ class Record:
     references: tuple[Reference, ...]
 
 
-def read_record(path: str, content: bytes) -> tuple[Record | None, tuple[Note, ...]]:
-    """Return the record in a file, or None when it holds none, and what is to be said about it."""
+def read_record(path: str, content: bytes, largest: int) -> tuple[Record | None, tuple[Note, ...]]:
+    """Return the record in a file, or None when it holds none, and what is to be said about it.
+
+    One with a text of more than *largest* bytes, which no memory takes, is none.
+    """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return None, (Note(path, None, f"not UTF-8 at byte {error.start}; skipped", "error"),)
     reading = _Reading(path, parse_page(text))
-    record = reading.record()
+    record = reading.record(largest)
     return record, tuple(sorted(reading.notes, key=lambda note: note.line or 0))
 
 
@@ -106,7 +107,7 @@ class _Reading:
     def note(self, severity: Severity, message: str, line: int | None = None) -> None:
         self.notes.append(Note(self.path, None if line is None else line + 1, message, severity))
 
-    def record(self) -> Record | None:
+    def record(self, largest: int) -> Record | None:
         """Return the record, or None, with the reason in the notes."""
         title = self._title()
         if not title:
@@ -132,8 +133,9 @@ class _Reading:
             references=named,
         )
         large = max(len(text.encode()) for text in (title, rationale, record.explanation))
-        if large > LARGEST_TEXT:
-            self.note("error", f"a text of {large:,} bytes is more than the {LARGEST_TEXT:,} a memory takes; skipped")
+        if large > largest:
+            said = f"a text of {large:,} bytes is more than the {largest:,} a memory takes; skipped"
+            self.note("error", f"{said} (literal below [limits] of your own config.toml sets how many)")
             return None
         return record
 

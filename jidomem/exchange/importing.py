@@ -78,6 +78,7 @@ def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, by
         project=project,
         agent=writer.agent,
         session=writer.session,
+        largest=writer.literal,
         known=lambda iri: _kept(writer, project, iri) is not None,
     )
     report = Report(notes=[_worded(note) for note in found.notes])

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from jidomem.errors import Failed
+from jidomem.policy import LITERAL_LIMIT, LITERAL_MOST
 from jidomem.sparql import MAX_BYTES, MAX_DEPTH
 
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
@@ -23,6 +24,7 @@ _BETWEEN: Mapping[str, tuple[float, float]] = {
     "body": (_KIB, _GIB),
     "stream": (_KIB, 1024 * _GIB),
     "line": (_KIB, _GIB),
+    "literal": (_KIB, LITERAL_MOST),
     "connections": (1, 4096),
     "idle_seconds": (0.1, 3600),
 }
@@ -34,7 +36,7 @@ class Limits:
 
     `queries` are answered apart at once, each within `query_seconds`, `query_memory`, `query_rows` and `query_answer`,
     where its text has at most `query_text` bytes and `query_nesting` brackets in each other. A `body` is one request's,
-    a `stream` is one of lines, each a `line` at most.
+    a `stream` is one of lines, each a `line` at most. A `literal` is one text of a memory, by whichever door it comes.
     """
 
     queries: int = 4
@@ -47,6 +49,7 @@ class Limits:
     body: int = _MIB
     stream: int = _GIB
     line: int = _MIB
+    literal: int = LITERAL_LIMIT
     connections: int = 64
     idle_seconds: float = 10.0
 

@@ -88,6 +88,7 @@ class Jidomem:
             sources,
             agent=given.agent,
             session=given.session,
+            literal=given.limits.literal,
             blobs=self.tree.blobs if self.tree else lambda paths: {},
         )
         self.pool = Pool(given.root, given.limits)

@@ -12,6 +12,7 @@ from typing import Any
 from jidomem import vocab
 from jidomem.errors import IntentRefused
 from jidomem.intent import FIELDS, LIST_FIELDS, MemoryUpdateIntent
+from jidomem.policy import LITERAL_LIMIT
 from jidomem.schema import Schema
 from jidomem.write import extra, names
 from jidomem.write.kinds import choices_of, defaults_of
@@ -35,13 +36,20 @@ class Normal:
     filled: Mapping[str, Any]
 
 
-def normalize(intent: MemoryUpdateIntent, *, now: datetime, new_id: Callable[[], str], schema: Schema) -> Normal:
+def normalize(
+    intent: MemoryUpdateIntent,
+    *,
+    now: datetime,
+    new_id: Callable[[], str],
+    schema: Schema,
+    literal: int = LITERAL_LIMIT,
+) -> Normal:
     """Return *intent* in its one written form: trimmed, references as IRIs, moments in UTC, defaults by type.
 
     Normalising a normal intent changes nothing. Raises IntentRefused listing every value that has no written form,
-    and TooLarge for a text over 256 KiB.
+    and TooLarge for a text of more than *literal* bytes.
     """
-    tidy = Tidy(schema)
+    tidy = Tidy(schema, literal)
     values: dict[str, Any] = dict.fromkeys(FIELDS)
     values |= {name: tidy.field(name, value) for name, value in intent.fields() if value is not None}
     values |= {name: [] for name in LIST_FIELDS if values[name] is None}

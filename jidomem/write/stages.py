@@ -12,7 +12,7 @@ from jidomem import vocab
 from jidomem.anchor import anchored
 from jidomem.errors import Conflict, ConflictItem, IdempotencyMismatch, IntentRefused
 from jidomem.intent import MemoryUpdateIntent, Receipt
-from jidomem.policy import AgentPolicy, Policy
+from jidomem.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.version import Head, Version
@@ -74,7 +74,7 @@ class Stages:
     """What judging needs besides the rows: the ontology and shapes, the policy, and where ids come from.
 
     With *fresh_ids* an id is never given twice, by whomever, so that it need not be looked up. *speaker* is who a door
-    knows to speak, by a token.
+    knows to speak, by a token. A text has at most *literal* bytes.
     """
 
     schema: Schema
@@ -82,6 +82,7 @@ class Stages:
     new_id: Callable[[], str]
     fresh_ids: bool = False
     speaker: permission.Speaker | None = None
+    literal: int = LITERAL_LIMIT
 
     def judge(
         self,
@@ -122,7 +123,7 @@ class Stages:
         if not isinstance(proposal, MemoryUpdateIntent):
             proposal = MemoryUpdateIntent.from_dict(proposal)
         signed = self._signed(proposal)
-        normal = normalize(signed, now=now, new_id=self.new_id, schema=self.schema)
+        normal = normalize(signed, now=now, new_id=self.new_id, schema=self.schema, literal=self.literal)
         intent = normal.intent
         looks_secret = self._screened(secrets.screen(intent))
         if self.fresh_ids and "iri" in normal.filled:
@@ -175,7 +176,7 @@ class Stages:
         IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
-        validate.check_declared(rows, self.schema)
+        validate.check_declared(rows, self.schema, self.literal)
         looks_secret = self._screened(secrets.screen_rows(rows))
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
         otherwise = [
@@ -197,7 +198,7 @@ class Stages:
 
         Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
-        validate.check_declared(rows, self.schema)
+        validate.check_declared(rows, self.schema, self.literal)
         looks_secret = self._screened(secrets.screen_rows(rows))
         new = [row for row in rows if not held(row)]
         if not new:

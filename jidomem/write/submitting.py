@@ -15,7 +15,7 @@ from jidomem.errors import IntentRefused, JidomemError, NotFound
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal.files import Stream
-from jidomem.policy import AgentPolicy, Policy
+from jidomem.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
@@ -40,11 +40,12 @@ class Submitter:
         *,
         agent: str,
         session: str | None,
+        literal: int = LITERAL_LIMIT,
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = lambda paths: {},
     ) -> None:
         """Write to *tail*; *agent* and *session* are who asserts, and where, when a verb names nobody.
 
-        *blobs* gives the blob ids of files that a memory is about.
+        A text has at most *literal* bytes. *blobs* gives the blob ids of files that a memory is about.
         """
         self.agent = agent
         self._blobs = blobs
@@ -52,10 +53,15 @@ class Submitter:
         self._tail = tail
         self._policy = policy
         self._sources = sources
-        self._stages = Stages(schema, policy, sources.new_id, fresh_ids=sources.new_id is new_id)
+        self._stages = Stages(schema, policy, sources.new_id, fresh_ids=sources.new_id is new_id, literal=literal)
         self._ontology_version = schema.version
         self._lines: dict[Stream, CommitLine] = {}
         self._lock = Lock()
+
+    @property
+    def literal(self) -> int:
+        """Return how many bytes a text has at most."""
+        return self._stages.literal
 
     @property
     def waiting(self) -> int:
@@ -166,7 +172,7 @@ class Submitter:
 
     def _node(self, name: str, folder: str) -> Term:
         """Return the IRI of an agent or session, from its IRI or its plain name; raises IntentRefused `invalid_iri`."""
-        field, tidy = folder.removesuffix("s"), Tidy(self._stages.schema)
+        field, tidy = folder.removesuffix("s"), Tidy(self._stages.schema, self._stages.literal)
         found = tidy.reference(field, tidy.text(field, name), folder)
         if tidy.violations:
             raise IntentRefused(tidy.violations)

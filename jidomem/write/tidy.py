@@ -10,7 +10,7 @@ from typing import Any
 from jidomem import vocab
 from jidomem.errors import TooLarge, Violation
 from jidomem.intent import LIST_FIELDS
-from jidomem.policy import LITERAL_LIMIT
+from jidomem.policy import LITERAL_LIMIT, LITERAL_MOST
 from jidomem.schema import Schema
 from jidomem.write import names
 from jidomem.write.kinds import SYNONYMS
@@ -27,11 +27,22 @@ def shortly(value: Any) -> str:
         return f"a very large {type(value).__name__}"
 
 
+def check_size(name: str, text: str, most: int) -> None:
+    """Raise TooLarge for a text of more than *most* bytes of UTF-8."""
+    if len(text) * 4 > most and (size := len(text.encode("utf-8", "replace"))) > most:
+        hint = "summarise it, and name the full text in evidence"
+        if size <= LITERAL_MOST:
+            hint += f"; or let who runs this memory write literal = {size} below [limits] of their own "
+            hint += "~/.config/jidomem/config.toml"
+        raise TooLarge(f"{name} has {size:,} bytes; a text holds at most {most:,}", hint=hint)
+
+
 @dataclass(slots=True)
 class Tidy:
     """What is being tidied is refused here, value by value, so that one refusal lists them all."""
 
     schema: Schema
+    literal: int = LITERAL_LIMIT
     violations: list[Violation] = field(default_factory=list)
 
     def refuse(self, code: str, name: str, value: Any, message: str, **more: Any) -> None:
@@ -74,12 +85,8 @@ class Tidy:
         return names.unique(filter(None, found))
 
     def text(self, name: str, value: str) -> str:
-        """Return *value* trimmed; refuses control characters and half characters, raises TooLarge over 256 KiB."""
-        if len(value) * 4 > LITERAL_LIMIT and (size := len(value.encode("utf-8", "replace"))) > LITERAL_LIMIT:
-            raise TooLarge(
-                f"{name} has {size} bytes; a text holds at most {LITERAL_LIMIT}",
-                hint="summarise it, and name the full text in evidence",
-            )
+        """Return *value* trimmed; refuses control characters and half characters, raises TooLarge for a long one."""
+        check_size(name, value, self.literal)
         if not value.isprintable() and (bad := _FORBIDDEN.search(value)):
             what = (
                 "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "no character"

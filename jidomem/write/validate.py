@@ -11,12 +11,13 @@ from jidomem.intent import MemoryUpdateIntent
 from jidomem.judge import Finding
 from jidomem.policy import Policy
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, iri, is_iri
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
 from jidomem.write.extra import FIELD_OF as FIELD_OF_EXTRA
 from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS
 from jidomem.write.names import RESERVED, is_absolute, is_ours, is_reserved, put, swap
 from jidomem.write.normalize import ITEM_LISTS
+from jidomem.write.tidy import check_size
 from jidomem.write.view import View
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
@@ -166,8 +167,11 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
         raise IntentRefused(violations)
 
 
-def check_declared(rows: Iterable[Triple], schema: Schema) -> None:
-    """Raise IntentRefused when *rows* describe memories, commits or submissions, or end a memory."""
+def check_declared(rows: Iterable[Triple], schema: Schema, literal: int) -> None:
+    """Raise IntentRefused when *rows* describe memories, commits or submissions, or end a memory.
+
+    Raises TooLarge for a text of more than *literal* bytes.
+    """
     for subject, predicate, value in rows:
         name = vocab.local_name(predicate)
         ours = subject.startswith(
@@ -177,6 +181,8 @@ def check_declared(rows: Iterable[Triple], schema: Schema) -> None:
         if ours or item or predicate in map(jido, WRITER_ONLY) or (name in OWN_FIELD and name != "summary"):
             message = f"{bare(subject)} jido:{name}: only the writer says this, and of memories"
             raise IntentRefused([broken_triple(bare(subject), message)])
+        if not is_iri(value):
+            check_size(f"{bare(subject)} {name}", parts(value).text, literal)
 
 
 def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge: Judge) -> list[str]:

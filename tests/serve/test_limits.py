@@ -147,6 +147,7 @@ def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
         ({"queries": 0}, "limits.queries = 0 is not a whole number from 1 to 256"),
         ({"queries": 1.5}, "limits.queries = 1.5 is not a whole number"),
         ({"queries": True}, "limits.queries = True is not"),
+        ({"literal": 1023}, "limits.literal = 1023 is not a whole number from 1,024 to 2,097,152"),
         ({"query_seconds": float("nan")}, "limits.query_seconds = nan is not a number from"),
         ({"query_nesting": 65}, "limits.query_nesting = 65 is not a whole number from 1 to 64"),
         ({"body": "1 MiB"}, "limits.body = '1 MiB' is not"),
@@ -165,5 +166,5 @@ def test_the_limits_are_those_that_are_written():
     # what interfaces and docs/http.md say
     assert Limits() == Limits(
         queries=4, query_seconds=30, query_memory=2**30, query_rows=100_000, query_answer=64 * 2**20, query_text=65_536,
-        query_nesting=64, body=2**20, stream=2**30, line=2**20, connections=64, idle_seconds=10,
+        query_nesting=64, body=2**20, stream=2**30, line=2**20, literal=2**18, connections=64, idle_seconds=10,
     )  # fmt: skip
