@@ -59,6 +59,7 @@ PURE = [
     "lexical.py",
     "reach.py",
     "spaces/agent.py",
+    "spaces/container.py",
     "spaces/frozen.py",
     "spaces/items.py",
     "spaces/limits.py",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, Unpack, cast
 
 from jidomem.errors import InvalidRequest
+from jidomem.spaces.container import Change, refuse_stale
 from jidomem.spaces.frozen import FrozenDict
-from jidomem.spaces.memory import Change, Memory, refuse_stale
+from jidomem.spaces.memory import Memory
 from jidomem.spaces.names import MEMORY_KEY
 
 
@@ -49,16 +50,15 @@ def get(agent: HasState, default: Any = None) -> Any:
 def put(agent: A, memory: Memory, *, expected_rev: int | None = None) -> A:
     """Return the agent with *memory* as its memory."""
     if not isinstance(memory, Memory):
-        raise InvalidRequest(f"the memory of an agent is a Memory, not {memory!r}")
-    if expected_rev is not None:
-        held = get(agent)
-        refuse_stale("the memory", expected_rev, held.rev if held else None)
+        raise InvalidRequest(f"the memory of an agent is a Memory, not {memory!r:.200}")
+    _refuse_stale(agent, expected_rev)
     return _with_state(agent, _with_memory(_state(agent), memory))
 
 
 def update(agent: A, fun: Callable[[Memory | None], Memory], *, expected_rev: int | None = None) -> A:
     """Return the agent with `fun(memory)` as its memory; *fun* gets None if it has none."""
-    return put(agent, fun(get(agent)), expected_rev=expected_rev)
+    _refuse_stale(agent, expected_rev)
+    return put(agent, fun(get(agent)))
 
 
 def ensure(
@@ -90,6 +90,12 @@ def changed(agent: A, move: Callable[[Memory], Memory], **change: Unpack[Change]
     before = get(agent)
     after = move(before if before is not None else Memory.new(now=change.get("now")))
     return agent if after is before else put(agent, after)
+
+
+def _refuse_stale(agent: HasState, expected_rev: int | None) -> None:
+    if expected_rev is not None:
+        memory = get(agent)
+        refuse_stale("the memory", expected_rev, None if memory is None else memory.rev)
 
 
 def _state(agent: HasState) -> Mapping[str, Any]:

@@ -72,7 +72,8 @@ def _freeze(value: Any) -> Any:
     if isinstance(value, set):
         return frozenset(value)
     if type(value) is tuple:
-        return tuple([_freeze(inner) for inner in value])
+        held = tuple([_freeze(inner) for inner in value])
+        return value if all(old is new for old, new in zip(value, held, strict=True)) else held
     return value
 
 

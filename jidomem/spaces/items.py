@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.spaces.frozen import freeze
+from jidomem.spaces.frozen import FrozenList, freeze
 from jidomem.spaces.names import OPEN, TASK_STATUSES
 
 _NO_ID = object()
@@ -22,13 +22,13 @@ def placed(items: Sequence[Any], index: int, item: Any) -> list[Any]:
     """Return the items with one more at *index*: 0 is the front, beyond the end is the end."""
     if type(index) is not int or index < 0:
         raise InvalidRequest(f"an index is a whole number from 0, the front, not {index!r}")
-    return [*items[:index], item, *items[index:]]
+    return FrozenList([*items[:index], freeze(item), *items[index:]])
 
 
 def without(items: Sequence[Any], item_id: Any, place: str) -> list[Any]:
     """Return the items without those of that id; raise `NotFound` if there is none."""
     _refuse_unknown(items, item_id, place)
-    return [item for item in items if id_of(item) != item_id]
+    return FrozenList([item for item in items if id_of(item) != item_id])
 
 
 def replaced(items: Sequence[Any], item_id: Any, fun: Callable[[Any], Any], place: str) -> Sequence[Any]:
@@ -37,20 +37,20 @@ def replaced(items: Sequence[Any], item_id: Any, fun: Callable[[Any], Any], plac
     Where *fun* gives back each item as it was, so are the items.
     """
     _refuse_unknown(items, item_id, place)
-    after = [freeze(fun(item)) if id_of(item) == item_id else item for item in items]
+    after = FrozenList([freeze(fun(item)) if id_of(item) == item_id else item for item in items])
     return items if _same(items, after) else after
 
 
 def reordered(items: Sequence[Any], ids: Sequence[Any], place: str) -> Sequence[Any]:
     """Return the items of *ids* in that order, then those not named in the order they had."""
     if isinstance(ids, str) or not isinstance(ids, Sequence):
-        raise InvalidRequest(f"the order of {place} is a list of ids, not {ids!r}")
+        raise InvalidRequest(f"the order of {place} is a list of ids, not {ids!r:.200}")
     if twice := [item_id for place_, item_id in enumerate(ids) if item_id in ids[:place_]]:
         raise InvalidRequest(f"{twice[0]!r} stands twice in the order of {place}")
     for item_id in ids:
         _refuse_unknown(items, item_id, place)
     named = [item for item_id in ids for item in items if id_of(item) == item_id]
-    after = [*named, *(item for item in items if id_of(item) not in ids)]
+    after = FrozenList([*named, *(item for item in items if id_of(item) not in ids)])
     return items if _same(items, after) else after
 
 
@@ -64,14 +64,14 @@ def new_task(text: str, status: str, task_id: str, items: Sequence[Any]) -> dict
 def as_task(item: Any) -> dict[str, str]:
     """Return *item* if it is a task: an id, a text and a status, and nothing else; raise `InvalidRequest` if not."""
     if not isinstance(item, Mapping) or set(item) != {"id", "text", "status"}:
-        raise InvalidRequest(f"a task has id, text and status and nothing else, not {item!r}")
+        raise InvalidRequest(f"a task has id, text and status and nothing else, not {item!r:.200}")
     for name in ("id", "text"):
         if not isinstance(item[name], str):
-            raise InvalidRequest(f"the {name} of a task is a text, not {item[name]!r}")
+            raise InvalidRequest(f"the {name} of a task is a text, not {item[name]!r:.200}")
     if not item["id"]:
         raise InvalidRequest("the id of a task has at least one sign")
     if item["status"] not in TASK_STATUSES:
-        raise InvalidRequest(f"a task is {' or '.join(TASK_STATUSES)}, not {item['status']!r}")
+        raise InvalidRequest(f"a task is {' or '.join(TASK_STATUSES)}, not {item['status']!r:.200}")
     return {name: item[name] for name in ("id", "text", "status")}
 
 

@@ -35,7 +35,7 @@ class Limits:
         stated = metadata[LIMITS_KEY]
         if not isinstance(stated, Mapping) or stated.keys() - {"max_spaces", "max_space_bytes"}:
             raise InvalidRequest(
-                f"{LIMITS_KEY!r} holds max_spaces and max_space_bytes, not {stated!r}",
+                f"{LIMITS_KEY!r} holds max_spaces and max_space_bytes, not {stated!r:.200}",
                 hint="set limits with memory.limited(Limits(...))",
             )
         return cls(**stated)
@@ -89,11 +89,24 @@ def expiring(metadata: Mapping[str, Any], key: Any, end: int | None) -> Mapping[
     return _ending(metadata, ends if end is None else {**ends, key: end})
 
 
-def kept(metadata: Mapping[str, Any], data: Any) -> Mapping[str, Any]:
-    """Return the metadata of a space that holds *data*, without the ends of keys that are gone."""
+def kept(metadata: Mapping[str, Any], before: Any, after: Any) -> Mapping[str, Any]:
+    """Return the metadata of a space whose data was *before*: a key that is gone or has another value ends no more."""
     if EXPIRES_KEY not in metadata:
         return metadata
-    return _ending(metadata, {key: end for key, end in metadata[EXPIRES_KEY].items() if key in data})
+    ends = metadata[EXPIRES_KEY].items()
+    return _ending(metadata, {key: end for key, end in ends if key in after and after[key] is before.get(key)})
+
+
+def refuse_ends(metadata: Mapping[str, Any], data: Any) -> None:
+    """Raise `InvalidRequest` unless the ends that the metadata of a space states are moments of keys."""
+    ends = metadata.get(EXPIRES_KEY, {})
+    timed = isinstance(ends, Mapping) and all(type(end) is int for end in ends.values())
+    if not timed or (ends and not isinstance(data, Mapping)):
+        raise InvalidRequest(
+            f"{EXPIRES_KEY!r} in the metadata of a map space holds a moment in milliseconds for each key that ends,"
+            f" not {ends!r:.200}",
+            hint="leave it to put_in_space(..., ttl_ms=...)",
+        )
 
 
 def _ending(metadata: Mapping[str, Any], ends: Mapping[Any, int]) -> Mapping[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack, cast
 
 from jidomem.spaces.agent import A, HasState, changed, get, held
+from jidomem.spaces.container import Change, SpaceChange
 from jidomem.spaces.limits import Limits
-from jidomem.spaces.memory import Change, SpaceChange
 from jidomem.spaces.value import Space, Spaces
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from jidomem.spaces.agent import A, HasState, changed, held
-from jidomem.spaces.memory import NewTask, SpaceChange
+from jidomem.spaces.container import SpaceChange
+from jidomem.spaces.memory import NewTask
 
 
 def tasks(agent: HasState) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from jidomem.spaces.agent import A, HasState, changed, held
-from jidomem.spaces.memory import SpaceChange
+from jidomem.spaces.container import SpaceChange
 
 
 def world_get(agent: HasState, key: Any, default: Any = None, *, now: int | None = None) -> Any:

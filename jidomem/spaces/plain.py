@@ -8,8 +8,11 @@ from typing import Any
 
 from jidomem.errors import InvalidRequest
 
+#: Where a value is: a name, or what it is in and its key there.
+Place = str | tuple[Any, Any]
 
-def plain(value: Any, place: str) -> Any:
+
+def plain(value: Any, place: Place) -> Any:
     """Return a copy of *value* in plain dicts, lists and scalars; raise `InvalidRequest` where JSON has no form for it.
 
     >>> plain({"steps": ["test"]}, "data")
@@ -22,26 +25,39 @@ def plain(value: Any, place: str) -> Any:
     if type(value) is float and math.isfinite(value):
         return value
     if isinstance(value, list):
-        return [plain(inner, f"{place}[{index}]") for index, inner in enumerate(value)]
+        return [plain(inner, (place, index)) for index, inner in enumerate(value)]
     if isinstance(value, Mapping):
-        return {_key(key, place): plain(inner, f"{place}[{key!r}]") for key, inner in value.items()}
+        return {_key(key, place): plain(inner, (place, key)) for key, inner in value.items()}
     raise _formless(value, place)
 
 
-def _text(value: str, place: str) -> str:
+def _shown(place: Place) -> str:
+    """Return a place as Python would reach it.
+
+    >>> _shown((("data", "steps"), 0))
+    "data['steps'][0]"
+    """
+    return place if isinstance(place, str) else f"{_shown(place[0])}[{place[1]!r:.100}]"
+
+
+def _text(value: str, place: Place) -> str:
     if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise InvalidRequest(f"{place} is a text with half a surrogate pair, which JSON cannot carry: {value!r}")
+        raise InvalidRequest(
+            f"{_shown(place)} has half a surrogate pair in it, which JSON cannot carry: {value!r:.100}",
+            hint="decode the text as it was written before it is put here",
+        )
     return value
 
 
-def _key(key: Any, place: str) -> str:
+def _key(key: Any, place: Place) -> str:
     if type(key) is not str:
-        raise InvalidRequest(f"{place} has the key {key!r}, and JSON keys are texts", hint=f"use {str(key)!r}")
-    return _text(key, f"a key of {place}")
+        hint = f"use {str(key)!r:.100}"
+        raise InvalidRequest(f"{_shown(place)} has the key {key!r:.100}, and JSON keys are texts", hint=hint)
+    return _text(key, place)
 
 
-def _formless(value: Any, place: str) -> InvalidRequest:
+def _formless(value: Any, place: Place) -> InvalidRequest:
     kind = "set" if isinstance(value, frozenset) else type(value).__name__
     shown = repr(value) if isinstance(value, float) else f"a {kind}"
     hint = "keep it as a list" if kind in ("set", "tuple") else "keep a text, a number, a list or a mapping"
-    return InvalidRequest(f"{place} is {shown}, and JSON has no form for that", hint=hint)
+    return InvalidRequest(f"{_shown(place)} is {shown}, and JSON has no form for that", hint=hint)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from jidomem.directive import Directive
 from jidomem.spaces.memory import Memory
 
 
@@ -13,4 +13,4 @@ class Step:
     """The memory after a move, and the directives it asks for; `move(memory, news, policy) -> Step`."""
 
     memory: Memory
-    directives: tuple[Any, ...] = ()
+    directives: tuple[Directive, ...] = ()

@@ -8,6 +8,7 @@ from typing import Any
 
 from jidomem.errors import InvalidRequest
 from jidomem.spaces.frozen import FrozenDict, freeze
+from jidomem.spaces.limits import refuse_ends
 
 _FIELDS = ("data", "rev", "metadata")
 
@@ -28,9 +29,10 @@ class Space:
         if type(self.rev) is not int or self.rev < 0:
             raise InvalidRequest(f"the revision of a space is a whole number from 0, not {self.rev!r}")
         if not isinstance(self.metadata, Mapping):
-            raise InvalidRequest(f"the metadata of a space is a mapping, not {self.metadata!r}")
+            raise InvalidRequest(f"the metadata of a space is a mapping, not {self.metadata!r:.200}")
         object.__setattr__(self, "data", freeze(self.data))
         object.__setattr__(self, "metadata", freeze(self.metadata))
+        refuse_ends(self.metadata, self.data)
 
     @classmethod
     def new(cls, attrs: Mapping[str, Any] | None = None, /, **fields: Any) -> Space:
@@ -51,7 +53,7 @@ class Space:
         """Return a space of keys and values."""
         space = cls({} if data is None else data, metadata={} if metadata is None else metadata)
         if not is_map(space):
-            raise InvalidRequest(f"the data of a map space is a mapping, not {data!r}")
+            raise InvalidRequest(f"the data of a map space is a mapping, not {data!r:.200}")
         return space
 
     @classmethod
@@ -59,7 +61,7 @@ class Space:
         """Return a space of items in order."""
         space = cls([] if data is None else data, metadata={} if metadata is None else metadata)
         if not is_list(space):
-            raise InvalidRequest(f"the data of a list space is a list, not {data!r}")
+            raise InvalidRequest(f"the data of a list space is a list, not {data!r:.200}")
         return space
 
 
