@@ -2,6 +2,8 @@
 
 from jidomem.providers.inline import InlineProvider
 from jidomem.providers.interpreter import execute_directive
+from jidomem.providers.kv import KeptProvider, KeyValueProvider
 from jidomem.providers.registry import Providers
+from jidomem.providers.vector import VectorProvider
 
-__all__ = ["InlineProvider", "Providers", "execute_directive"]
+__all__ = ["InlineProvider", "KeptProvider", "KeyValueProvider", "Providers", "VectorProvider", "execute_directive"]

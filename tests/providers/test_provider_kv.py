@@ -1,0 +1,212 @@
+"""Key-value providers: in memory for the threads of a process, and kept in the working state of a root."""
+
+import math
+import os
+import subprocess
+import sys
+from datetime import date
+from enum import IntEnum
+from threading import Barrier, Thread
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.directive import forget, lookup, remember
+from jidomem.errors import InvalidRequest
+from jidomem.provider import Found, Missing
+from jidomem.providers import KeptProvider, KeyValueProvider, Providers, execute_directive
+from jidomem.providers.kit import ProviderContract
+from jidomem.providers.kv import TABLES
+from jidomem.runtime.state import State
+
+
+class TestKeyValue(ProviderContract):
+    def opened(self):
+        return KeyValueProvider(), {}
+
+
+class TestKept(ProviderContract):
+    @pytest.fixture(autouse=True)
+    def _root(self, tmp_path):
+        self.state = State(tmp_path, TABLES)
+        yield
+        self.state.close()
+
+    def opened(self):
+        return KeptProvider(), {"state": self.state, "namespace": "architect"}
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """What opens the provider on one file, each time with a connection of its own."""
+    opened = []
+
+    def provider(namespace="architect"):
+        state = State(tmp_path, TABLES)
+        opened.append(state)
+        return KeptProvider().init({"state": state, "namespace": namespace})
+
+    yield provider
+    for state in opened:
+        state.close()
+
+
+def test_threads_share_one_table_and_lose_nothing():  # A110
+    provider, start = KeyValueProvider(), Barrier(8)
+    table = provider.init({})
+
+    def work(name):
+        start.wait()
+        for n in range(200):
+            provider.put(table, f"{name}-{n}", n, {})
+            provider.put(table, "shared", name, {})
+            if n % 2:
+                provider.delete(table, f"{name}-{n}", {})
+
+    threads = [Thread(target=work, args=(name,)) for name in "abcdefgh"]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+
+    assert sorted(table.values) == sorted(["shared", *(f"{name}-{n}" for name in "abcdefgh" for n in range(0, 200, 2))])
+    assert isinstance(provider.get(table, "a-1", {}), Missing)
+
+
+def test_it_keeps_nothing_beyond_its_own_life_and_writes_no_file(tmp_path, monkeypatch):  # A110
+    monkeypatch.chdir(tmp_path)
+    provider = KeyValueProvider()
+    first = provider.init({})
+    provider.put(first, "a", {1, 2}, {})
+
+    assert provider.get(first, "a", {}) == Found(first, {1, 2})
+    assert isinstance(provider.get(provider.init({}), "a", {}), Missing)
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_kept_is_there_for_the_next_process(tmp_path):
+    program = """
+import sys
+from pathlib import Path
+from jidomem.providers import KeptProvider
+from jidomem.providers.kv import TABLES
+from jidomem.runtime.state import State
+provider = KeptProvider()
+state = provider.init({"state": State(Path(sys.argv[1]), TABLES), "namespace": "architect"})
+provider.put(state, "plan", {"steps": ["test", None]}, {})
+import os
+os._exit(9)  # as if it was killed
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    state = State(tmp_path, TABLES)
+
+    opened = KeptProvider().init({"state": state, "namespace": "architect"})
+
+    assert done.returncode == 9
+    assert KeptProvider().get(opened, "plan", {}) == Found(opened, {"steps": ["test", None]})
+    state.close()
+
+
+def test_asking_of_a_root_where_nothing_was_kept_makes_no_file(kept, tmp_path):
+    assert isinstance(KeptProvider().get(kept(), "a", {}), Missing)
+    assert isinstance(KeptProvider().delete(kept(), "a", {}), Missing)
+    assert os.listdir(tmp_path) == []
+
+
+def test_namespaces_keep_the_same_key_apart(kept):
+    provider, architect, planner = KeptProvider(), kept("architect"), kept("planner")
+    provider.put(architect, "goal", 1, {})
+    provider.put(planner, "goal", 2, {})
+
+    provider.delete(planner, "goal", {})
+
+    assert provider.get(architect, "goal", {}) == Found(architect, 1)
+    assert isinstance(provider.get(planner, "goal", {}), Missing)
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"goals": {1, 2}}, "value['goals'] is a set"),
+        ([1, (2, 3)], "value[1] is a tuple"),
+        ({"at": date(2026, 11, 21)}, "value['at'] is a date"),
+        ({"score": math.nan}, "value['score'] is nan"),
+        ([math.inf], "value[0] is inf"),
+        ({1: "a"}, "value has the key 1"),
+        ({"level": Level.LOW}, "value['level'] is a Level"),
+        ("\ud800", "half a surrogate pair"),
+        (b"bytes", "value is a bytes"),
+        pytest.param(10**5000, "value cannot be written as JSON", id="more digits than are read"),
+    ],
+)
+def test_what_has_no_form_in_json_is_refused_by_its_place(kept, value, says):
+    state = kept()
+    KeptProvider().put(state, "a", "before", {})
+
+    with pytest.raises(InvalidRequest) as refusal:
+        KeptProvider().put(state, "a", value, {})
+
+    assert says in refusal.value.detail
+    assert KeptProvider().get(state, "a", {}) == Found(state, "before")
+
+
+def test_what_is_nested_without_end_is_refused(kept):
+    endless = []
+    endless.append(endless)
+
+    with pytest.raises(InvalidRequest, match="value is nested too deep"):
+        KeptProvider().put(kept(), "a", endless, {})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    state = State(tmp_path_factory.mktemp("root"), TABLES)
+    yield KeptProvider().init({"state": state, "namespace": "hypothesis"})
+    state.close()
+
+
+@settings(max_examples=40, deadline=None)
+@given(key=st.text(min_size=1), value=JSON)
+def test_json_comes_back_as_it_was(opened, key, value):
+    KeptProvider().put(opened, key, value, {})
+    found = KeptProvider().get(opened, key, {})
+
+    assert (found.value, repr(found.value)) == (value, repr(value))
+
+
+@pytest.mark.parametrize(
+    ("opts", "says"),
+    [
+        ({}, "a kept provider needs a state and a namespace"),
+        ({"state": State}, "a kept provider needs a state and a namespace"),
+        ({"state": State, "namespace": 7}, "a kept provider needs a state and a namespace"),
+        ({"state": State, "namespace": "a", "names": 1}, "the kept key-value provider has no 'names'"),
+    ],
+)
+def test_options_that_cannot_be_honoured_are_refused(opts, says):
+    with pytest.raises(InvalidRequest, match=says) as refusal:
+        KeptProvider().init(opts)
+
+    assert refusal.value.hint
+
+
+def test_a_file_that_is_none_of_ours_is_an_error_signal(tmp_path):  # A125
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "working.sqlite").write_text("no database, and long enough to be told from an empty one")
+    providers = Providers()
+    providers.register("kept", KeptProvider(), {"state": State(tmp_path, TABLES), "namespace": "architect"})
+
+    signals = [execute_directive(each, providers) for each in (remember("a", 1, provider="kept"),
+               lookup("a", provider="kept"), forget("a", provider="kept"))]  # fmt: skip
+
+    assert [signal.data["reason"]["code"] for signal in signals] == ["invalid_config"] * 3
