@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
     from jidomem.index.texts import Texts
+    from jidomem.runtime.agent import AgentMemory
+    from jidomem.runtime.state import State
     from jidomem.write.rollback import Rollback
 
 #: The folder of what is derived from the journal.
@@ -139,6 +141,16 @@ class Jidomem:
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 
+    def agent(self, name: str | None = None, *, project: str | None = None) -> AgentMemory:
+        """Return the working memory of the agent *name*, of the configured one unless given: `get`, `update`, `forget`.
+
+        Raises InvalidRequest for a name that will not do, NotFound `invalid_project` for such a project.
+        """
+        from jidomem.runtime.agent import AgentMemory  # what lasts has no need of it
+
+        stream = Stream(project or self.project)
+        return AgentMemory(self._agents, stream.project, name or self.settings.agent, self.sources)
+
     @property
     def keeper(self) -> Keeper:
         """Return who takes secrets out of the journal, and sets damage aside."""
@@ -209,6 +221,13 @@ class Jidomem:
         return told
 
     @cached_property
+    def _agents(self) -> State:
+        from jidomem.runtime.agent import TABLES
+        from jidomem.runtime.state import State
+
+        return State(self.settings.root, TABLES)
+
+    @cached_property
     def texts(self) -> Texts:
         """Return the texts that recall searches, kept below `cache/`."""
         from jidomem.index.texts import Texts  # a writer has no need of it
@@ -277,6 +296,8 @@ class Jidomem:
         self.stop()
         if "texts" in self.__dict__:
             self.texts.close()
+        if "_agents" in self.__dict__:
+            self._agents.close()
         self._shown.state.close()
         self.tail.close()
 

@@ -47,7 +47,7 @@ class State:
         with self._turn:
             with self._worded():
                 refuse_link(self.path.parent)
-                self.path.parent.mkdir(exist_ok=True)
+                self.path.parent.mkdir(parents=True, exist_ok=True)
                 store = self._opened()
             with self._transaction(store, "BEGIN IMMEDIATE"):
                 yield store
