@@ -138,7 +138,7 @@ def short(value: float) -> str:
 def machine(folder: Path) -> dict[str, Any]:
     """Where this runs: processor, memory, versions, and the file system of *folder*."""
     models = [line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
-    packages = ("pyoxigraph", "pyshacl", "rdflib", "granian", "flask")
+    packages = ("pyoxigraph", "pyshacl", "rdflib", "flask", "h11")
     return {
         "cpu": models[0] if models else platform.processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

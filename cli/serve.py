@@ -81,7 +81,7 @@ def serve(
                 operation.stop()
                 memory.stop()
 
-            server.serve(app, listening, stop, memory.settings.limits)
+            server.serve(app, listening, stop, memory.settings.limits, operation)
             operation.tell("info", "stopped", {})
             log.close()
     server.leave()

@@ -8,7 +8,8 @@ JidomemError
 ├── RevisionConflict       working memory has moved on from the revision expected (409, exit 5)
 ├── NotFound               nothing is there by that name (404, exit 4)
 ├── InvalidRequest         the request cannot be read (400, exit 2)
-├── TooLarge               a stated size was exceeded (413, exit 1)
+├── RequestTimeout         the rest of a request did not come in the stated time (408, exit 1)
+├── TooLarge               a stated size was exceeded (413, 414, 431, exit 1)
 ├── QueryTimeout           a query was not answered in the stated time (503, exit 1)
 ├── NotServed              this way of asking is not served here (405, 406, 415, exit 2)
 ├── Busy                   another writer holds the lock, or too much is asked at once (503, 429, exit 6)
@@ -56,7 +57,10 @@ CODES: Mapping[str, tuple[int, int]] = {
     "method_not_allowed": (405, 2),
     "not_acceptable": (406, 2),
     "unsupported_media_type": (415, 2),
+    "request_timeout": (408, 1),
     "payload_too_large": (413, 1),
+    "uri_too_long": (414, 1),
+    "headers_too_large": (431, 1),
     "result_too_large": (413, 1),
     "query_timeout": (503, 1),
     "busy": (503, 6),
@@ -266,6 +270,12 @@ class InvalidRequest(JidomemError):
     """The request cannot be read."""
 
     code = "invalid_argument"
+
+
+class RequestTimeout(JidomemError):
+    """The rest of a request did not come in the stated time."""
+
+    code = "request_timeout"
 
 
 class TooLarge(JidomemError):

@@ -25,6 +25,8 @@ _BETWEEN: Mapping[str, tuple[float, float]] = {
     "stream": (_KIB, 1024 * _GIB),
     "line": (_KIB, _GIB),
     "literal": (_KIB, LITERAL_MOST),
+    "url": (_KIB, _MIB),
+    "headers": (_KIB, _MIB),
     "connections": (1, 4096),
     "idle_seconds": (0.1, 3600),
 }
@@ -50,6 +52,8 @@ class Limits:
     stream: int = _GIB
     line: int = _MIB
     literal: int = LITERAL_LIMIT
+    url: int = 64 * _KIB
+    headers: int = 32 * _KIB
     connections: int = 64
     idle_seconds: float = 10.0
 

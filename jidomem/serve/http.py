@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-import traceback
 from collections.abc import Collection
 from difflib import get_close_matches
 from functools import partial
@@ -23,7 +21,7 @@ from jidomem.serve.gate import Gate
 from jidomem.serve.operation import Operation
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.site import Site
-from jidomem.serve.watch import Watch
+from jidomem.serve.watch import Watch, broke
 
 #: The names of this machine for itself.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -117,7 +115,6 @@ def _refuse_unreadable() -> None:
     fields.check(request.query_string, "the query string")
     has_body = request.content_length or "chunked" in request.headers.get("Transfer-Encoding", "").lower()
     if has_body and request.method in ("GET", "HEAD"):
-        wire.discard()
         raise InvalidRequest(
             f"a {request.method} has no body here", hint="write it into the query string, or send it with POST"
         )
@@ -141,10 +138,7 @@ def _refused(error: HTTPException) -> Response:
 
 def _bug(operation: Operation, error: Exception) -> Response:
     """Return 500 without what went wrong inside, which is written to the log, or else to standard error."""
-    trace = "".join(traceback.format_exception(error))
-    if operation.log is None:
-        sys.stderr.write(trace)
-    operation.tell("error", "bug", {"request_id": g.seen.id, "traceback": trace})
+    broke(operation, error, request_id=g.seen.id)
     g.seen.refusal = "internal_error"
     told = {
         "type": "urn:jido:error:internal_error",

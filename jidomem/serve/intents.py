@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from io import BufferedIOBase
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import quote
 
 from flask import Response, request
@@ -149,10 +150,17 @@ def _error(outcome: Outcome) -> JidomemError:
     return outcome
 
 
-def _lines(stream: BinaryIO, limits: Limits) -> Iterator[bytes | JidomemError]:
-    """Yield each line, ending in a refusal where one, or all of them, are too large."""
+def _lines(stream: BufferedIOBase, limits: Limits) -> Iterator[bytes | JidomemError]:
+    """Yield each line, ending in a refusal where one, or all of them, are too large, or the rest does not come."""
+    try:
+        yield from _bounded_lines(stream, limits)
+    except JidomemError as error:
+        yield error
+
+
+def _bounded_lines(stream: BufferedIOBase, limits: Limits) -> Iterator[bytes | JidomemError]:
     total, rest = 0, b""
-    while piece := bytes(stream.read(_READ)):
+    while piece := stream.read1(_READ):
         total += len(piece)
         *full, rest = (rest + piece).split(b"\n")
         for line in full:

@@ -1,8 +1,7 @@
-"""The server process: a socket, granian's threads, and a clean stop.
+"""The server process: where it listens, until when it serves, and a clean stop.
 
-granian usually starts worker processes. One process has to own an index, and no process that opens a root may fork,
-so the worker is a thread of this process: the threaded server granian has for Pythons without a GIL, which needs
-nothing such a Python has. Whether it still does is what the tests of the running server see.
+One process has to own an index, and no process that opens a root may fork, so that requests are answered by threads of
+this one.
 """
 
 from __future__ import annotations
@@ -11,29 +10,39 @@ import errno
 import ipaddress
 import os
 import re
+import signal
 import socket
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from threading import Thread
 from typing import Any
-
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-from granian.net import SocketHolder  # type: ignore[attr-defined]
-from granian.server.mt import MTServer
 
 from jidomem.errors import InvalidRequest
 from jidomem.runtime.limits import Limits
 from jidomem.serve.http import LOOPBACK
+from jidomem.serve.operation import Operation
+from jidomem.serve.reply import App
+from jidomem.serve.slots import Slots
 
 HOST, PORT = "127.0.0.1", 8700
 _NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 #: Seconds that requests under way get when the server stops.
 GRACE = 10
-#: Seconds that a client may take nothing of what it is sent.
+#: Seconds after which a client that this machine hears nothing of is gone.
 STALLED = 30
 _BACKLOG = 128
-#: Seconds after which a signal that came meanwhile is seen at the latest.
-_LOOK = 0.2
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # a terminal that is gone stops it, too
+_ABOUT: Mapping[str, Any] = {
+    "SCRIPT_NAME": "",
+    "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "http",
+    "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": False,
+    "wsgi.run_once": False,
+    "wsgi.input_terminated": True,
+}
 
 
 def listen(host: str, port: int, *, knows_who_asks: bool = False) -> socket.socket:
@@ -51,7 +60,7 @@ def listen(host: str, port: int, *, knows_who_asks: bool = False) -> socket.sock
     found = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections have it from here: 40 ms less each
-    if sys.platform == "linux":  # who takes nothing of an answer for so long is cut off, and its thread is free
+    if sys.platform == "linux":  # else one that is gone for good would have events for minutes
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED * 1000)
     try:
         found.bind((address, port))
@@ -100,65 +109,38 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: Callable[..., Any], listening: socket.socket, stopping: Callable[[], None], limits: Limits) -> None:
+def serve(
+    app: App, listening: socket.socket, stopping: Callable[[], None], limits: Limits, operation: Operation
+) -> None:
     """Serve *app* on *listening* until SIGTERM or SIGINT, and end the requests under way.
 
     *stopping* is called before they are waited for. Those that take longer than GRACE seconds to end, end with the
     process: what was acknowledged is durable.
     """
+    told = _signals()
     host, port = listening.getsockname()[:2]
-    server = _Server(
-        "jidomem",
-        host,
-        port,
-        interface=Interfaces.WSGI,
-        blocking_threads=limits.connections,
-        backpressure=limits.connections,
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=int(limits.idle_seconds * 1000)),
-        websockets=False,
-        log_enabled=False,
-    )
-    server.on_shutdown_begun = stopping
-    server.holder = SocketHolder(listening.detach(), False, _BACKLOG)  # type: ignore[call-arg]
-    server.serve(target_loader=lambda: app, wrap_loader=False)
+    slots = Slots(app, {**_ABOUT, "SERVER_NAME": host, "SERVER_PORT": str(port)}, limits, operation)
+    Thread(target=slots.serve, args=(listening,), name="jidomem-listening", daemon=True).start()
+    while told.recv(1)[0] not in _STOPS:
+        pass
+    with suppress(OSError):
+        listening.shutdown(socket.SHUT_RDWR)  # nobody can connect any more
+    stopping()
+    slots.stop(GRACE)
+
+
+def _signals() -> socket.socket:
+    """Return what a byte comes from for each signal, whichever thread of this process gets that."""
+    told, tells = socket.socketpair()
+    tells.setblocking(False)
+    signal.set_wakeup_fd(tells.detach())
+    for number in _STOPS:
+        signal.signal(number, lambda *_: None)
+    return told
 
 
 def leave() -> None:
-    """End this process at once, after a clean stop.
-
-    A request that did not end in time would be waited for at the interpreter's end, and a thread of granian that then
-    still lets go of a Python object aborts the process.
-    """
+    """End this process at once, after a clean stop: a request that did not end in time is not waited for."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-class _Server(MTServer):
-    """One worker thread on a socket that is there already."""
-
-    holder: Any
-    on_shutdown_begun: Callable[[], None]
-    #: A terminal that is gone stops it, too: there is nothing to load again.
-    signal_handler_reload = MTServer.signal_handler_interrupt
-
-    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
-        """Wait for the end, and look up every so often: a signal that another thread took wakes nobody here."""
-        while not self.main_loop_interrupt.wait(_LOOK):
-            pass
-        super()._serve_loop(spawn_target, target_loader)  # type: ignore[no-untyped-call]
-
-    def _check_gil(self) -> None:
-        """Let the worker be a thread on a Python with a GIL, too."""
-
-    def _init_shared_socket(self) -> None:
-        self._shd = self.holder
-
-    def _stop_workers(self) -> None:
-        workers: list[Any] = self.wrks
-        for worker in workers:
-            worker.terminate()
-        self.on_shutdown_begun()
-        for worker in workers:
-            worker.join(GRACE)

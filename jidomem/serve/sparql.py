@@ -146,8 +146,7 @@ def _text(data: bytes) -> str:
 
 
 def refused(what: str) -> PolicyDenied:
-    """Return the refusal of *what* would change something, once all of it has been sent."""
-    wire.discard()
+    """Return the refusal of *what* would change something."""
     return PolicyDenied(
         f"{what}, and the endpoint reads only",
         hint="submit an intent: POST /projects/{project}/intents",

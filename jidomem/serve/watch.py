@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from functools import partial
 from time import perf_counter
 from typing import Any
 
 from flask import Request, Response, g, request
 
+from jidomem.errors import JidomemError
 from jidomem.serve.operation import Operation
 from jidomem.serve.requestid import HEADER, id_of
 from jidomem.serve.wire import Seen
@@ -57,6 +60,30 @@ class Watch:
         if said is not None:
             said["ms"] = round(1000 * seconds, 3)
             self._operation.tell(level, "request", said)
+
+
+def unread(operation: Operation, refusal: JidomemError, name: str, client: str, seconds: float) -> None:
+    """Count and log a request called *name* that was refused before any application saw it."""
+    status = refusal.http_status
+    operation.measures.begun()
+    operation.measures.ended(NOWHERE, "other", status, seconds)
+    operation.measures.refused(refusal.code)
+    said = {
+        "request_id": name,
+        "client": client,
+        "status": status,
+        "code": refusal.code,
+        "ms": round(1000 * seconds, 3),
+    }
+    operation.tell(_level(NOWHERE, status), "request", said)
+
+
+def broke(operation: Operation, error: Exception, **said: str) -> None:
+    """Say what went wrong inside to the log, or else on standard error."""
+    trace = "".join(traceback.format_exception(error))
+    if operation.log is None:
+        sys.stderr.write(trace)
+    operation.tell("error", "bug", {**said, "traceback": trace})
 
 
 def _level(route: str, status: int) -> str:

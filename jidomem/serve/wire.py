@@ -17,8 +17,6 @@ from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.intent import parse_json
 from jidomem.moments import stamp
 
-#: How much of a body that is refused is still read, and thrown away, and how much at once.
-_DRAINED, _PIECE = 16 * 1024 * 1024, 64 * 1024
 #: Where the application keeps its limits.
 LIMITS = "JIDOMEM_LIMITS"
 JSON = "application/json"
@@ -71,13 +69,17 @@ def problem(error: JidomemError) -> Response:
 def refused(told: Mapping[str, Any], error: JidomemError) -> Response:
     """Return *told* of *error* as a problem document, with the headers that go with it; no request is looked at."""
     found = Response(dump(told), error.http_status, content_type=PROBLEM)
-    if error.code in _RETRY:
-        found.headers["Retry-After"] = str(_RETRY[error.code])
+    found.headers.extend(retry(error))
     if error.code == "unauthenticated":
         found.headers["WWW-Authenticate"] = 'Bearer realm="jidomem"'
     if isinstance(error, NotServed) and error.allow:
         found.headers["Allow"] = ", ".join(error.allow)
     return found
+
+
+def retry(error: JidomemError) -> list[tuple[str, str]]:
+    """Return the header that says when to come back, where that helps."""
+    return [("Retry-After", str(_RETRY[error.code]))] if error.code in _RETRY else []
 
 
 def described(error: JidomemError) -> dict[str, Any]:
@@ -152,7 +154,6 @@ def content_type(*known: str) -> str:
 
 
 def _unsupported(what: str, media: str) -> NotServed:
-    discard()
     hint = f"send it with the header Content-Type: {media}"
     return NotServed(f"the body is {what}", hint=hint, code="unsupported_media_type")
 
@@ -163,17 +164,8 @@ def body() -> bytes:
     stream = request.environ["wsgi.input"]
     data = bytes(stream.read(limit + 1)) if request.content_length != 0 else b""
     if len(data) > limit:
-        discard()
         raise too_large("the body", limit)
     return data
-
-
-def discard() -> None:
-    """Read what is left of the body and throw it away: who first sends everything would not see the answer."""
-    stream = request.environ["wsgi.input"]
-    pieces = _DRAINED // _PIECE if request.content_length != 0 else 0
-    while pieces and stream.read(_PIECE):
-        pieces -= 1
 
 
 def too_large(what: str, limit: int) -> TooLarge:

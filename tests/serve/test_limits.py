@@ -166,5 +166,6 @@ def test_the_limits_are_those_that_are_written():
     # what interfaces and docs/http.md say
     assert Limits() == Limits(
         queries=4, query_seconds=30, query_memory=2**30, query_rows=100_000, query_answer=64 * 2**20, query_text=65_536,
-        query_nesting=64, body=2**20, stream=2**30, line=2**20, literal=2**18, connections=64, idle_seconds=10,
+        query_nesting=64, body=2**20, stream=2**30, line=2**20, literal=2**18, url=65_536, headers=32_768,
+        connections=64, idle_seconds=10,
     )  # fmt: skip

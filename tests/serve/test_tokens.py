@@ -129,7 +129,7 @@ def test_lines_that_stream_in_end_where_the_token_is_taken_back(door, monkeypatc
         def __init__(self):
             self.coming = lines()
 
-        def read(self, _=-1):
+        def read1(self, _=-1):
             return (next(self.coming, "") + "\n").encode().lstrip(b"\n")
 
     options = {"content_type": "application/x-ndjson", "environ_overrides": {"wsgi.input": Arriving()}}
