@@ -11,6 +11,8 @@ from jidomem.entry import Entry, described, owned
 from jidomem.errors import InvalidRequest, TooLarge
 
 SCOPES = ("agent", "session")
+#: The one name in `metadata` that a request is held to: what is of another namespace it does not cover.
+NAMESPACE = "namespace"
 _INVALID = "invalid memory recall request: "
 #: How many memories are given unless said otherwise, and at most; bytes of the text that is looked for.
 LIMIT, MOST, LONGEST = 5, 1_000, 65_536
@@ -67,9 +69,11 @@ class RecallRequest:
     def covers(self, entry: Entry, *, include_sessions: bool = False) -> bool:
         """Return whether *entry* is within the scope: the agent's own, and of no session but the one that is named.
 
-        With the scope `agent` also what is of no session; *include_sessions* adds that of every session.
+        With the scope `agent` also what is of no session; *include_sessions* adds that of every session. A request
+        whose metadata names a namespace covers only what was written in it.
         """
-        if entry.agent_id != self.agent_id:
+        apart = NAMESPACE in self.metadata and self.metadata[NAMESPACE] != entry.metadata.get(NAMESPACE)
+        if apart or entry.agent_id != self.agent_id:
             return False
         whole = self.scope == "agent"
         if entry.session_id is None:

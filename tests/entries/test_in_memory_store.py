@@ -262,11 +262,11 @@ def test_threads_that_write_and_recall_at_once_lose_nothing(store):
     def work(number):
         start.wait()
         try:
-            for turn in range(100):
-                write(store, entry(f"{number}-{turn % 50}"))
+            for turn in range(40):
+                write(store, entry(f"{number}-{turn % 20}"))
                 found = recall(store, asking(limit=10)).entries
                 assert len({one.id for one in found}) == len(found) <= 10
-                assert len(list_entries(store)) >= turn % 50
+                assert len(list_entries(store)) >= turn % 20
         except Exception as fault:
             faults.append(fault)
 
@@ -282,7 +282,7 @@ def test_threads_that_write_and_recall_at_once_lose_nothing(store):
         sys.setswitchinterval(switched)
 
     assert faults == []  # B056
-    assert {one.id for one in list_entries(store)} == {f"{number}-{turn}" for number in range(8) for turn in range(50)}
+    assert {one.id for one in list_entries(store)} == {f"{number}-{turn}" for number in range(8) for turn in range(20)}
 
 
 @given(WRITTEN, ASKED)

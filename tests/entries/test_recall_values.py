@@ -215,6 +215,17 @@ def test_a_request_covers_the_agents_entries_without_a_session_and_those_of_the_
     assert request.covers(entry(1, session_id=of), include_sessions=True) is every
 
 
+def test_a_request_in_a_namespace_covers_what_was_written_in_it():
+    apart = asking(metadata={"namespace": "red"})
+
+    assert apart.covers(entry(1, metadata={"namespace": "red"}))
+    assert not apart.covers(entry(1, metadata={"namespace": "blue"}))
+    assert not apart.covers(entry(1))
+    assert not apart.covers(entry(1, metadata={"namespace": "red"}, agent_id="other"))
+    assert REQUEST.covers(entry(1, metadata={"namespace": "blue"}))
+    assert asking(metadata={"tenant": "red"}).covers(entry(1, metadata={"tenant": "blue"}))
+
+
 @given(st.sampled_from(["agent", "session"]), st.sampled_from([None, "s"]), st.booleans())
 def test_no_request_covers_what_another_agent_remembers(scope, session, every):
     request = asking(scope=scope, session_id=session)
