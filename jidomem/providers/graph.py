@@ -1,0 +1,244 @@
+"""The project's memory as a provider: an upsert is an intent, a delete an invalidation, a query a recall or a question.
+
+Keys are `jido:key`: what was kept under one is superseded by the next, and never rewritten. A memory that has no key
+goes by its IRI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Protocol, cast
+
+from jidomem import recall
+from jidomem.directive import TOP_K
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
+from jidomem.intent import Receipt
+from jidomem.provider import Answer, Done, Found, Missing, Opts, Scored, only
+from jidomem.read.reader import MemoryReader
+from jidomem.terms import iri, literal
+from jidomem.vocab import JIDO
+from jidomem.write.correction import OWN
+from jidomem.write.names import is_absolute
+from jidomem.write.writer import MemoryWriter
+
+KEY = f"{JIDO}key"
+#: What a value leaves to the memory it was read from: what links it, and who said it where.
+_NOT_VALUE = frozenset((*OWN, "asserted_by", "asserted_in"))
+_IN_FORCE = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?key WHERE {{
+  {which}
+  ?item jido:hasAssertionStatus jido:Asserted ; jido:recordedAt ?recorded .
+  FILTER NOT EXISTS {{ ?item jido:supersededBy|jido:invalidatedBy ?end }}
+}} ORDER BY DESC(?recorded) ?item ?key
+"""
+_ABOUT = ("as_of", "valid_at", "include_inactive")
+
+
+class Root(Protocol):
+    """An open memory root, as `jidomem.open` gives it."""
+
+    @property
+    def writer(self) -> MemoryWriter:
+        """Return what writes."""
+        ...
+
+    @property
+    def reader(self) -> MemoryReader:
+        """Return what reads."""
+        ...
+
+    @property
+    def project(self) -> str:
+        """Return the project asked for when none is named."""
+        ...
+
+    def recall(self, asked: str, project: str | None = None, **more: Any) -> recall.Found:
+        """Return the memories in force that hold words of *asked*."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """One project of a root; an upsert and a delete wait for each other, so that a key has one holder."""
+
+    root: Root
+    project: str
+    turn: Lock = field(default_factory=Lock)
+
+
+class GraphProvider:
+    """Keeps values as memories of a project, judged like every other intent; the writer's agent asserts them.
+
+    Options: `memory`, an open root; `project`, unless it is the root's own. A value is a text, kept as a fact of
+    medium confidence, or a mapping of the fields of an intent. What the writer refuses is raised as it is.
+    """
+
+    def init(self, opts: Opts) -> _Graph:
+        """Return the project; raises InvalidRequest where no root is given."""
+        only(opts, ("memory", "project"), "the graph provider")
+        root = opts.get("memory")
+        if not all(hasattr(root, name) for name in ("writer", "reader", "recall")):
+            hint = 'register("graph", GraphProvider(), {"memory": jidomem.open()})'
+            raise InvalidRequest("a graph provider needs an open memory", hint=hint)
+        opened = cast(Root, root)
+        return _Graph(opened, opts.get("project") or opened.project)
+
+    def get(self, state: _Graph, key: str, opts: Opts) -> Found | Missing:
+        """Return the fields of the memory in force under *key*, with its `iri`, or that there is none."""
+        only(opts, (), "graph get")
+        held = _holders(state, key)
+        if not held:
+            return Missing(state)
+        said = state.root.writer.restated(state.project, held[0])
+        value = {name: field for name, field in said.items() if name not in _NOT_VALUE}
+        others = [triple for triple in value.pop("extra_triples", ()) if triple[0] != KEY]
+        return Found(state, {"iri": held[0], **value, **({"extra_triples": others} if others else {})})
+
+    def put(self, state: _Graph, key: str, value: Any, opts: Opts) -> Done:
+        """Submit *value* in the place of the memory under *key*, told by its receipt; the same again changes nothing.
+
+        Raises what `submit_intent` raises.
+        """
+        only(opts, (), "graph put")
+        with state.turn:
+            return Done(state, _submitted(state, key, value).to_dict())
+
+    def delete(self, state: _Graph, key: str, opts: Opts) -> Done | Missing:
+        """Withdraw the memory in force under *key*, for the `reason` among *opts*, or say that there is none."""
+        only(opts, ("reason",), "graph delete")
+        reason = opts.get("reason", f"{state.root.writer.agent} forgot {key!r}")
+        with state.turn:
+            held = _holders(state, key)
+            if not held:
+                return Missing(state)
+            receipts = [state.root.writer.invalidate(state.project, item, reason=reason) for item in held]
+        return Done(state, receipts[0].to_dict())
+
+    def query(self, state: _Graph, query: Mapping[str, Any], opts: Opts) -> Answer:
+        """Return what holds words of the `text`, or the rows of the named query `name`, asked with its `params`.
+
+        With a text, other names are what `recall` takes; with a name, as_of, valid_at and include_inactive.
+        """
+        only(opts, (), "graph query")
+        if ("text" in query) == ("name" in query):
+            hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'
+            raise InvalidRequest("a query is for a text or by the name of a question", hint=hint)
+        try:
+            return Answer(state, _recalled(state, query) if "text" in query else _asked(state, query))
+        except NotFound as error:
+            return Answer(state, _nothing_in(error))
+
+
+def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
+    """Return the receipt of *value* under *key*, in the place of what is in force there when it is written."""
+    writer, said = state.root.writer, _fields(state, key, value)
+    while True:
+        held = _holders(state, key)
+        same = _held_already(state, said, held)
+        if same is not None:
+            return same
+        given = {name: field for name, field in said.items() if name != "iri" or field not in held}
+        ended = [*given.get("supersedes", ()), *held]
+        try:
+            return writer.submit_intent(state.project, {**given, "supersedes": list(dict.fromkeys(ended))})
+        except Conflict:
+            if _holders(state, key) == held:  # else another process was first
+                raise
+
+
+def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
+    """Return the intent that a value spells, with all that it may leave out; raises InvalidRequest for what is none."""
+    if not isinstance(value, (str, Mapping)):
+        raise InvalidRequest(
+            f"{key!r} is to hold a {type(value).__name__}, and the graph holds memories",
+            hint='give a text, or the fields of an intent: {"type": "decision", "summary": "...", "rationale": "..."}',
+        )
+    writer = state.root.writer
+    said = {
+        "type": "fact",
+        "applies_to_project": state.project,
+        "asserted_by": writer.agent,
+        "asserted_in": writer.session,
+        "confidence": "medium",
+        **({"summary": value} if isinstance(value, str) else value),
+    }
+    theirs, ours = said.get("extra_triples", []), [KEY, {"@value": key}]
+    if isinstance(theirs, Sequence) and ours not in theirs:
+        said["extra_triples"] = [*theirs, ours]
+    return said
+
+
+def _held_already(state: _Graph, said: Mapping[str, Any], held: Sequence[str]) -> Receipt | None:
+    """Return the receipt that says that what is *held* says exactly this; None where it does not."""
+    if not held:
+        return None
+    with suppress(JidomemError):  # what is refused so may be accepted as what supersedes it; if not, that tells why
+        anew = {name: field for name, field in said.items() if name != "iri"}
+        judged = state.root.writer.submit_intent(state.project, anew, dry_run=True)
+        return judged if judged.status == "deduplicated" and judged.iri in held else None
+    return None
+
+
+def _holders(state: _Graph, key: str) -> list[str]:
+    """Return what is in force under *key*, the newest first: more than one where two processes wrote at once."""
+    found = [row["item"] for row in _in_force(state, f"?item jido:key {_quoted(key)} .")]
+    if not found and is_absolute(key):
+        found = [row["item"] for row in _in_force(state, f"VALUES ?item {{ {iri(key)} }}")]
+    return found
+
+
+def _keys_of(state: _Graph, items: Iterable[str]) -> dict[str, str]:
+    """Return the keys of those of *items* that have one."""
+    named = " ".join(iri(item) for item in dict.fromkeys(items) if is_absolute(item))
+    rows = _in_force(state, f"VALUES ?item {{ {named} }} ?item jido:key ?key .") if named else []
+    return {row["item"]: row["key"] for row in reversed(rows)}
+
+
+def _in_force(state: _Graph, which: str) -> list[dict[str, Any]]:
+    try:
+        return state.root.reader.select(state.project, _IN_FORCE.format(which=which))
+    except NotFound as error:
+        return _nothing_in(error)
+
+
+def _nothing_in(error: NotFound) -> list[Any]:
+    """Return what is found in a project to which nothing was ever written; raises *error* if it says anything else."""
+    if error.code != "unknown_project":
+        raise error
+    return []
+
+
+def _quoted(key: str) -> str:
+    if key != key.strip() or any("\ud800" <= sign <= "\udfff" for sign in key):
+        what = "has blanks around it" if key != key.strip() else "holds half a surrogate pair"
+        tidy = key.strip().encode("utf-8", "replace").decode()
+        raise InvalidRequest(f"key={key!r} {what}, and the graph keeps none", hint=f"use the key {tidy!r}")
+    return literal(key)
+
+
+def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
+    more = {name: value for name, value in query.items() if name not in ("text", "top_k")}
+    if "limit" in more:
+        raise InvalidRequest("a query has no 'limit'", hint="did you mean 'top_k'?")
+    found = state.root.recall(query["text"], state.project, limit=query.get("top_k", TOP_K), **more)
+    keys = _keys_of(state, [hit.id for hit in found.entries])
+    return [Scored(keys.get(hit.id, hit.id), hit.score, hit.to_dict()) for hit in found.entries]
+
+
+def _asked(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
+    """Return the rows of a named query, each by the key of what stands in its first column; none is better."""
+    only(query, ("name", "params", *_ABOUT, "top_k"), "a query by name")
+    params = query.get("params", {})
+    about = {name: query[name] for name in _ABOUT if name in query}
+    if not isinstance(params, Mapping) or params.keys() & {"project", "limit", "cursor", *_ABOUT}:
+        hint = 'write {"name": "...", "params": {"item": "..."}, "as_of": "..."}'
+        raise InvalidRequest("params are the query's own parameters", hint=hint)
+    reader = state.root.reader
+    first = reader.playbook.get(query["name"]).columns[0]
+    rows = reader.ask(query["name"], project=state.project, limit=query.get("top_k"), **about, **params)
+    keys = _keys_of(state, [str(row[first]) for row in rows])
+    return [Scored(keys.get(str(row[first]), str(row[first])), 1.0, row) for row in rows]
