@@ -19,10 +19,12 @@ from jidomem.deadline import bounded
 from jidomem.errors import Failed
 from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
-from jidomem.vocab import BASE, JIDO, RDF, RDFS, TYPE, jido, local_name
+from jidomem.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, TYPE, jido, local_name
 
 OWL = "http://www.w3.org/2002/07/owl#"
 ITEM = jido("MemoryItem")
+#: The namespaces of what is shipped.
+OURS = (JIDO, CONVERSATION)
 
 _SUBCLASS = iri(RDFS + "subClassOf")
 _CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}
@@ -60,7 +62,7 @@ class Schema:
     _ancestors: Mapping[Term, frozenset[Term]]
     _rules: tuple[Triple, ...]
     _by_reference: bool = False
-    namespaces: frozenset[str] = frozenset((JIDO,))
+    namespaces: frozenset[str] = frozenset(OURS)
     _judges: list[CompiledJudge] = field(default_factory=list)
 
     def ancestors(self, cls: Term) -> frozenset[Term]:
@@ -164,7 +166,7 @@ class Schema:
         missed = []
         for node in types if focus is None else focus:
             kinds = types.get(node, set())
-            unknown = any(kind.startswith(f"<{JIDO}") for kind in kinds) if focus is None else True
+            unknown = any(bare(kind).startswith(OURS) for kind in kinds) if focus is None else True
             judged = any(self.is_a(kind, ITEM) for kind in kinds) if node in items else bool(kinds & self.classes)
             if not judged and (node in items or unknown):
                 missed.append(node)

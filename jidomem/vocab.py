@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from jidomem.terms import Term, iri
 
 JIDO = "https://jido.ai/ontology#"
+#: Where what is said of conversations is named.
+CONVERSATION = "https://jido.ai/ontology/conversation-history#"
 SHAPE = "https://jido.ai/shapes#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -27,6 +29,15 @@ def jido(name: str) -> Term:
     '<https://jido.ai/ontology#Fact>'
     """
     return f"<{JIDO}{name}>"
+
+
+def conv(name: str) -> Term:
+    """Return the term of `conv:name`, of conversation history.
+
+    >>> conv("Prompt")
+    '<https://jido.ai/ontology/conversation-history#Prompt>'
+    """
+    return f"<{CONVERSATION}{name}>"
 
 
 def local_name(term_or_iri: str) -> str:

@@ -14,9 +14,9 @@ from hashlib import blake2b
 from jidomem.govern.report import CONSISTENT, Found
 from jidomem.govern.sources import Source
 from jidomem.judge import ONE_AT_A_TIME, as_graph
-from jidomem.schema import OWL, Schema
+from jidomem.schema import OURS, OWL, Schema
 from jidomem.terms import Term, Triple, bare, iri
-from jidomem.vocab import JIDO, RDF, RDFS, TYPE, local_name
+from jidomem.vocab import RDF, RDFS, TYPE, local_name
 
 _SAID_FOR_READERS = {
     iri(RDFS + "label"), iri(RDFS + "comment"), iri(OWL + "versionInfo"), iri(OWL + "versionIRI"), iri(OWL + "imports"),
@@ -229,10 +229,10 @@ class _Telling:
 def stand_ins(schema: Schema) -> list[Triple]:
     """Return one imagined individual for each class and property that is not shipped: could there be any?"""
     rows: list[Triple] = []
-    for cls in sorted(cls for cls in schema.classes if not cls.startswith(f"<{JIDO}")):
+    for cls in sorted(cls for cls in schema.classes if not bare(cls).startswith(OURS)):
         rows.append((iri(f"{_stand_in(cls)}:1"), TYPE, cls))
     for term, declared in sorted(schema.properties.items()):
-        if not term.startswith(f"<{JIDO}") and declared.is_object is not None:
+        if not bare(term).startswith(OURS) and declared.is_object is not None:
             value = iri(f"{_stand_in(term)}:2") if declared.is_object else '"text"'
             rows.append((iri(f"{_stand_in(term)}:1"), term, value))
     return rows

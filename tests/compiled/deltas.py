@@ -6,7 +6,7 @@ from itertools import pairwise
 from jidomem import resources, schema
 from jidomem.judge import SH
 from jidomem.terms import XSD, date_time, integer, iri, literal, parts
-from jidomem.vocab import BASE, SHAPE, TYPE, jido, local_name
+from jidomem.vocab import BASE, SHAPE, TYPE, conv, jido, local_name
 
 SCHEMA = schema.load()
 RULES = [row for path in resources.shapes() for row in schema._parse(path)]
@@ -60,8 +60,9 @@ KINDS = {
     "LessonLearned": ITEM | {"derivedFrom": name}, "RootCause": ITEM, "Assumption": ITEM | {"expiresOn": time},
     "Agent": {"hasRole": one_of("AgentRole"), "hasCapability": one_of("Capability")},
     "WorkSession": {"startedAt": time, "hasStatus": one_of("SessionStatus")},
+    "Entry": {"agentId": text, "entryId": text, "entryText": text},
 }  # fmt: skip
-ITEMS = [kind for kind in KINDS if kind not in ("Agent", "WorkSession", "RootCause")]
+ITEMS = [kind for kind in KINDS if kind not in ("Agent", "WorkSession", "Entry", "RootCause")]
 #: The property a shape is about, and the kinds it is asked of.
 ABOUT = {
     "AgentHasACapability": ("hasCapability", ["Agent"]), "AgentHasARole": ("hasRole", ["Agent"]),
@@ -78,6 +79,8 @@ ABOUT = {
     "TaskHasOneStatus": ("hasTaskStatus", ["Task"]), "TaskHasAnAssignee": ("assignedTo", ["Task"]),
     "SessionEndIsATime": ("endedAt", ["WorkSession"]), "SessionHasAStart": ("startedAt", ["WorkSession"]),
     "SessionHasAStatus": ("hasStatus", ["WorkSession"]),
+    "EntryHasAnAgent": ("agentId", ["Entry"]), "EntryHasAnId": ("entryId", ["Entry"]),
+    "EntryHasAText": ("entryText", ["Entry"]),
 }  # fmt: skip
 NOT_TIMES = ['"2026-11-21T08:00:00Z"', f'"2026-11-21T08:00:00Z"^^<{XSD}date>', '"2026-11-21T08:00:00Z"@en',
              '"2026-11-21T08:00:00Z"^^<urn:time>', "-2026-11-21T08:00:00Z"]  # fmt: skip
@@ -296,6 +299,18 @@ def anchor(made, rng, broken):
     made.rows.append((made.add("Fact"), jido("aboutBlob"), literal(rng.choice(wrong) if broken else f"{blob} {path}")))
 
 
+def turn(prop):
+    """A turn that says all a turn says, but for *prop* where that is broken."""
+
+    def recipe(made, rng, broken):
+        node = name(rng)
+        said = {"partOfConversation": name(rng), "turnIndex": integer(rng.randint(0, 99))}
+        made.rows.append((node, TYPE, conv("ConversationTurn")))
+        made.rows += [(node, conv(each), value) for each, value in said.items() if not (broken and each == prop)]
+
+    return recipe
+
+
 SPECIAL = {
     "AnchorNamesContentAndPath": anchor,
     "InvalidatorIsOfTheSameProject": same_project("invalidatedBy"),
@@ -305,4 +320,5 @@ SPECIAL = {
     "FactSupersedesNoHypothesis": no_hypothesis_replaced, "Hypothesis": of_another_kind,
     "SessionEndsAfterItsStart": ends_after_start, "LessonHasAnOrigin": lesson,
     "AssumptionHasAReviewDate": assumption, "RootCauseExplainsAnError": root_cause,
+    "TurnHasAConversation": turn("partOfConversation"), "TurnHasAnIndex": turn("turnIndex"),
 }  # fmt: skip

@@ -8,6 +8,7 @@ import pyoxigraph as ox
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 PREFIXES = {
+    "conv": "https://jido.ai/ontology/conversation-history#",
     "jido": "https://jido.ai/ontology#",
     "jidoka": "http://jidoka.ai/ontology#",
     "jidocore": "https://jido.ai/ontologies/core#",
