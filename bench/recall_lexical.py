@@ -19,6 +19,7 @@ from time import perf_counter
 import jidomem
 from bench import frame, generate, load
 from bench.frame import Options, Row, Spread, in_turn, percentile, seconds, short
+from jidomem.journal.files import Stream
 from jidomem.runtime.root import Jidomem
 
 GOAL_MS, INGEST = 20, 500
@@ -38,7 +39,7 @@ def _rows(size: int, options: Options) -> Iterator[Row]:
         memory.read_log = None
         memory.catch_up(load.PROJECT)
         took = seconds(lambda: memory.recall("index"))
-        told = memory.texts.told(load.PROJECT) or {}
+        told = memory.texts.told(Stream(load.PROJECT)) or {}
         known = told["memories"] / took
         said = f"{short(known)} a second, {told['bytes']:,} bytes"
         yield Row(f"take in {size:,} memories", f"{INGEST} a second", said, met=known >= INGEST, figures=told)
@@ -49,7 +50,9 @@ def _asked(size: int, memory: Jidomem, options: Options) -> Iterator[Row]:
     queries = _queries(memory)
     each = [_ms(memory, query) for query in queries]
     once_more, past = cycle(queries), generate.START + size // 2 * generate.STEP
-    bare = sqlite3.connect(memory.texts._path(load.PROJECT))  # the bare side: the very same file, asked directly
+    bare = sqlite3.connect(
+        memory.texts._path(Stream(load.PROJECT))
+    )  # the bare side: the very same file, asked directly
     matched = cycle([found for query in queries if (found := _match(memory, query))])
     text = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rank LIMIT 5"
     numbers = count()

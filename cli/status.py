@@ -9,7 +9,7 @@ import click
 import jidomem
 from jidomem import Jidomem
 from jidomem.index.clones import Snapshot
-from jidomem.journal.files import LOOSE
+from jidomem.journal.files import LOOSE, Stream
 from jidomem.read.counts import counts
 from jidomem.runtime.guard_log import GuardLog
 from jidomem.version import Version
@@ -79,7 +79,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
         "guard": GuardLog(memory.read_log, name).counts() if memory.read_log is not None else None,
-        "recall": memory.texts.told(name),
+        "recall": memory.texts.told(Stream(name)),
     }
 
 

@@ -16,10 +16,28 @@ from jidomem.govern.sources import FileSource, by_subject, line_in
 from jidomem.judge import SH, severity_of
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri
-from jidomem.vocab import CLASS_OF_TYPE, CONVERSATION, LABEL, PREFIXES, RDFS, SHAPE, TYPE, TYPE_ALIASES, jido, local_name
+from jidomem.vocab import (
+    CLASS_OF_TYPE,
+    CONVERSATION,
+    LABEL,
+    PREFIXES,
+    RDFS,
+    SHAPE,
+    TYPE,
+    TYPE_ALIASES,
+    jido,
+    local_name,
+)
 
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
-_PREFIXES = {**PREFIXES, "conv": CONVERSATION, "shape": SHAPE, "sh": SH, "skos": _SKOS, "owl": "http://www.w3.org/2002/07/owl#"}
+_PREFIXES = {
+    **PREFIXES,
+    "conv": CONVERSATION,
+    "shape": SHAPE,
+    "sh": SH,
+    "skos": _SKOS,
+    "owl": "http://www.w3.org/2002/07/owl#",
+}
 _PROPERTY, _PATH = iri(SH + "property"), iri(SH + "path")
 _MESSAGE, _SEVERITY, _SUBCLASS = iri(SH + "message"), iri(SH + "severity"), iri(RDFS + "subClassOf")
 

@@ -1,4 +1,4 @@
-"""One SQLite file with the texts of a project's memories, for full text search, and what they are narrowed down by."""
+"""One SQLite file with the texts of a project's memories or entries, for full text search, and what narrows them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Within:
     until: str | None = None
     valid_at: str | None = None
     agent: str | None = None
-    session: str | None = None
+    sessions: frozenset[str] | None = None
 
 
 class Found(NamedTuple):
@@ -245,6 +245,12 @@ class TextFile:
         text = f"{_BEST} AND {clause} ORDER BY reach DESC"
         return (Found(*row) for row in self._store.execute(text, (matching(stems), *values)))
 
+    def newest(self, within: Within, limit: int) -> list[str]:
+        """Return the IRIs of the *limit* recorded last, the newest first, whatever they say."""
+        clause, values = self._clause(within)
+        ask = f"SELECT m.item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, m.item DESC LIMIT ?"
+        return [row[0] for row in self._store.execute(ask, (*values, limit))]
+
     def match(self, which: int | str, moment: str | None) -> Match | None:
         """Return one memory, by its number or IRI, as a match, if it was known at *moment*."""
         by = "number" if isinstance(which, int) else "item"
@@ -270,7 +276,7 @@ class TextFile:
             "(m.valid_from IS NULL OR m.valid_from <= ?)": within.valid_at,
             "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
             "m.agent = ?": within.agent,
-            "m.session = ?": within.session,
+            "m.session IN (SELECT value FROM json_each(?))": within.sessions and json.dumps(sorted(within.sessions)),
         }
         clauses = [clause for clause, value in asked.items() if value is not None]
         values = [value for value in asked.values() if value is not None]

@@ -1,4 +1,4 @@
-"""The texts of each project's memories, kept below `cache/` for full text search and level with the index."""
+"""The texts of each project's memories and entries, kept below `cache/` for full text search, level with the index."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import fcntl
 import os
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from jidomem import here
 from jidomem.errors import Busy, Failed
+from jidomem.index import documents, kept_words
 from jidomem.index.document import Mark
-from jidomem.index.documents import Document, document, items, touched
+from jidomem.index.documents import Document
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.stems import Stemmer
 from jidomem.index.steps import steps
@@ -46,10 +47,27 @@ class _Amiss(Exception):
     """A file is to be made anew, for the reason given."""
 
 
-class Texts:
-    """The text files of one root: one a project, shared by all processes, thrown away where anything is amiss.
+class _Kind(Protocol):
+    """What is looked through of a graph, read from the index: a module of these three functions."""
 
-    Any thread may ask; of one project one at a time is answered.
+    def items(self, index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
+        """Return all there is, oldest first, each after its moment."""
+
+    def touched(self, index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
+        """Return what may have to be looked at again once something new was said of *nodes*."""
+
+    def document(self, index: OxigraphIndex, graph: str, item: Term, /) -> Document | None:
+        """Return one as it is looked through."""
+
+
+#: The streams that hold what is looked through, each in a file of its own.
+_KINDS: Mapping[str, _Kind] = {"memory": documents, "history": kept_words}
+
+
+class Texts:
+    """The text files of one root: one a stream, shared by all processes, thrown away where anything is amiss.
+
+    Any thread may ask; of one stream one at a time is answered.
     """
 
     def __init__(
@@ -61,48 +79,49 @@ class Texts:
         self._index = index
         self._catch_up = catch_up
         self._stemmer = Stemmer()
-        self._open: dict[str, TextFile] = {}
-        self._places: dict[str, tuple[int, int] | None] = {}
-        self._unwritable: set[str] = set()
-        self._turns: dict[str, RLock] = {}
+        self._open: dict[Stream, TextFile] = {}
+        self._places: dict[Stream, tuple[int, int] | None] = {}
+        self._unwritable: set[Stream] = set()
+        self._turns: dict[Stream, RLock] = {}
 
     @property
     def stemmer(self) -> Stemmer:
         """Return what finds the stems of words, the same for what is kept and what is asked."""
         return self._stemmer
 
-    def read(self, project: str, use: Callable[[TextFile], T]) -> T:
-        """Return what *use* makes of the text file of *project*, level with the journal; nobody changes it meanwhile.
+    def read(self, stream: Stream, use: Callable[[TextFile], T]) -> T:
+        """Return what *use* makes of the text file of *stream*, level with the journal; nobody changes it meanwhile.
 
         One that is damaged, of another form or of another branch is made anew; where nothing can be written it is kept
         in memory. Raises Busy where another process does not come to an end, and what the catch-up raises.
         """
         because = "there was none"
-        with self._turn(project):
-            if project not in self._open:
-                self._catch_up(project)  # nothing is made for a project there is not
+        with self._turn(stream):
+            if stream not in self._open:
+                self._catch_up(stream.project)  # nothing is made for a project there is not
             for _ in range(TRIES):
                 try:
-                    file = self._opened(project)
-                    self._catch_up(project)  # not before: what is put into a file that was thrown away is gone
-                    self._level(file, Stream(project), because)
+                    file = self._opened(stream)
+                    self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
+                    self._level(file, stream, because)
                     with file.reading():
                         return use(file)
                 except _Amiss as amiss:
                     because = str(amiss)
                 except sqlite3.DatabaseError as error:
-                    because = self._amiss(project, error)
+                    because = self._amiss(stream, error)
                 try:
-                    self.forget(project)
+                    self.forget(stream)
                 except OSError:
-                    self._unwritable.add(project)
-        raise Failed(f"the texts of {project} cannot be kept: {because}", hint="look at the disk: df, and its health")
+                    self._unwritable.add(stream)
+        hint = "look at the disk: df, and its health"
+        raise Failed(f"the texts of {stream.project} cannot be kept: {because}", hint=hint)
 
-    def forget(self, project: str) -> None:
-        """Throw away the text file of one project, whoever uses it; what is asked next makes it anew."""
-        with self._turn(project):
-            self._let_go(project)
-            path = self._path(project)
+    def forget(self, stream: Stream) -> None:
+        """Throw away the text file of one stream, whoever uses it; what is asked next makes it anew."""
+        with self._turn(stream):
+            self._let_go(stream)
+            path = self._path(stream)
             with suppress(FileNotFoundError), self._alone():
                 for end in ("-wal", "-shm", ""):  # what is left of a file must not be taken for part of the next one
                     path.with_name(path.name + end).unlink(missing_ok=True)
@@ -111,54 +130,55 @@ class Texts:
         """Throw every text file away; raises Failed where one stays."""
         for path in sorted(self._folder.glob("*.sqlite")):
             try:
-                self.forget(path.stem)
+                project, _, name = path.stem.partition(".")
+                self.forget(Stream(project, name or "memory"))
             except OSError as error:
                 hint = f"remove it: rm -r {path.parent}"
                 raise Failed(f"{path} cannot be removed: {error.strerror}", hint=hint) from error
 
-    def told(self, project: str) -> dict[str, Any] | None:
+    def told(self, stream: Stream) -> dict[str, Any] | None:
         """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
 
         `amiss` says why it is to be made anew, None where it is not.
         """
-        path = self._path(project)
+        path = self._path(stream)
         if not path.exists():
             return None
         told: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
-        with self._turn(project), suppress(OSError):
+        with self._turn(stream), suppress(OSError):
             told["bytes"] = sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*"))
             try:
-                file = self._opened(project)
+                file = self._opened(stream)
                 mark = file.mark
                 told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
                 told["version"] = str(mark.version) if mark else None
             except (_Amiss, sqlite3.Error) as error:
                 told["amiss"] = str(error)
-                self._let_go(project)
+                self._let_go(stream)
         return told
 
     def close(self) -> None:
         """Let go of all files."""
-        for project in [*self._open]:
-            with self._turn(project):
-                self._let_go(project)
+        for stream in [*self._open]:
+            with self._turn(stream):
+                self._let_go(stream)
 
-    def _opened(self, project: str) -> TextFile:
-        """Return the file of a project, opened anew where another process has thrown away the one that was open."""
-        path = self._path(project)
-        if project in self._open and self._places[project] not in (None, _place(path)):
-            self._let_go(project)
-        if project not in self._open and project in self._unwritable:
-            self._open[project], self._places[project] = TextFile(":memory:", self._stemmer, WAIT), None
-        elif project not in self._open:
+    def _opened(self, stream: Stream) -> TextFile:
+        """Return the file of a stream, opened anew where another process has thrown away the one that was open."""
+        path = self._path(stream)
+        if stream in self._open and self._places[stream] not in (None, _place(path)):
+            self._let_go(stream)
+        if stream not in self._open and stream in self._unwritable:
+            self._open[stream], self._places[stream] = TextFile(":memory:", self._stemmer, WAIT), None
+        elif stream not in self._open:
             try:
-                self._open[project], self._places[project] = self._at(path)
+                self._open[stream], self._places[stream] = self._at(path)
             except OSError as error:
-                self._unwritable.add(project)
+                self._unwritable.add(stream)
                 raise _Amiss("nothing can be written") from error
-        if not self._open[project].fits():
+        if not self._open[stream].fits():
             raise _Amiss("it was of another form, or made elsewhere")
-        return self._open[project]
+        return self._open[stream]
 
     def _at(self, path: Path) -> tuple[TextFile, tuple[int, int]]:
         """Return the file at *path*, opened or made, and which it is; raises OSError where none can be written."""
@@ -169,16 +189,18 @@ class Texts:
             file = TextFile(str(path), self._stemmer, WAIT, here.number(here.settle(self._folder)))
             return file, _place(path)
 
-    def _amiss(self, project: str, error: sqlite3.DatabaseError) -> str:
+    def _amiss(self, stream: Stream, error: sqlite3.DatabaseError) -> str:
         """Return why a file is made anew after *error*, in memory where nothing can be written; raises Busy, Failed."""
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:
-            raise Busy(f"another process takes in the texts of {project}", hint="ask again in a moment") from error
+            raise Busy(
+                f"another process takes in the texts of {stream.project}", hint="ask again in a moment"
+            ) from error
         if "no such module" in str(error):
             hint = "use a Python whose SQLite has FTS5"
             raise Failed("this SQLite has no full text search", hint=hint, code="missing_extra") from error
         if code in _UNWRITABLE:
-            self._unwritable.add(project)
+            self._unwritable.add(stream)
             return "nothing can be written"
         return f"it was damaged: {error}"
 
@@ -198,7 +220,7 @@ class Texts:
 
         What is new since the first step began is taken in afterwards.
         """
-        left = items(self._index, stream.graph)
+        left = _KINDS[stream.name].items(self._index, stream.graph)
         while True:
             with file.writing():
                 if file.mark is not None:
@@ -221,13 +243,15 @@ class Texts:
         """
         if not self._journal.holds(stream, then.version):
             raise _Amiss("another branch was checked out")
+        if then.cleared != now.cleared:
+            raise _Amiss("the graph was cleared")
         found = 0
         for step in steps(self._journal.read(stream, after=then.version)):
             found += len(step)
             if any(is_order(commit.data) for commit in step):
                 raise _Amiss("something was taken out of the journal")
             nodes = {subject for commit in step for subject, _, _ in commit.triples if subject != iri(commit.iri)}
-            again = touched(self._index, stream.graph, nodes)
+            again = _KINDS[stream.name].touched(self._index, stream.graph, nodes)
             known = list(self._documents(stream, again))
             file.remove({bare(node) for node in again} - {document.item for document in known})
             file.put(known)
@@ -237,21 +261,22 @@ class Texts:
         return now.commits > then.commits
 
     def _documents(self, stream: Stream, nodes: Iterable[Term]) -> Iterator[Document]:
-        return filter(None, (document(self._index, stream.graph, node) for node in nodes))
+        read = _KINDS[stream.name].document
+        return filter(None, (read(self._index, stream.graph, node) for node in nodes))
 
-    def _turn(self, project: str) -> RLock:
-        """Return what one thread holds that asks for, opens or throws away the file of a project."""
-        return self._turns.setdefault(project, RLock())
+    def _turn(self, stream: Stream) -> RLock:
+        """Return what one thread holds that asks for, opens or throws away the file of a stream."""
+        return self._turns.setdefault(stream, RLock())
 
-    def _let_go(self, project: str) -> None:
-        file = self._open.pop(project, None)
-        self._places.pop(project, None)
+    def _let_go(self, stream: Stream) -> None:
+        file = self._open.pop(stream, None)
+        self._places.pop(stream, None)
         if file is not None:
             with suppress(sqlite3.Error):
                 file.close()
 
-    def _path(self, project: str) -> Path:
-        return self._folder / f"{project}.sqlite"
+    def _path(self, stream: Stream) -> Path:
+        return self._folder / (stream.project + ("" if stream.name == "memory" else f".{stream.name}") + ".sqlite")
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -9,15 +9,15 @@ from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex
 from jidomem.index.text_file import Within
 from jidomem.index.texts import Texts
+from jidomem.journal.files import Stream
 from jidomem.query import to_term
 from jidomem.read import item
 from jidomem.read.rank import Scored
-from jidomem.read.search import search
+from jidomem.read.search import asked_for, search
 from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
 from jidomem.terms import bare
 from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name
-from jidomem.words import TELL_LITTLE
 
 #: What says of a memory that it holds no more, and is left out with it.
 _TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
@@ -47,12 +47,9 @@ class Recalling:
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Found:
         """Return up to `limit` memories that hold words of the query; raises InvalidRequest for what is no filter."""
         within = self._within(project, request, narrowing)
-        stems: dict[str, str] = {}
-        for word, stem in self._texts.stemmer.stems(request.query):
-            if stem not in stems or stems[stem] in TELL_LITTLE:
-                stems[stem] = word
+        stems = asked_for(self._texts.stemmer, request.query)
         found, looked_for, counts = self._texts.read(
-            project, lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
+            Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
         hits = [hit for one in found[: request.limit] if (hit := self._hit(project, one, narrowing)) is not None]
         metadata = {
@@ -68,7 +65,7 @@ class Recalling:
         """Return what is looked through."""
         if request.scope == "session" and request.session_id is None:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
-        session = request.session_id if request.scope == "session" else narrowing.session
+        session = _named("sessions", request.session_id if request.scope == "session" else narrowing.session)
         return Within(
             moment=_moment(narrowing, "as_of"),
             inactive=narrowing.include_inactive,
@@ -78,7 +75,7 @@ class Recalling:
             until=_moment(narrowing, "until"),
             valid_at=_moment(narrowing, "valid_at"),
             agent=_named("agents", narrowing.agent),
-            session=_named("sessions", session),
+            sessions=None if session is None else frozenset((session,)),
         )
 
     def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
+from jidomem.index.stems import Stemmer
 from jidomem.index.text_file import Found, TextFile, Within
 from jidomem.lexical import Counts, Match
 from jidomem.read import rank
@@ -18,6 +19,15 @@ from jidomem.words import TELL_LITTLE
 MOST_WORDS = 64
 #: So many memories that hold the rarest words are looked at before those that hold other words alone.
 FIRST = 50_000
+
+
+def asked_for(stemmer: Stemmer, text: str) -> dict[str, str]:
+    """Return the stems of *text*, each with the word it is looked for by: one that tells something where there is."""
+    stems: dict[str, str] = {}
+    for word, stem in stemmer.stems(text):
+        if stem not in stems or stems[stem] in TELL_LITTLE:
+            stems[stem] = word
+    return stems
 
 
 def search(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from jidomem import vocab
@@ -53,9 +52,12 @@ def held(view: View, key: str) -> list[Term]:
 
 def as_json(value: Any, name: str) -> str:
     """Return *value* as JSON that reads back as the same; raises InvalidRequest, naming what JSON does not hold."""
-    for fault in _faults(value, name):
-        raise InvalidRequest(fault, hint="give texts, numbers, truths, None, and lists and mappings of those")
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        for fault in _faults(value, name):
+            raise InvalidRequest(fault, hint="give texts, numbers, truths, None, and lists and mappings of those")
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        raise InvalidRequest(f"{name} is nested too deep", hint="keep the parts in entries of their own") from None
 
 
 def _besides(node: Term, entry: Entry) -> Iterator[Triple]:
@@ -66,7 +68,7 @@ def _besides(node: Term, entry: Entry) -> Iterator[Triple]:
     speaker, said_at = entry.metadata.get("speaker"), entry.metadata.get("timestamp")
     if isinstance(speaker, str) and speaker:
         yield node, jido("speaker"), literal(speaker)
-    if isinstance(said_at, (str, datetime)) and (moment := parse_moment(said_at)) is not None:
+    if isinstance(said_at, str) and (moment := parse_moment(said_at)) is not None:
         yield node, conv("timestamp"), date_time(stamp(moment))
 
 

@@ -16,14 +16,14 @@ from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import session, validate
+from jidomem.write.history import HistoryWriter
 from jidomem.write.line import JudgeFn
-from jidomem.write.recovery import Recovery
 from jidomem.write.stages import Judged, Proposal
 from jidomem.write.view import View
 
 
-class MemoryWriter(Recovery):
-    """All the verbs of writing: intents, corrections, settlements, rollback, policy, sessions, other descriptions."""
+class MemoryWriter(HistoryWriter):
+    """All verbs of writing: intents, corrections, settlements, rollback, policy, sessions, entries, descriptions."""
 
     def remember(self, project_id: str, text: str, *, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of *text* kept as a fact of medium confidence, unless *fields* say otherwise.
