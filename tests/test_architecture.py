@@ -82,6 +82,7 @@ PURE = [
     "journal/redaction.py",
     "write/kinds.py",
     "write/secrets.py",
+    "write/entries.py",
     "write/names.py",
     "write/tidy.py",
     "write/extra.py",

@@ -20,14 +20,20 @@ from jidomem.policy import Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, bare, iri, is_iri, literal, parts
 from jidomem.version import Version
-from jidomem.vocab import BASE, LABEL, XSD, jido
+from jidomem.vocab import BASE, LABEL, XSD, conv, jido
 from jidomem.write import names
 from jidomem.write.triples import TEXTS
-from jidomem.write.view import View
+from jidomem.write.view import Probe, View
 from jidomem.write.writer import MemoryWriter
 
-#: What a memory says in words of its own: what is redacted where no property is named.
-_FREE = tuple(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason"))
+#: What a memory, an entry or a part of a turn says in words of its own: what is redacted where no property is named.
+_FREE = (
+    *(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")),
+    jido("entryText"),
+    *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")),
+)
+#: What leads from a turn to its parts, whose words are its own.
+_PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
 #: What holds a memory together is no secret, and stays.
 _STAYS = frozenset(
     map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
@@ -35,9 +41,11 @@ _STAYS = frozenset(
 )  # fmt: skip
 _LINKS = tuple(
     map(jido, ("supersedes", "supersededBy", "invalidates", "invalidatedBy", "revives", "coexistsWith",
-               "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
-)  # fmt: skip
+               "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith", "replaces"))
+) + _PARTS  # fmt: skip
 _POLICY = jido("PolicyChange")
+#: The streams in which somebody speaks.
+_SPOKEN = ("memory", "history")
 #: The shortest text that is looked for: fewer signs stand everywhere.
 SHORTEST = 3
 
@@ -227,7 +235,7 @@ class Keeper:
             raise InvalidRequest(
                 "say what is to go", hint="name a memory, or give --text TEXT (- reads standard input)"
             )
-        view, node = self._view(project), iri(item)
+        view, node = self._whole_view(project), iri(item)
         if not view.about(node):
             raise NotFound(f"{item} is no memory of {project}", hint="list them with: jidomem ask")
         chosen = [*map(iri, properties)]
@@ -237,7 +245,8 @@ class Keeper:
             if not view.objects(node, name):
                 said = sorted({bare(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)})
                 raise NotFound(f"{item} says nothing by {bare(name)}", hint=f"it says: {', '.join(said)}")
-        values = [value for name in chosen or _FREE for value in view.objects(node, name)]
+        spoken = [node] if chosen else _whole(node, view)
+        values = [value for part in spoken for name in chosen or _FREE for value in view.objects(part, name)]
         if not chosen:
             values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
         texts = frozenset(text for value in values for text in _texts(value, view))
@@ -245,19 +254,27 @@ class Keeper:
 
     def _linked(self, project: str, node: Term) -> frozenset[Term]:
         """Return *node* and all that is tied to it: what replaces it, what it replaces, its evidence, and so on."""
-        graph, found, todo = Stream(project).graph, {node}, [node]
+        probe, found, todo = self._probe(project, *_SPOKEN), {node}, [node]
         while todo:
             here = todo.pop()
-            about = (value for _, p, value in self._tail.index.triples(graph, here) if p in _LINKS and is_iri(value))
-            by = (subject for subject, p, _ in self._tail.index.triples(graph, None, None, here) if p in _LINKS)
+            about = (value for _, p, value in probe(here, None, None) if p in _LINKS and is_iri(value))
+            by = (subject for subject, p, _ in probe(None, None, here) if p in _LINKS)
             new = {*about, *by} - found
             found |= new
             todo += new
         return frozenset(found)
 
     def _view(self, project: str) -> View:
-        graph = Stream(project).graph
-        return View(lambda s, p, o: self._tail.index.triples(graph, s, p, o))
+        return View(self._probe(project, "memory"))
+
+    def _whole_view(self, project: str) -> View:
+        """Return a view of all that was said in words: memories, entries and turns."""
+        return View(self._probe(project, *_SPOKEN))
+
+    def _probe(self, project: str, *streams: str) -> Probe:
+        """Return what finds triples in some streams of a project."""
+        graphs, index = [Stream(project, name).graph for name in streams], self._tail.index
+        return lambda s, p, o: [triple for graph in graphs for triple in index.triples(graph, s, p, o)]
 
     def _streams(self, project: str) -> list[Stream]:
         streams = (Stream(project, name) for name in NAMES)
@@ -266,6 +283,11 @@ class Keeper:
     def _level(self, project: str) -> None:
         for stream in self._streams(project):
             self._tail.catch_up(stream)
+
+
+def _whole(node: Term, view: View) -> list[Term]:
+    """Return *node* with its parts, and theirs."""
+    return [node, *(each for link in _PARTS for part in view.objects(node, link) for each in _whole(part, view))]
 
 
 def _texts(value: Term, view: View) -> Iterator[str]:

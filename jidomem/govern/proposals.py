@@ -20,9 +20,9 @@ from jidomem.govern.overlay import check_overlay
 from jidomem.index.tail import Tail
 from jidomem.journal.files import Stream
 from jidomem.read.turtle import turtle
-from jidomem.schema import OWL, Schema
+from jidomem.schema import OURS, OWL, Schema
 from jidomem.terms import Term, Triple, bare, boolean, iri, line, literal, parts
-from jidomem.vocab import BASE, JIDO, LABEL, RDF, RDFS, TYPE, XSD, jido, local_name
+from jidomem.vocab import BASE, LABEL, RDF, RDFS, TYPE, XSD, jido, local_name
 from jidomem.write.names import is_absolute, is_reserved
 from jidomem.write.writer import MemoryWriter
 
@@ -133,7 +133,7 @@ class TermProposals:
     def _named(self, term: str) -> Term:
         """Return the IRI of a new term; raise InvalidRequest for one that is declared, or is none."""
         if _NAME.fullmatch(term):
-            spaces = sorted(self._schema.namespaces - {JIDO})
+            spaces = sorted(self._schema.namespaces.difference(OURS))
             space = spaces[0] if len(spaces) == 1 else f"urn:project:{self._stream.project}#"
             term = space + term
         node = iri(term.strip("<>"))

@@ -23,9 +23,11 @@ _ANSWERED = jido("answeredWith")
 _DIGESTS = (_KEY, _REQUEST, jido("redactedLeaf"))  # no text shows in them
 _WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
 #: Names that are minted at random, or from a digest: no text shows in them. An IRI that was given may say anything.
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/alternatives/[0-9]+)?"
+_UUID = (
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/alternatives/[0-9]+|/prompt|/answer|/tools/[0-9]+(?:/result)?)?"
+)
 _MINTED = re.compile(
-    rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions)/{_UUID}|evidence/[0-9a-f]{{32,}}"
+    rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions|entries|turns)/{_UUID}|evidence/[0-9a-f]{{32,}}"
     r"|\.well-known/genid/[0-9a-f]{16,}-[^>]*))>"
 )
 #: The keys of docs/conflicts.md that a property goes into, beside that of identical memories.

@@ -269,6 +269,7 @@ class TextFile:
 
     def _clause(self, within: Within) -> tuple[str, list[Any]]:
         """Return what lets pass what is *within*, and the values in it."""
+        sessions = None if within.sessions is None else json.dumps(sorted(within.sessions))
         asked: Mapping[str, Any] = {
             "m.recorded <= ?": within.moment,
             "m.recorded >= ?": within.since,
@@ -276,7 +277,7 @@ class TextFile:
             "(m.valid_from IS NULL OR m.valid_from <= ?)": within.valid_at,
             "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
             "m.agent = ?": within.agent,
-            "m.session IN (SELECT value FROM json_each(?))": within.sessions and json.dumps(sorted(within.sessions)),
+            "m.session IN (SELECT value FROM json_each(?))": sessions,
         }
         clauses = [clause for clause, value in asked.items() if value is not None]
         values = [value for value in asked.values() if value is not None]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from jidomem.govern.report import Report
     from jidomem.index.texts import Texts
     from jidomem.runtime.agent import AgentMemory
+    from jidomem.runtime.entry_store import EntryStore
     from jidomem.runtime.state import State
     from jidomem.write.rollback import Rollback
 
@@ -226,6 +227,13 @@ class Jidomem:
         from jidomem.runtime.state import State
 
         return State(self.settings.root, TABLES)
+
+    @cached_property
+    def entries(self) -> EntryStore:
+        """Return the store of what agents keep in their own words, in the history of the configured project."""
+        from jidomem.runtime.entry_store import EntryStore  # most processes have no need of one
+
+        return EntryStore(self.project, self.writer, lambda: self.texts, self.index, self.catch_up)
 
     @cached_property
     def texts(self) -> Texts:

@@ -1,0 +1,19 @@
+"""A writer of entries in a process of its own: says what was acknowledged, until it has done or is killed.
+
+python entry_writer.py ROOT NAME COUNT [ID]: each under an id of its own, or all under one.
+"""
+
+import sys
+
+import jidomem
+from jidomem.entries import Entry, write
+
+
+def main(root, name, number, key=None):
+    with jidomem.open(root, project="p", wait=60) as memory:
+        for n in range(int(number)):
+            write(memory.entries, Entry(id=key or f"{name}-{n}", agent_id="a", content=f"{name} says {n}"))
+            print(f"{name} says {n}", flush=True)
+
+
+main(*sys.argv[1:])
