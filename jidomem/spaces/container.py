@@ -168,9 +168,11 @@ class Container:
         if not isinstance(name, str) or not name:
             raise InvalidRequest(f"the name of a space is a text of at least one sign, not {name!r}")
         if limits := Limits.of(self.metadata):
-            if name not in self.spaces:
+            if name in self.spaces:
+                limits.refuse_size(name, space.data, self.spaces[name].data)
+            else:
                 limits.refuse_space(name, self.spaces)
-            limits.refuse_size(name, self.spaces[name].data if name in self.spaces else None, space.data)
+                limits.refuse_size(name, space.data)
         return self._after({**self.spaces, name: space}, now)
 
     def _after(self, spaces: Mapping[str, Space], now: int | None) -> Self:

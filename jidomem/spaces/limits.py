@@ -53,12 +53,12 @@ class Limits:
                 hint="delete one with space_delete, keep it as a key of the world, or set other limits",
             )
 
-    def refuse_size(self, name: str, before: object, after: object) -> None:
-        """Raise `TooLarge` unless the data of a space fits; what makes a space smaller always may."""
+    def refuse_size(self, name: str, after: object, *before: object) -> None:
+        """Raise `TooLarge` unless the data of a space fits, or takes less than the data it had before, if it had any."""
         if self.max_space_bytes is None:
             return
         size = size_of(after)
-        if size > self.max_space_bytes and size > size_of(before):
+        if size > self.max_space_bytes and size > sum(map(size_of, before)):
             raise TooLarge(
                 f"space {name!r} would hold {size} bytes, more than the {self.max_space_bytes} it may",
                 hint="keep a summary and a pointer to the rest, delete what is no longer needed, or set other limits",

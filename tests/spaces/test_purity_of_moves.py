@@ -1,0 +1,295 @@
+"""Laws of every public function over an agent or a memory: nothing that is passed in changes, and revisions count."""
+
+import ast
+import copy
+import inspect
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jidomem.spaces as spaces_package
+from jidomem.errors import InvalidRequest, RevisionConflict
+from jidomem.spaces import Agent, Limits, Memory, Space, get, put, thaw, world_put
+
+NOW = 5000
+START = (
+    Memory(id="mem_1", created_at=1000)
+    .ensure_space("m", {"a": {"deep": [1]}, "b": {2, 3}}, now=1000)
+    .ensure_space("l", [{"id": "i1", "n": [1]}, "no id"], now=1000)
+    .world_put("brief", 1, ttl_ms=10, now=1000)
+    .tasks_add("one", id="t1", now=1000)
+    .tasks_add("two", id="t2", now=1000)
+)
+
+#: Each move: its arguments, and the revision at which it leaves each space it changes (in START m and l are at 0, world
+#: at 1, tasks at 2); None is gone, "" a change of no space.
+MOVES = {
+    "space_put": (("m", Space({"z": 1}, rev=9)), {"m": 9}),
+    "space_update": (("m", lambda space: Space(["other kind"])), {"m": 1}),
+    "space_delete": (("m",), {"m": None}),
+    "put_space": (("m", Space({"z": 1}, rev=9)), {"m": 9}),
+    "update_space": (("m", lambda space: space), {"m": 1}),
+    "delete_space": (("l",), {"l": None}),
+    "ensure_space": (("new", {"a": [1]}), {"new": 0}),
+    "put_in_space": (("m", "k", {"v": [1]}), {"m": 1}),
+    "delete_from_space": (("m", "a"), {"m": 1}),
+    "update_space_data": (("m", lambda data: {**data, "c": 1}), {"m": 1}),
+    "append_to_space": (("l", {"id": "z"}), {"l": 1}),
+    "prepend_to_space": (("l", {"id": "z"}), {"l": 1}),
+    "insert_in_space": (("l", 1, {"id": "z"}), {"l": 1}),
+    "remove_from_space": (("l", "i1"), {"l": 1}),
+    "update_in_space": (("l", "i1", lambda item: {**item, "n": 2}), {"l": 1}),
+    "world_put": (("k", {"v": [1]}), {"world": 2}),
+    "world_delete": (("brief",), {"world": 2}),
+    "world_update": ((lambda world: {"all": "new"},), {"world": 2}),
+    "tasks_add": (("three",), {"tasks": 3}),
+    "tasks_insert": ((0, "three"), {"tasks": 3}),
+    "tasks_complete": (("t1",), {"tasks": 3}),
+    "tasks_remove": (("t1",), {"tasks": 3}),
+    "tasks_reorder": ((["t2", "t1"],), {"tasks": 3}),
+    "apply_action_result": (
+        ({"world": {"k": 1}, "tasks": [{"id": "t1", "text": "one", "status": "done"}]},),
+        {"world": 2, "tasks": 3},
+    ),
+    "limited": ((Limits(max_spaces=5),), {"": None}),
+    "expire": ((), {"world": 2}),
+}
+OPTIONS = {"tasks_add": {"id": "t3"}, "tasks_insert": {"id": "t3"}}
+READS = {
+    "space": ("m",),
+    "has_space": ("m",),
+    "get_in_space": ("m", "a"),
+    "world_get": ("brief",),
+    "world": (),
+    "tasks": (),
+    "tasks_open": (),
+    "tasks_next": (),
+}
+OF_AGENTS_ALONE = {"get", "put", "update", "ensure", "has_memory", "spaces"}
+OF_MEMORIES_ALONE = {"new", "from_dict", "to_dict", "reserved_spaces"}
+OF_NEITHER = {"freeze", "thaw", "is_list", "is_map", "memory_key"}
+
+
+def own(memory):
+    """All there is to a memory, in plain values that share nothing with it."""
+    spaces = {name: (thaw(s.data), s.rev, thaw(s.metadata)) for name, s in memory.spaces.items()}
+    return (memory.id, memory.rev, spaces, memory.created_at, memory.updated_at, thaw(memory.metadata))
+
+
+def test_the_tables_here_name_every_public_function_and_every_method_of_a_memory():
+    functions = {name for name in spaces_package.__all__ if inspect.isfunction(getattr(spaces_package, name))}
+    methods = {name for name in dir(Memory) if not name.startswith("_") and callable(getattr(Memory, name))}
+
+    assert functions == MOVES.keys() | READS.keys() | OF_AGENTS_ALONE | OF_NEITHER
+    assert methods == MOVES.keys() | READS.keys() | OF_MEMORIES_ALONE  # A101
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_gives_a_new_agent_and_leaves_all_that_it_was_given_as_it_was(name):
+    arguments, _ = MOVES[name]
+    agent = Agent(state={"mine": [1], "__memory__": START})
+    before, mine, passed = own(START), agent.state["mine"], copy.deepcopy(arguments[1:])
+
+    after = getattr(spaces_package, name)(agent, *arguments, now=NOW, **OPTIONS.get(name, {}))
+
+    assert after is not agent  # A005
+    assert get(after) == getattr(START, name)(*arguments, now=NOW, **OPTIONS.get(name, {}))  # A101
+    assert own(get(agent)) == own(START) == before
+    assert get(agent) is START
+    assert after.state["mine"] is mine == [1]
+    assert [a for a in arguments[1:] if not callable(a)] == [a for a in passed if not callable(a)]
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_counts_in_the_container_and_in_the_spaces_it_changes_and_in_no_other(name):
+    arguments, moved = MOVES[name]
+
+    after = getattr(START, name)(*arguments, now=NOW)
+
+    revisions = {held: space.rev for held, space in START.spaces.items()} | moved
+    expected = {held: rev for held, rev in revisions.items() if rev is not None}
+    assert {held: space.rev for held, space in after.spaces.items()} == expected  # A018 A019
+    assert after.rev == START.rev + len(moved)  # A034
+    assert (after.created_at, after.updated_at) == (1000, NOW)
+    assert after.id == "mem_1"
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reading_changes_nothing(name):
+    agent = put(Agent(), START)
+    before = own(START)
+
+    getattr(spaces_package, name)(agent, *READS[name])
+    getattr(START, name)(*READS[name])
+    spaces_package.spaces(agent)
+    get(agent)
+    spaces_package.has_memory(agent)
+
+    assert get(agent) is START  # A036
+    assert own(START) == before
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_that_expects_another_revision_of_the_memory_is_refused_and_changes_nothing(name):
+    agent = put(Agent(), START)
+    for stale in (START.rev - 1, START.rev + 1):
+        with pytest.raises(RevisionConflict, match=f"the memory is at revision {START.rev}, not at {stale}") as refusal:
+            getattr(spaces_package, name)(agent, *MOVES[name][0], expected_rev=stale, now=NOW)
+
+    assert get(agent) is START  # A035
+    assert (refusal.value.code, refusal.value.http_status, refusal.value.exit_code) == ("revision_conflict", 409, 5)
+    assert refusal.value.hint == "read it again and decide on what is there now"
+    assert get(getattr(spaces_package, name)(agent, *MOVES[name][0], expected_rev=START.rev, now=NOW)).rev > START.rev
+
+
+OF_ONE_SPACE = [name for name in MOVES if name not in ("ensure_space", "apply_action_result", "limited", "expire")]
+
+
+@pytest.mark.parametrize("name", OF_ONE_SPACE)
+def test_a_move_that_expects_another_revision_of_its_space_is_refused(name):
+    arguments, moved = MOVES[name]
+    held = next(iter(moved))
+    rev = START.spaces[held].rev
+
+    with pytest.raises(RevisionConflict, match=f"space '{held}' is at revision {rev}, not at {rev + 1}"):
+        getattr(START, name)(*arguments, expected_space_rev=rev + 1)
+
+    assert getattr(START, name)(*arguments, expected_space_rev=rev).rev == START.rev + 1  # A035
+
+
+def test_a_revision_of_one_space_is_not_moved_by_writers_of_others():
+    seen = START.spaces["m"].rev
+    after = START.world_put("k", 1).tasks_add("x").append_to_space("l", 1)
+
+    assert after.put_in_space("m", "k", 1, expected_space_rev=seen).spaces["m"].rev == seen + 1  # A019 A035
+
+
+@pytest.mark.parametrize("name", ["apply_action_result", "limited", "expire"])
+def test_a_move_of_no_one_space_takes_no_revision_of_one(name):
+    with pytest.raises(InvalidRequest, match="no one space is changed here"):
+        getattr(START, name)(*MOVES[name][0], expected_space_rev=0)
+
+
+@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("bad", ["3", 1.0, True])
+def test_an_expected_revision_is_a_whole_number(name, bad):
+    with pytest.raises(InvalidRequest, match="an expected revision is a whole number, not"):
+        getattr(START, name)(*MOVES[name][0], expected_rev=bad)
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_an_option_nobody_knows_is_refused(name):
+    with pytest.raises(TypeError, match="surprise"):
+        getattr(START, name)(*MOVES[name][0], surprise=1)
+
+
+@pytest.mark.parametrize("name", [name for name in MOVES if name != "ensure_space"])
+def test_a_moment_that_is_none_is_refused(name):
+    with pytest.raises(InvalidRequest, match="a moment is a whole number of milliseconds since the epoch, not 'noon'"):
+        getattr(START, name)(*MOVES[name][0], now="noon")
+
+
+def test_a_revision_is_expected_when_a_whole_memory_is_put_or_updated():
+    agent, called = put(Agent(), START), []
+
+    with pytest.raises(RevisionConflict):
+        put(agent, Memory(), expected_rev=START.rev + 1)
+    with pytest.raises(RevisionConflict):
+        spaces_package.update(agent, called.append, expected_rev=START.rev + 1)
+    with pytest.raises(RevisionConflict, match="the memory does not exist, not at 0"):
+        put(Agent(), Memory(), expected_rev=0)
+
+    assert called == []
+    assert get(put(agent, Memory(id="mem_2"), expected_rev=START.rev)).id == "mem_2"
+    assert get(spaces_package.update(agent, lambda m: m.world_put("k", 1), expected_rev=START.rev)).rev == START.rev + 1
+
+
+def test_moves_chain_over_agents_and_over_memories():
+    agent = put(Agent(), START)
+    stepwise = spaces_package.tasks_add(
+        world_put(world_put(agent, "a", 1, now=NOW), "b", 2, now=NOW), "x", id="t", now=NOW
+    )
+
+    fluent = START.world_put("a", 1, now=NOW).world_put("b", 2, now=NOW).tasks_add("x", id="t", now=NOW)
+
+    assert get(stepwise) == fluent  # A007
+
+
+PACKAGE = Path(spaces_package.__file__).parent
+PURE_IMPORTS = {"__future__", "collections.abc", "copy", "dataclasses", "datetime", "json", "math", "typing"}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.name)
+def test_no_module_of_working_memory_can_do_anything_but_compute(path):
+    tree = ast.parse(path.read_text("utf-8"))
+    named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    named |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    ours = {"jidomem.errors", "jidomem.directive", "jidomem.spaces"} | {name for name in named if ".spaces." in name}
+    clock = {"jidomem"} if path.name == "sources.py" else set()
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+
+    assert named <= PURE_IMPORTS | ours | clock  # A006
+    assert called.isdisjoint({"open", "print", "input", "exec", "eval", "__import__"})
+    assert set(sys.stdlib_module_names) >= {name.split(".")[0] for name in named} - {"jidomem"}
+
+
+def test_with_a_given_clock_and_given_ids_the_same_moves_give_the_same_memory():
+    def moves():
+        memory = Memory.new(now=1, new_id=lambda: "a")
+        return memory.tasks_add("x", now=2, new_id=lambda: "b").world_put("k", 1, now=3)
+
+    assert moves() == moves()  # A006
+    assert (moves().id, moves().tasks()[0]["id"], moves().updated_at) == ("mem_a", "task_b", 3)
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(["a", "b", "c"])
+ANY_MOVE = st.one_of(
+    st.tuples(st.just("world_put"), KEYS, VALUES),
+    st.tuples(st.just("world_delete"), KEYS),
+    st.tuples(st.just("put_in_space"), st.just("m"), KEYS, VALUES),
+    st.tuples(st.just("append_to_space"), st.just("l"), VALUES),
+    st.tuples(st.just("prepend_to_space"), st.just("l"), VALUES),
+    st.tuples(st.just("insert_in_space"), st.just("l"), st.integers(0, 5), VALUES),
+    st.tuples(st.just("ensure_space"), st.sampled_from(["m", "x", "rag:cache"]), VALUES),
+    st.tuples(st.just("tasks_add"), TEXTS),
+    st.tuples(st.just("tasks_complete"), st.just("t1")),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ANY_MOVE, max_size=12))
+def test_the_revision_of_a_memory_is_the_number_of_its_mutations_and_no_move_changes_its_argument(moves):
+    memory, mutations = START, 0
+    for name, *arguments in moves:
+        before = own(memory)
+        after = getattr(memory, name)(*arguments, now=NOW)
+        assert own(memory) == before
+        changed = own(after)[2] != before[2] or after is not memory
+        assert after.rev == memory.rev + changed
+        mutations += changed
+        memory = after
+
+    assert memory.rev == START.rev + mutations  # A034
+    assert sum(space.rev for space in memory.spaces.values()) <= memory.rev
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(TEXTS.filter(bool), VALUES, max_size=4), VALUES)
+def test_a_memory_comes_back_from_json_as_it_was(held, metadata):
+    spaces = {name: Space(data, rev=3, metadata={"x": data}) for name, data in held.items()}
+    memory = Memory(id="mem_1", rev=7, metadata={"about": metadata}, spaces=spaces, created_at=5, updated_at=9)
+
+    back = Memory.from_dict(json.loads(json.dumps(memory.to_dict())))
+
+    assert back == memory  # A038
+    assert repr(back) == repr(memory)  # 1, 1.0 and True are equal, and not the same
