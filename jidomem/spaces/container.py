@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypedDict, Unpack, cast
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
-from jidomem.spaces.frozen import FrozenDict, freeze
+from jidomem.spaces.frozen import FrozenDict, freeze, kind_of
 from jidomem.spaces.limits import Limits, expiring, kept, lapsed
 from jidomem.spaces.names import RESERVED_SPACES, TASKS, WORLD
 from jidomem.spaces.plain import plain
@@ -133,7 +133,7 @@ class Container:
             )
         if of_kind is not None and not of_kind(space):
             kind = "map" if of_kind is is_map else "list"
-            raise InvalidRequest(f"space {name!r} is not a {kind} space: it holds a {type(space.data).__name__}")
+            raise InvalidRequest(f"space {name!r} is not a {kind} space: it holds a {kind_of(space.data)}")
         return space
 
     def _alive(self, name: str, now: int | None) -> Mapping[Any, Any]:

@@ -77,6 +77,12 @@ def _freeze(value: Any) -> Any:
     return value
 
 
+def kind_of(value: object) -> str:
+    """Return what a held value is called by those who put it there: list, not FrozenList."""
+    plain = {FrozenDict: dict, FrozenList: list, frozenset: set}
+    return plain.get(type(value), type(value)).__name__
+
+
 def thaw(value: Any) -> Any:
     """Return a copy of a held value that may be changed: plain dicts, lists and sets all the way down.
 

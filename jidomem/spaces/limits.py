@@ -54,7 +54,7 @@ class Limits:
             )
 
     def refuse_size(self, name: str, after: object, *before: object) -> None:
-        """Raise `TooLarge` unless the data of a space fits, or takes less than the data it had before, if it had any."""
+        """Raise `TooLarge` unless the data of a space fits, or takes less than what it had before."""
         if self.max_space_bytes is None:
             return
         size = size_of(after)

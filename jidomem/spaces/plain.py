@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jidomem.errors import InvalidRequest
+from jidomem.spaces.frozen import kind_of
 
 #: Where a value is: a name, or what it is in and its key there.
 Place = str | tuple[Any, Any]
@@ -57,7 +58,7 @@ def _key(key: Any, place: Place) -> str:
 
 
 def _formless(value: Any, place: Place) -> InvalidRequest:
-    kind = "set" if isinstance(value, frozenset) else type(value).__name__
+    kind = kind_of(value)
     shown = repr(value) if isinstance(value, float) else f"a {kind}"
     hint = "keep it as a list" if kind in ("set", "tuple") else "keep a text, a number, a list or a mapping"
     return InvalidRequest(f"{_shown(place)} is {shown}, and JSON has no form for that", hint=hint)

@@ -1,0 +1,101 @@
+"""Memory inside an action: read from its context's state, and changed by what the action gives back."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from jidomem.errors import InvalidRequest
+from jidomem.spaces import Agent, Memory, apply_action_result, get, put, space_put, tasks_add, world, world_put
+from jidomem.spaces import Space as TheSpace
+
+START = put(
+    Agent(),
+    Memory(id="m", created_at=1)
+    .world_put("a", 1)
+    .world_put("b", 2)
+    .tasks_add("one", id="t1")
+    .tasks_add("two", id="t2"),
+)
+
+
+def test_an_action_reads_memory_from_the_state_it_is_given():
+    ctx = SimpleNamespace(state=world_put(Agent(), "language", "en").state)
+
+    assert ctx.state["__memory__"].spaces["world"].data == {"language": "en"}  # A102
+    assert ctx.state["__memory__"].spaces.world.data["language"] == "en"
+    assert ctx.state["__memory__"].spaces.tasks.data == []
+
+
+def test_the_result_of_an_action_is_merged_and_each_space_counts_once():
+    result = {
+        "world": {"b": 3, "c": 4},
+        "tasks": [{"id": "t2", "text": "two", "status": "done"}, {"id": "t3", "text": "three", "status": "open"}],
+    }
+
+    after = get(apply_action_result(START, result, now=9))
+
+    assert after.world() == {"a": 1, "b": 3, "c": 4}  # A103
+    assert [(t["id"], t["status"]) for t in after.tasks()] == [("t1", "open"), ("t2", "done"), ("t3", "open")]
+    assert (after.spaces.world.rev, after.spaces.tasks.rev, after.rev, after.updated_at) == (3, 3, 6, 9)
+
+
+@pytest.mark.parametrize("result", [{}, {"world": {}}, {"tasks": []}, {"tasks": (), "world": {}}])
+def test_a_result_of_nothing_changes_nothing(result):
+    assert apply_action_result(START, result) is START
+
+
+def test_either_part_may_be_left_out():
+    assert get(apply_action_result(START, {"world": {"z": 1}})).rev == get(START).rev + 1
+    after = get(apply_action_result(START, {"tasks": ({"id": "t1", "text": "1", "status": "done"},)}))
+    assert after.rev == get(START).rev + 1
+    assert after.tasks()[0] == {"id": "t1", "text": "1", "status": "done"}
+
+
+def test_an_agent_without_memory_gets_one_by_its_first_result():
+    assert world(apply_action_result(Agent(), {"world": {"a": 1}})) == {"a": 1}
+
+
+def test_a_key_given_back_ends_no_more():
+    agent = world_put(START, "scratch", "x", ttl_ms=10, now=0)
+
+    assert get(apply_action_result(agent, {"world": {"scratch": "y"}})).world(now=50)["scratch"] == "y"
+
+
+def test_items_among_the_tasks_that_are_none_stay_where_they_are():
+    agent = space_put(START, "tasks", TheSpace(["note", {"id": 5}, {"id": "t1"}]))
+
+    after = apply_action_result(agent, {"tasks": [{"id": "t1", "text": "1", "status": "open"}]})
+
+    assert get(after).tasks() == ["note", {"id": 5}, {"id": "t1", "text": "1", "status": "open"}]
+
+
+TASK = {"id": "t", "text": "x", "status": "open"}
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ([], r"the result of an action has world and tasks, not \[\]"),
+        ({"answer": 1, "world": {}}, "the result of an action has world and tasks, not 'answer'"),
+        ({"world": []}, r"the world an action gives back is a mapping, not \[\]"),
+        ({"world": None}, "the world an action gives back is a mapping, not None"),
+        ({"tasks": {}}, "the tasks an action gives back are a list, not {}"),
+        ({"tasks": None}, "the tasks an action gives back are a list, not None"),
+        ({"tasks": ["x"]}, "a task has id, text and status and nothing else, not 'x'"),
+        ({"tasks": [{**TASK, "extra": 1}]}, "a task has id, text and status and nothing else"),
+        ({"tasks": [{"id": "t", "text": "x"}]}, "a task has id, text and status and nothing else"),
+        ({"tasks": [{**TASK, "status": "later"}]}, "a task is open or done, not 'later'"),
+        ({"tasks": [{**TASK, "id": 5}]}, "the id of a task is a text, not 5"),
+        ({"tasks": [{**TASK, "id": ""}]}, "the id of a task has at least one sign"),
+        ({"tasks": [{**TASK, "text": None}]}, "the text of a task is a text, not None"),
+        ({"tasks": [TASK, TASK]}, "two of the tasks given have the same id"),
+    ],
+)
+def test_a_result_that_cannot_be_merged_is_refused_whole(result, told):
+    agent = tasks_add(START, "x", id="t")
+    before = get(agent)
+
+    with pytest.raises(InvalidRequest, match=told):
+        apply_action_result(agent, {"world": {"lost": 1}, **result} if isinstance(result, dict) else result)
+
+    assert get(agent) is before  # A103

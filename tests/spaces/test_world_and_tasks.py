@@ -1,0 +1,315 @@
+"""The world and the tasks of an agent: the wrappers, and that they are the generic operations on two spaces."""
+
+import itertools
+
+import pytest
+
+from jidomem import spaces as package
+from jidomem import vocab
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.spaces import (
+    FACTS,
+    FROM_ONTOLOGY,
+    POINTERS,
+    SCRATCH,
+    SUMMARY,
+    TASK_STATUSES,
+    TO_ONTOLOGY,
+    TOOL_STATE,
+    WORLD_KEYS,
+    Agent,
+    Memory,
+    Space,
+    append_to_space,
+    delete_from_space,
+    ensure,
+    get,
+    get_in_space,
+    insert_in_space,
+    put,
+    put_in_space,
+    remove_from_space,
+    space_put,
+    tasks,
+    tasks_add,
+    tasks_complete,
+    tasks_insert,
+    tasks_next,
+    tasks_open,
+    tasks_remove,
+    tasks_reorder,
+    update_in_space,
+    update_space_data,
+    world,
+    world_delete,
+    world_get,
+    world_put,
+    world_update,
+)
+
+START = put(Agent(), Memory(id="mem_1", created_at=1))
+
+
+def listed(*names):
+    """An agent with one open task of each name, its id and its text."""
+    agent = START
+    for name in names:
+        agent = tasks_add(agent, name, id=name, now=1)
+    return agent
+
+
+def order(agent):
+    return "".join(task["id"] for task in tasks(agent))
+
+
+def test_keys_of_the_world_are_put_read_and_deleted():
+    agent = world_put(world_put(START, "a", 1), "b", [2])
+
+    assert world_get(agent, "a") == 1  # A078 A079
+    assert world_get(agent, "c") is None
+    assert world_get(agent, "c", 7) == 7
+    assert world_get(Agent(), "a", 7) == 7
+    assert world(world_delete(agent, "a")) == {"b": [2]}  # A080
+    assert world_delete(agent, "c") is agent
+
+
+def test_the_whole_world_is_read_and_transformed():
+    agent = world_update(world_put(START, "a", 1), lambda held: {**held, "b": held["a"] + 1})
+
+    assert world(agent) == {"a": 1, "b": 2}  # A081 A082
+    assert world(Agent()) == {}
+    with pytest.raises(InvalidRequest, match="the function for map space 'world' gave None"):
+        world_update(agent, lambda held: None)
+
+
+def test_wrappers_of_the_world_are_the_operations_on_map_spaces():
+    agent = world_put(START, "a", 1, now=5)
+
+    assert world_put(START, "a", 1, now=5) == put_in_space(START, "world", "a", 1, now=5)  # A083
+    assert world_put(START, "a", 1, now=5, ttl_ms=9) == put_in_space(START, "world", "a", 1, now=5, ttl_ms=9)
+    assert world_delete(agent, "a", now=6) == delete_from_space(agent, "world", "a", now=6)
+    fun = lambda held: {"b": held["a"]}  # noqa: E731
+    assert world_update(agent, fun, now=6) == update_space_data(agent, "world", fun, now=6)
+    assert world_get(agent, "a") == get_in_space(agent, "world", "a")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda a: world_get(a, "k"),
+        lambda a: world(a),
+        lambda a: world_put(a, "k", 1),
+        lambda a: world_delete(a, "k"),
+        lambda a: world_update(a, dict),
+    ],
+)
+def test_a_world_that_is_no_map_is_refused_as_any_space(operation):
+    with pytest.raises(InvalidRequest, match="space 'world' is not a map space"):  # A083
+        operation(space_put(START, "world", Space([])))
+
+
+def test_the_usual_keys_of_the_world_are_named_and_said_what_for():
+    assert (FACTS, SCRATCH, TOOL_STATE, SUMMARY, POINTERS) == ("facts", "scratch", "tool_state", "summary", "pointers")
+    assert list(WORLD_KEYS) == [FACTS, SCRATCH, TOOL_STATE, SUMMARY, POINTERS]  # A085
+    assert all(len(purpose) > 20 for purpose in WORLD_KEYS.values())
+
+
+def test_the_usual_keys_are_made_by_nobody_and_hold_anything():
+    assert world(ensure(Agent())) == {}  # A084
+
+    for key, value in itertools.product([*WORLD_KEYS, "mine"], [None, 5, "text", [1], {"a": 1}]):
+        assert world(world_put(START, key, value)) == {key: value}
+
+
+def test_pointers_name_stores_outside_the_memory():
+    agent = world_put(START, POINTERS, {"semantic_index": "agent_123_vectors"})
+
+    assert world_get(agent, "pointers") == {"semantic_index": "agent_123_vectors"}  # A086
+    assert set(get(agent).spaces) == {"tasks", "world"}
+
+
+def test_a_task_has_an_id_a_text_and_a_status():
+    agent = tasks_add(START, "ship", id="t1")
+
+    assert tasks(agent) == [{"id": "t1", "text": "ship", "status": "open"}]  # A087 A090
+    assert tasks(tasks_add(START, "ship", id="t1", status="done"))[0]["status"] == "done"  # A091
+
+
+def test_each_added_task_goes_to_the_end_with_an_id_of_its_own():
+    agent = START
+    for number in range(50):
+        agent = tasks_add(agent, f"task {number}")
+
+    assert [task["text"] for task in tasks(agent)] == [f"task {number}" for number in range(50)]  # A088 A090
+    ids = [task["id"] for task in tasks(agent)]
+    assert len(set(ids)) == 50
+    assert all(each.startswith("task_") and len(each) > len("task_") for each in ids)
+    assert tasks(tasks_add(START, "x", new_id=lambda: "7"))[0]["id"] == "task_7"
+
+
+def test_all_tasks_are_listed_in_order_those_done_included():
+    agent = tasks_complete(listed("a", "b", "c"), "b")
+
+    assert [(task["id"], task["status"]) for task in tasks(agent)] == [("a", "open"), ("b", "done"), ("c", "open")]
+    assert tasks(Agent()) == []  # A089
+
+
+@pytest.mark.parametrize("add", [tasks_add, lambda agent, *a, **o: tasks_insert(agent, 0, *a, **o)])
+def test_an_id_that_is_taken_is_refused(add):
+    agent = listed("a")
+
+    with pytest.raises(InvalidRequest, match="there is a task 'a' already") as refusal:  # A091
+        add(agent, "again", id="a")
+
+    assert refusal.value.hint == "leave the id out to have one made"
+    assert tasks(agent) == [{"id": "a", "text": "a", "status": "open"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        ("x", {"status": "blocked"}, "a task is open or done, not 'blocked'"),
+        ("x", {"status": None}, "a task is open or done, not None"),
+        (5, {}, "the text of a task is a text, not 5"),
+        (None, {}, "the text of a task is a text, not None"),
+        ("x", {"id": 5}, "an id is a text of at least one sign, not 5"),
+        ("x", {"id": ""}, "an id is a text of at least one sign, not ''"),
+    ],
+)
+def test_what_is_no_task_is_refused(text, options, told):
+    for add in (lambda: tasks_add(START, text, **options), lambda: tasks_insert(START, 0, text, **options)):
+        with pytest.raises(InvalidRequest, match=told):  # A100
+            add()
+
+
+def test_the_generic_operations_do_not_check_tasks():
+    agent = append_to_space(START, "tasks", {"id": "t", "status": "blocked"})
+
+    assert tasks(agent) == [{"id": "t", "status": "blocked"}]  # A100
+    assert tasks_open(append_to_space(agent, "tasks", "no task at all")) == []
+    with pytest.raises(InvalidRequest, match="a task has id, text and status and nothing else"):
+        tasks_complete(agent, "t")
+
+
+@pytest.mark.parametrize(("index", "expected"), [(0, "nab"), (1, "anb"), (2, "abn"), (9, "abn")])
+def test_a_task_is_inserted_by_its_priority(index, expected):
+    agent = tasks_insert(listed("a", "b"), index, "new", id="n")
+
+    assert order(agent) == expected  # A092 A088
+    with pytest.raises(InvalidRequest, match="an index is a whole number from 0"):
+        tasks_insert(agent, -1, "x")
+
+
+def test_a_task_is_done_where_it_stands():
+    agent = listed("a", "b", "c")
+
+    after = tasks_complete(agent, "b")
+
+    assert tasks(after)[1] == {"id": "b", "text": "b", "status": "done"}  # A093
+    assert order(after) == "abc"
+    assert tasks_complete(after, "b") is after
+
+
+def test_a_task_is_removed():
+    assert order(tasks_remove(listed("a", "b", "c"), "b")) == "ac"  # A094
+
+
+@pytest.mark.parametrize("operation", [tasks_complete, tasks_remove, lambda a, i: tasks_reorder(a, [i])])
+def test_a_task_that_is_not_there_is_refused(operation):
+    with pytest.raises(NotFound, match="has the id 'x'"):
+        operation(listed("a"), "x")
+
+
+def test_the_next_task_is_the_first_open_one():
+    agent = listed("a", "b")
+
+    assert tasks_next(agent)["id"] == "a"  # A095
+    assert tasks_next(tasks_complete(agent, "a"))["id"] == "b"
+    assert tasks_next(tasks_complete(tasks_complete(agent, "a"), "b")) is None
+    assert tasks_next(Agent()) is None
+
+
+def test_open_tasks_are_listed_in_order():
+    agent = tasks_complete(listed("a", "b", "c"), "b")
+
+    assert [task["id"] for task in tasks_open(agent)] == ["a", "c"]  # A096
+    assert tasks_open(Agent()) == []
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"), [(["c", "a", "b"], "cabd"), (["d"], "dabc"), ([], "abcd"), (("b", "a"), "bacd")]
+)
+def test_tasks_are_put_in_order_and_those_not_named_follow(ids, expected):
+    assert order(tasks_reorder(listed("a", "b", "c", "d"), ids)) == expected  # A097 A098
+
+
+def test_an_order_that_is_there_already_changes_nothing():
+    agent = listed("a", "b", "c")
+
+    assert tasks_reorder(agent, ["a", "b"]) is agent
+    assert tasks_reorder(agent, []) is agent
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        (["a", "x"], "no item of the tasks has the id 'x'"),
+        (["a", "b", "a"], "'a' stands twice in the order of the tasks"),
+        ("ab", "the order of the tasks is a list of ids, not 'ab'"),
+        (5, "the order of the tasks is a list of ids, not 5"),
+    ],
+)
+def test_an_order_with_unknown_or_repeated_ids_is_refused(ids, told):
+    agent = listed("a", "b")
+
+    with pytest.raises((InvalidRequest, NotFound), match=told):  # A098
+        tasks_reorder(agent, ids)
+
+    assert order(agent) == "ab"
+
+
+def test_wrappers_of_tasks_are_the_operations_on_list_spaces():
+    agent = listed("a", "b")
+    task = {"id": "n", "text": "new", "status": "open"}
+    done = lambda item: {**item, "status": "done"}  # noqa: E731
+
+    assert tasks_add(agent, "new", id="n", now=5) == append_to_space(agent, "tasks", task, now=5)  # A099
+    assert tasks_insert(agent, 1, "new", id="n", now=5) == insert_in_space(agent, "tasks", 1, task, now=5)
+    assert tasks_complete(agent, "a", now=5) == update_in_space(agent, "tasks", "a", done, now=5)
+    assert tasks_remove(agent, "a", now=5) == remove_from_space(agent, "tasks", "a", now=5)
+    assert tasks(agent) is get(agent).spaces["tasks"].data
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        tasks,
+        tasks_open,
+        tasks_next,
+        lambda a: tasks_add(a, "x"),
+        lambda a: tasks_insert(a, 0, "x"),
+        lambda a: tasks_complete(a, "x"),
+        lambda a: tasks_remove(a, "x"),
+        lambda a: tasks_reorder(a, []),
+    ],
+)
+def test_tasks_that_are_no_list_are_refused_as_any_space(operation):
+    with pytest.raises(InvalidRequest, match="space 'tasks' is not a list space"):  # A099
+        operation(space_put(START, "tasks", Space({})))
+
+
+def test_a_memory_has_the_wrappers_too_as_a_projector_calls_them():
+    memory = Memory.world_put(Memory(id="m", created_at=1), "summary", "so far", now=5)
+
+    assert memory == get(world_put(put(Agent(), Memory(id="m", created_at=1)), "summary", "so far", now=5))  # A101
+    for name in package.__all__:
+        if name.startswith(("world_", "tasks_")):
+            assert callable(getattr(Memory, name)), name
+
+
+def test_the_statuses_of_a_task_are_told_in_the_terms_of_project_memory():
+    assert TO_ONTOLOGY == {"open": "Planned", "done": "Completed"}
+    assert set(TO_ONTOLOGY) == set(TASK_STATUSES)  # A087
+    assert all(FROM_ONTOLOGY[TO_ONTOLOGY[status]] == status for status in TASK_STATUSES)
+    assert set(vocab.TASK_STATUS) - set(FROM_ONTOLOGY) == {"Abandoned"}
+    assert FROM_ONTOLOGY["InProgress"] == FROM_ONTOLOGY["Blocked"] == "open"
