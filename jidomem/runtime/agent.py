@@ -10,7 +10,7 @@ from jidomem.clock import Sources
 from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.runtime.state import State
 from jidomem.spaces import Memory
-from jidomem.spaces.memory import refuse_stale
+from jidomem.spaces.container import refuse_stale
 from jidomem.write.names import slug
 
 if TYPE_CHECKING:

@@ -79,8 +79,10 @@ def _freeze(value: Any) -> Any:
 
 def kind_of(value: object) -> str:
     """Return what a held value is called by those who put it there: list, not FrozenList."""
-    plain = {FrozenDict: dict, FrozenList: list, frozenset: set}
-    return plain.get(type(value), type(value)).__name__
+    for held, plain in ((FrozenDict, "dict"), (FrozenList, "list"), (frozenset, "set")):
+        if type(value) is held:
+            return plain
+    return type(value).__name__
 
 
 def thaw(value: Any) -> Any:

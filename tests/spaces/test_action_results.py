@@ -11,10 +11,10 @@ from jidomem.spaces import Space as TheSpace
 START = put(
     Agent(),
     Memory(id="m", created_at=1)
-    .world_put("a", 1)
-    .world_put("b", 2)
-    .tasks_add("one", id="t1")
-    .tasks_add("two", id="t2"),
+    .world_put("a", 1, now=1)
+    .world_put("b", 2, now=1)
+    .tasks_add("one", id="t1", now=1)
+    .tasks_add("two", id="t2", now=1),
 )
 
 
