@@ -9,6 +9,7 @@ from typing import Any
 
 from jidomem import clock
 from jidomem.errors import InvalidRequest
+from jidomem.frozen import freeze, thaw
 
 PREFIX = "mem_"
 #: The only status a write has today.
@@ -59,7 +60,7 @@ class Entry:
                 raise _invalid_entry(f"{name} {fault}", f"give {name} as text")
         if self.session_id is not None and (fault := fault_of_text(self.session_id)):
             raise _invalid_entry(f"session_id {fault}", "give the name of a session, or leave it out")
-        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_entry))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_entry))
 
     @classmethod
     def new(cls, given: object = None, /, *, id_generator: IdGenerator = time_ordered, **more: Any) -> Entry:
@@ -86,7 +87,7 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain values, which `from_input` reads back."""
         return {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
-                "metadata": owned(self.metadata, _invalid_entry)}  # fmt: skip
+                "metadata": thaw(self.metadata)}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class WriteRequest:
     def __post_init__(self) -> None:
         """Raise InvalidEntry for what is no entry, nor a mapping that describes one, InvalidWrite for other faults."""
         object.__setattr__(self, "entry", Entry.from_input(self.entry))
-        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_request))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class WriteResult:
         if self.status != OK:
             raise _invalid_result(f"status={self.status!r} is none", f"a write that failed raises; use {OK!r}")
         object.__setattr__(self, "entry", Entry.from_input(self.entry))
-        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_result))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_result))
 
 
 def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) -> dict[str, Any]:
@@ -139,17 +140,18 @@ def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) 
     return said
 
 
-def owned(metadata: object, refuse: Refuse) -> dict[Any, Any]:
-    """Return *metadata* with each plain dict and list in it copied, so that nobody else changes it; the rest is kept.
+def held(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
+    """Return *metadata* held fast, with the dicts and lists in it.
 
     Raises what *refuse* makes of a fault and a hint, unless it is a mapping that ends.
     """
     if not isinstance(metadata, Mapping):
         raise refuse(f"metadata is a {type(metadata).__name__}, no mapping", "give metadata={...}, or leave it out")
     try:
-        return {key: _owned(value) for key, value in metadata.items()}
-    except RecursionError:
-        raise refuse("metadata is nested too deep", "leave out what holds itself") from None
+        kept: Mapping[Any, Any] = freeze(metadata)
+    except InvalidRequest as error:
+        raise refuse(f"metadata: {error.detail}", error.hint) from None
+    return kept
 
 
 def fault_of_text(value: object) -> str:
@@ -161,12 +163,6 @@ def fault_of_text(value: object) -> str:
     except UnicodeEncodeError:
         return "holds half of a surrogate pair, which is no sign"
     return "" if value.strip() else "is missing or empty"
-
-
-def _owned(value: Any) -> Any:
-    if type(value) is dict:
-        return {key: _owned(part) for key, part in value.items()}
-    return [_owned(part) for part in value] if type(value) is list else value
 
 
 def _invalid_entry(detail: str, hint: str) -> InvalidEntry:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from jidomem.entry import Entry, described, owned
+from jidomem.entry import Entry, described, held
 from jidomem.errors import InvalidRequest, TooLarge
+from jidomem.frozen import FrozenList, thaw
 
 SCOPES = ("agent", "session")
 #: The one name in `metadata` that a request is held to: what is of another namespace it does not cover.
@@ -51,7 +52,7 @@ class RecallRequest:
             raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= MOST:
             raise _invalid(f"limit={self.limit!r} is not from 1 to {MOST:,}", f"give limit={LIMIT}, or leave it out")
-        object.__setattr__(self, "metadata", owned(self.metadata, _invalid))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid))
         if len(self.query.encode("utf-8", "replace")) > LONGEST:
             detail = f"{_INVALID}the query has more than {LONGEST:,} bytes"
             raise LongQuery(detail, hint="look for the words that matter")
@@ -133,15 +134,15 @@ class RecallResult:
             raise _invalid_result("request is no RecallRequest", "give the one that is answered")
         if isinstance(self.entries, (str, Mapping)) or not isinstance(self.entries, Iterable):
             raise _invalid_result("entries is no list", "give a list of entries, or leave it out")
-        object.__setattr__(self, "entries", [Entry.from_input(entry) for entry in self.entries])
-        object.__setattr__(self, "metadata", owned(self.metadata, _invalid_result))
+        object.__setattr__(self, "entries", FrozenList(Entry.from_input(entry) for entry in self.entries))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_result))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
         return {
             "query": self.request.query,
             "entries": [entry.to_dict() for entry in self.entries],
-            "metadata": dict(self.metadata),
+            "metadata": thaw(self.metadata),
         }
 
 
@@ -158,7 +159,7 @@ class Hit(Entry):
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as plain values."""
         said = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
-                "score": self.score, "metadata": dict(self.metadata)}  # fmt: skip
+                "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
         return said if self.parts is None else {**said, "parts": dict(self.parts)}
 
 

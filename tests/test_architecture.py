@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"entry", "recall", "words", "lexical", "reach", "here", "directive", "provider"},
+    | {"entry", "frozen", "recall", "words", "lexical", "reach", "here", "directive", "provider"},
     {"entries", "spaces"},
     {"tiers"},
     {"repository"},
@@ -60,7 +60,7 @@ PURE = [
     "reach.py",
     "spaces/agent.py",
     "spaces/container.py",
-    "spaces/frozen.py",
+    "frozen.py",
     "spaces/items.py",
     "spaces/limits.py",
     "spaces/memory.py",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from threading import Lock
 
@@ -48,22 +47,22 @@ class InMemoryStore:
             newest = reversed(store._entries.values())
             covered = (entry for entry in newest if request.covers(entry, include_sessions=every))
             found = list(islice(covered, request.limit))
-        return RecallResult(request, [replace(entry) for entry in found])
+        return RecallResult(request, found)
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
         """Keep the entry as the newest, in the place of one with the same id."""
-        entry = replace(request.entry)
+        entry = request.entry
         store = self._meant(opts)
         with store._lock:
             store._entries.pop(entry.id, None)
             store._entries[entry.id] = entry
-        return WriteResult(request, replace(entry))
+        return WriteResult(request, entry)
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return all entries, the oldest first."""
         store = self._meant(opts)
         with store._lock:
-            return [replace(entry) for entry in store._entries.values()]
+            return list(store._entries.values())
 
     def _meant(self, opts: Options) -> InMemoryStore:
         return self.for_options(opts) if "pid" in opts else self

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from jidomem.entry import described, fault_of_text, owned
+from jidomem.entry import described, fault_of_text, held
 from jidomem.errors import InvalidRequest
+from jidomem.frozen import thaw
 from jidomem.recall import LIMIT, MOST, NAMESPACE, SCOPES
 
 CAPTURES = ("manual", "conversation", "off")
@@ -56,7 +57,7 @@ class MemoryPolicy:
                 raise _invalid(f"{name}={getattr(self, name)!r} is none", f"use one of: {', '.join(known)}")
         object.__setattr__(self, "namespace", _namespace(self.namespace))
         object.__setattr__(self, "max_entries", _count(self.max_entries))
-        object.__setattr__(self, "metadata", owned(self.metadata, _invalid))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid))
         if NAMESPACE in self.metadata:
             raise _invalid("metadata holds a namespace", f"give namespace={self.metadata[NAMESPACE]!r} beside it")
 
@@ -77,7 +78,7 @@ class MemoryPolicy:
         said = {one.name: getattr(self, one.name) for one in fields(self)}
         if isinstance(self.namespace, FromContext):
             said["namespace"] = {"context": self.namespace.key}
-        return {**said, "metadata": owned(self.metadata, _invalid)}
+        return {**said, "metadata": thaw(self.metadata)}
 
 
 @dataclass(frozen=True, slots=True)

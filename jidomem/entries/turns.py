@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jidomem.entries import store as stores
@@ -63,7 +63,7 @@ class Run:
             return None
         return RecallRequest(
             agent_id=self.spec.id,
-            query=query.encode("utf-8", "ignore")[:LONGEST].decode("utf-8", "ignore"),
+            query=_looked_for(query),
             session_id=self._session(policy),
             scope=policy.scope,
             limit=policy.max_entries,
@@ -80,12 +80,13 @@ class Run:
             raise MemoryOff(f"the memory of {self.spec.id!r} is off", hint='define it with {"capture": "manual"}')
         session = self._session(policy) if policy.scope == "session" else None
         namespace = self._namespace(policy)
-        said = {**namespace, **(metadata or {})}
-        if namespace and said[NAMESPACE] != namespace[NAMESPACE]:
-            detail = f"namespace={said[NAMESPACE]!r} is not the one of this run, {namespace[NAMESPACE]!r}"
-            raise InvalidEntry(f"invalid memory entry: {detail}", hint="leave it out of the metadata")
+        said = {} if metadata is None else metadata
         entry = Entry(agent_id=self.spec.id, session_id=session, content=content, metadata=said)
-        return WriteRequest(entry, {**policy.metadata, **namespace})
+        both = {**namespace, **entry.metadata}
+        if namespace and both[NAMESPACE] != namespace[NAMESPACE]:
+            detail = f"namespace={both[NAMESPACE]!r} is not the one of this run, {namespace[NAMESPACE]!r}"
+            raise InvalidEntry(f"invalid memory entry: {detail}", hint="leave it out of the metadata")
+        return WriteRequest(replace(entry, metadata=both), {**policy.metadata, **namespace})
 
     def recall(self, query: str) -> RecallResult | None:
         """Return what the store finds for *query*; None without a memory, or without a store.
@@ -116,7 +117,7 @@ class Run:
         Raises what `recall` raises.
         """
         said = [message.get("content") for message in messages if message.get("role") == "user"]
-        texts = [text for text in said if isinstance(text, str) and text.strip()]
+        texts = [text for text in said if isinstance(text, str) and _looked_for(text)]
         prompt = Prompt(tuple(messages), dict(context or {}))
         result = self.recall(texts[-1]) if texts else None
         policy = self._policy()
@@ -173,6 +174,11 @@ def injected(prompt: Prompt, policy: MemoryPolicy, result: RecallResult) -> Prom
     lines = "\n".join([HEADING, *map(_bullet, result.entries)])
     added = {"role": "system", "content": lines}
     return Prompt((*prompt.messages[:place], added, *prompt.messages[place:]), prompt.context)
+
+
+def _looked_for(text: str) -> str:
+    """Return what recall can look for of *text*: its beginning, without halves of signs."""
+    return text.encode("utf-8", "ignore").strip()[:LONGEST].decode("utf-8", "ignore").strip()
 
 
 def _bullet(entry: Entry) -> str:

@@ -4,8 +4,8 @@ agent = world_put(Agent(), "language", "en")
 agent = tasks_add(agent, "greet the user")
 """
 
+from jidomem.frozen import freeze, thaw
 from jidomem.spaces.agent import Agent, HasState, ensure, get, has_memory, put, update
-from jidomem.spaces.frozen import freeze, thaw
 from jidomem.spaces.limits import Limits
 from jidomem.spaces.memory import Memory
 from jidomem.spaces.names import (

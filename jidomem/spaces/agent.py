@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, Unpack, cast
 
 from jidomem.errors import InvalidRequest
+from jidomem.frozen import FrozenDict
 from jidomem.spaces.container import Change, refuse_stale
-from jidomem.spaces.frozen import FrozenDict
 from jidomem.spaces.memory import Memory
 from jidomem.spaces.names import MEMORY_KEY
 

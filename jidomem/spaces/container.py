@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypedDict, Unpack, cast
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
-from jidomem.spaces.frozen import FrozenDict, freeze, kind_of
+from jidomem.frozen import FrozenDict, freeze, kind_of
 from jidomem.spaces.limits import Limits, expiring, kept, lapsed
 from jidomem.spaces.names import RESERVED_SPACES, TASKS, WORLD
 from jidomem.spaces.plain import plain

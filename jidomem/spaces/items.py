@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.spaces.frozen import FrozenList, freeze
+from jidomem.frozen import FrozenList, freeze
 from jidomem.spaces.names import OPEN, TASK_STATUSES
 
 _NO_ID = object()

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
 
 from jidomem.errors import InvalidRequest
+from jidomem.frozen import FrozenDict, FrozenList, freeze
 from jidomem.spaces import items
 from jidomem.spaces.container import Change, Container, SpaceChange
-from jidomem.spaces.frozen import FrozenDict, FrozenList, freeze
 from jidomem.spaces.limits import LIMITS_KEY, Limits, kept, lapsed
 from jidomem.spaces.names import DONE, OPEN, RESERVED_SPACES, TASKS, WORLD
 from jidomem.spaces.sources import fresh, moment

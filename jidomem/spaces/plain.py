@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jidomem.errors import InvalidRequest
-from jidomem.spaces.frozen import kind_of
+from jidomem.frozen import kind_of
 
 #: Where a value is: a name, or what it is in and its key there.
 Place = str | tuple[Any, Any]

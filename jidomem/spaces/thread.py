@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jidomem.errors import InvalidRequest
-from jidomem.spaces.frozen import freeze
+from jidomem.frozen import freeze
 from jidomem.spaces.sources import fresh, moment
 
 

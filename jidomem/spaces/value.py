@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jidomem.errors import InvalidRequest
-from jidomem.spaces.frozen import FrozenDict, freeze
+from jidomem.frozen import FrozenDict, freeze
 from jidomem.spaces.limits import refuse_ends
 
 _FIELDS = ("data", "rev", "metadata")

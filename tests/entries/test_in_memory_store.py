@@ -240,7 +240,8 @@ def test_what_is_not_there_is_no_error(store):
 
 
 def test_nobody_changes_what_is_kept_by_what_was_given_or_answered(store):
-    given_ = entry("a", metadata={"tags": ["kept"]})
+    mine = {"tags": ["kept"]}
+    given_ = entry("a", metadata=mine)
     answers = [
         given_,
         write(store, given_).entry,
@@ -248,9 +249,13 @@ def test_nobody_changes_what_is_kept_by_what_was_given_or_answered(store):
         *list_entries(store),
     ]
 
+    mine["tags"].append("changed")
+    list_entries(store).clear()
     for one in answers:
-        one.metadata["tags"].append("changed")
-        one.metadata["more"] = 1
+        with pytest.raises(TypeError, match="cannot be changed"):
+            one.metadata["tags"].append("changed")
+        with pytest.raises(TypeError, match="cannot be changed"):
+            one.metadata["more"] = 1
 
     assert recall(store, asking()).entries[0].metadata == {"tags": ["kept"]}
     assert list_entries(store)[0].metadata == {"tags": ["kept"]}

@@ -126,7 +126,9 @@ def test_a_result_echoes_its_request_and_is_empty_unless_something_was_found():
     assert [field.name for field in fields(RecallResult)] == ["request", "entries", "metadata"]  # B024
     assert result.request is REQUEST  # B025
     assert (result.entries, result.metadata) == ([], {})  # B028
-    assert RecallResult(REQUEST).entries is not result.entries
+    assert isinstance(result.entries, list)
+    with pytest.raises(TypeError, match="cannot be changed"):
+        result.entries.append(entry(1))
     with pytest.raises(TypeError, match="request"):
         RecallResult()
 

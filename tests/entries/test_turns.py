@@ -244,6 +244,8 @@ class Asked(InMemoryStore):
         ([("system", "x"), ("assistant", "y")], []),
         ([], []),
         ([("user", "half \ud800 sign")], ["half  sign"]),
+        ([("user", "old"), ("user", "\ud800")], ["old"]),
+        ([("user", " " * 70_000 + "late ")], ["late"]),
         ([("user", "ä" * 40_000)], ["ä" * 32_768]),
     ],
 )
@@ -310,6 +312,8 @@ def test_an_entry_of_another_namespace_than_the_runs_is_refused(store):
         run.remember("hello", {"namespace": "blue"})
     assert list_entries(store) == []
     assert run.remember("hello", {"namespace": "red"}).entry.metadata == {"namespace": "red"}
+    with pytest.raises(InvalidEntry, match=r"^invalid memory entry: metadata is a list, no mapping$"):
+        run.remember("hello", [])
 
 
 class Mixing(InMemoryStore):
