@@ -223,12 +223,15 @@ PACKAGE = Path(spaces_package.__file__).parent
 PURE_IMPORTS = {"__future__", "collections.abc", "copy", "dataclasses", "datetime", "json", "math", "typing"}
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*sorted(PACKAGE.glob("*.py")), PACKAGE.parent / "frozen.py"], ids=lambda path: path.name
+)
 def test_no_module_of_working_memory_can_do_anything_but_compute(path):
     tree = ast.parse(path.read_text("utf-8"))
     named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     named |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    ours = {"jidomem.errors", "jidomem.directive", "jidomem.spaces"} | {name for name in named if ".spaces." in name}
+    ours = {"jidomem.errors", "jidomem.frozen", "jidomem.directive", "jidomem.spaces"}
+    ours |= {name for name in named if ".spaces." in name}
     clock = {"jidomem"} if path.name == "sources.py" else set()
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
