@@ -16,15 +16,18 @@ if TYPE_CHECKING:
     from jidomem.intent import MemoryUpdateIntent, Receipt
     from jidomem.item import MemoryItem, create_memory
     from jidomem.read.reader import MemoryReader
+    from jidomem.runtime.context import ContextManager
     from jidomem.runtime.long_term import LongTerm
     from jidomem.runtime.root import Jidomem
     from jidomem.runtime.root import open_root as open  # noqa: A004
     from jidomem.tiers.conversation import ConversationBuffer
+    from jidomem.tiers.promotion import Promotion
     from jidomem.tiers.short import ShortTerm
     from jidomem.write.writer import MemoryWriter
 
 __version__ = "0.1.0"
 __all__ = [
+    "ContextManager",
     "ConversationBuffer",
     "Jidomem",
     "JidomemError",
@@ -33,6 +36,7 @@ __all__ = [
     "MemoryReader",
     "MemoryUpdateIntent",
     "MemoryWriter",
+    "Promotion",
     "Receipt",
     "ShortTerm",
     "TripleStore",
@@ -41,6 +45,7 @@ __all__ = [
 ]
 #: Where each name is found once it is asked for: who needs one module of ours does not wait for all of them.
 _PLACES = {
+    "ContextManager": "runtime.context",
     "ConversationBuffer": "tiers.conversation",
     "Jidomem": "runtime.root",
     "JidomemError": "errors",
@@ -49,6 +54,7 @@ _PLACES = {
     "MemoryReader": "read.reader",
     "MemoryUpdateIntent": "intent",
     "MemoryWriter": "write.writer",
+    "Promotion": "tiers.promotion",
     "Receipt": "intent",
     "ShortTerm": "tiers.short",
     "TripleStore": "index.store",

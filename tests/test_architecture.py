@@ -72,6 +72,8 @@ PURE = [
     "spaces/step.py",
     "spaces/thread.py",
     "spaces/value.py",
+    "tiers/renewal.py",
+    "tiers/value.py",
     "read/rank.py",
     "govern/recalled.py",
     "repository/ignored.py",

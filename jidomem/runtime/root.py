@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from jidomem.govern.report import Report
     from jidomem.index.texts import Texts
     from jidomem.runtime.agent import AgentMemory
+    from jidomem.runtime.context import ContextManager, Contexts
     from jidomem.runtime.entry_store import EntryStore
     from jidomem.runtime.state import State
     from jidomem.write.rollback import Rollback
@@ -151,6 +152,21 @@ class Jidomem:
 
         stream = Stream(project or self.project)
         return AgentMemory(self._agents, stream.project, name or self.settings.agent, self.sources)
+
+    def context(
+        self, session: str, *, project: str | None = None, agent: str | None = None, **options: Any
+    ) -> ContextManager:
+        """Return the context of a session of *agent*: its short-term memory beside the long-term memory of *project*.
+
+        Until it is closed it is the same one. *options* are promotion and interval, as `ContextManager` takes them.
+        """
+        return self._contexts.open(session, project or self.project, agent or self.settings.agent, **options)
+
+    @cached_property
+    def _contexts(self) -> Contexts:
+        from jidomem.runtime.context import Contexts  # most processes have no need of one
+
+        return Contexts(self)
 
     @property
     def keeper(self) -> Keeper:
@@ -302,6 +318,8 @@ class Jidomem:
     def close(self) -> None:
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
         self.stop()
+        if "_contexts" in self.__dict__:
+            self._contexts.close()
         if "texts" in self.__dict__:
             self.texts.close()
         if "_agents" in self.__dict__:

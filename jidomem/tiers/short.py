@@ -54,10 +54,10 @@ class ShortTerm:
     def put(self, key: str, value: Any) -> Literal[True]:
         """Return True once *key* holds *value*, as the newest entry; the oldest go where they are too many.
 
-        Raises InvalidRequest for a key that is no text, is blank, or begins or ends with a space.
+        Raises InvalidRequest for a key that is no text, is blank, begins or ends with a space, or is not printable.
         """
-        if not isinstance(key, str) or not key or key != key.strip():
-            raise InvalidRequest(f"{key!r:.200} is no key", hint="a key is a text without spaces at its ends")
+        if not isinstance(key, str) or not key or key != key.strip() or not key.isprintable():
+            raise InvalidRequest(f"{key!r:.200} is no key", hint="a key is a printable text without spaces at its ends")
         with self._lock:
             self._entries.pop(key, None)
             self._entries[key] = Entry(value, self._now_ms())

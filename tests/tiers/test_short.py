@@ -173,7 +173,7 @@ def test_a_maximum_and_a_slack_that_are_no_numbers_of_entries_are_refused(option
     assert refusal.value.hint == f"leave {name} out"
 
 
-@pytest.mark.parametrize("key", ["", " ", " plan", "plan\n", 5, None, ("a",)])
+@pytest.mark.parametrize("key", ["", " ", " plan", "plan\n", "a\nb", "half \ud83d", 5, None, ("a",)])
 def test_what_is_no_key_is_refused(key):
     memory = ShortTerm()
     with pytest.raises(InvalidRequest, match="is no key"):

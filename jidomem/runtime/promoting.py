@@ -1,0 +1,132 @@
+"""Promoting one value of a session: as an intent, judged like every other, in the place of what was known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jidomem.errors import Conflict, JidomemError
+from jidomem.intent import MemoryUpdateIntent, Receipt
+from jidomem.runtime.promoted import Promoted
+from jidomem.tiers import renewal, value
+from jidomem.tiers.promotion import Promotion, PromotionDecision
+from jidomem.write.conflict import normal_text
+from jidomem.write.normalize import normalize
+
+if TYPE_CHECKING:
+    from jidomem.runtime.root import Jidomem
+
+_ADDS, _REPLACES = "A session says more of it.", "A session holds something else under its key."
+_CONTENT = ("summary", "detailed_explanation")
+_OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Promoting:
+    """What moves values of one session of an agent into the long-term memory of a project."""
+
+    memory: Jidomem
+    project: str
+    agent: str
+    session_id: str
+    promotion: Promotion
+    kept: Promoted
+
+    def promote(self, key: str, held: Any, *, force: bool = False) -> PromotionDecision:
+        """Return what became of the value *held* under *key*; what is refused says why, and by whom.
+
+        A memory of that key, or one of its type and content, is known: if it says all of it nothing is written, else
+        it is superseded. With *force* the value is important enough.
+        """
+        verdict = PromotionDecision("refused", "", 0.0, "facts")
+        try:
+            item = value.item_of(held, session_id=self.session_id, now=self.memory.sources.now())
+            verdict = self.promotion.decide(item, force=force)
+            if verdict.outcome != "discarded":
+                verdict = self._keep(key, held, item, verdict)
+        except JidomemError as refusal:
+            verdict = replace(verdict, outcome="refused", reason=refusal.detail, error=refusal)
+        return replace(verdict, key=key)
+
+    def _keep(self, key: str, held: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
+        new = self._normal(key, item, verdict)
+        try:
+            return self._written(key, held, new, verdict, ())
+        except Conflict as conflict:
+            alike = tuple(found.iri for found in conflict.conflicts if found.kind == "duplicate")
+            if len(alike) < len(conflict.conflicts):
+                raise
+        return self._written(key, held, new, verdict, alike)  # they differ in case or white space alone
+
+    def _written(
+        self, key: str, held: Any, new: Mapping[str, Any], verdict: PromotionDecision, alike: tuple[str, ...]
+    ) -> PromotionDecision:
+        """Return what became of *new*, the fields of the value, beside what is known: *alike* are said to say it."""
+        known = {found.iri: self._restated(found.iri) for found in self.kept.under(key)}
+        same = [iri for iri, old in known.items() if _is_same(new, old)]
+        for iri in (*(found.iri for found in self.kept.saying(new["type"], new["summary"])), *alike):
+            old = self._restated(iri)
+            if iri not in known and _is_same(new, old) and _on_one_matter(new, old):
+                known[iri], same = old, [*same, iri]
+        # what other keys stand for too goes on without this one
+        shared = [iri for iri, old in known.items() if iri not in same and len(renewal.keys_of(old)) > 1]
+        ended = [iri for iri in known if iri not in shared]
+        said = (key, held, new)
+        receipt = self._added(*said, known[same[0]], ended) if same else self._submitted(*said, ended)
+        for iri in shared:
+            changed = {**renewal.without(key, known[iri]), **self._who()}
+            self.memory.writer.revise(self.project, iri, changes=changed, reason=_REPLACES)
+        outcome = _OUTCOME.get(receipt.status, "updated" if known else "promoted")
+        because = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
+        return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{because}", iri=receipt.iri, receipt=receipt)
+
+    def _submitted(self, key: str, held: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
+        """Return the receipt of a new memory, in the place of those that end."""
+        instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
+        extras = [*new["extra_triples"], *value.kept_value(key, held, new["summary"], new.get("detailed_explanation"))]
+        who = {**self._who(), "applies_to_project": self.project}
+        said = {"confidence": "medium", **new, **who, **instead, "extra_triples": extras}
+        return self.memory.writer.submit_intent(self.project, said)
+
+    def _added(self, key: str, held: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]) -> Receipt:
+        """Return the receipt of *old* saying what *new* says besides; what it says already is not written again.
+
+        Its content may differ in case and white space: it stays as it is, unless the memory is of this key alone.
+        """
+        if renewal.keys_of(old) != [key]:
+            new = {**new, **{name: old[name] for name in _CONTENT if name in new}}
+        explanation = new.get("detailed_explanation", old.get("detailed_explanation"))
+        extras = [*new["extra_triples"], *value.kept_value(key, held, new["summary"], explanation)]
+        changed = renewal.changes({**new, "extra_triples": extras}, old)
+        if not changed and len(ended) == 1:
+            return Receipt(old["iri"], None, self.memory.writer.refresh(self.project), "deduplicated")
+        changed |= {"supersedes": ended, **self._who()}
+        return self.memory.writer.revise(self.project, old["iri"], changes=changed, reason=_ADDS)
+
+    def _normal(self, key: str, item: Mapping[str, Any], verdict: PromotionDecision) -> dict[str, Any]:
+        """Return the fields that *item* gives, in their one written form; raises IntentRefused for what has none."""
+        given = value.fields_of(item, self.promotion.kind(item), verdict.category)
+        given["extra_triples"] = [*given["extra_triples"], value.extra(value.KEY, key)]
+        sources, schema = self.memory.sources, self.memory.schema
+        normal = normalize(MemoryUpdateIntent(**given), now=sources.now(), new_id=sources.new_id, schema=schema).intent
+        fields = {name: found for name, found in normal.to_dict().items() if name in given}
+        return {"summary": "", **fields, "extra_triples": [triple[1:] for triple in normal.extra_triples]}
+
+    def _restated(self, iri: str) -> dict[str, Any]:
+        return self.memory.writer.restated(self.project, iri)
+
+    def _who(self) -> dict[str, str]:
+        return {"asserted_by": self.agent, "asserted_in": self.session_id}
+
+
+def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Return whether *old* has the type and the content of *new*, in whatever case; it may explain more."""
+    texts = [(new.get(name), old.get(name)) for name in _CONTENT]
+    alike = all(mine is None or normal_text(mine) == normal_text(theirs or "") for mine, theirs in texts)
+    return alike and new["type"] == old.get("type")
+
+
+def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Return whether *new* names no other topic, and nothing else that it is about, than *old*."""
+    return all(new.get(name) in (None, [], old.get(name)) for name in ("topic", "about"))

@@ -1,0 +1,691 @@
+"""The context of a session: two tiers, what moves between them, and that nothing moves past the writer."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
+from conftest import START, files, fixed_sources, intent
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import jidomem
+from jidomem import ContextManager, Promotion, create_memory
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
+from jidomem.tiers.promotion import EXTENDED_RULES
+from jidomem.vocab import GUIDE_TYPES
+
+JIDO = "https://jido.ai/ontology#"
+DECISION = {"type": "decision", "content": "Use Oxigraph", "rationale": "it embeds"}
+
+
+@pytest.fixture
+def opened(tmp_path):
+    sources = fixed_sources(START.replace(microsecond=123456))
+    with jidomem.open(tmp_path / "root", project="p", agent="architect", sources=sources) as memory:
+        yield memory
+
+
+@pytest.fixture
+def context(opened):
+    with opened.context("s-1", interval=None) as made:
+        yield made
+
+
+def another(opened, session="s-2", **options):
+    return opened.context(session, interval=None, **options)
+
+
+def said(opened, iri):
+    """What is said of a memory, less what every memory has."""
+    return opened.reader.get_memory("p", iri)["properties"]
+
+
+def in_force(opened):
+    rows = opened.reader.ask("timeline", project="p")
+    return sorted(row["summary"] for row in rows)
+
+
+def journal(opened):
+    return {name: data for name, data in files(opened.settings.root).items() if name.startswith("projects/")}
+
+
+# --- storing and retrieving ------------------------------------------------------------------------------------------
+
+
+def test_what_is_stored_is_held_for_the_session_and_written_nowhere(opened, context):
+    # E001 E083
+    assert context.store("plan", ["read", "write"]) is True
+
+    assert context.retrieve("plan") == context.short_term.get("plan") == ["read", "write"]
+    assert context.short_term.get_all() == [("plan", ["read", "write"])]
+    assert journal(opened) == {}
+
+
+def test_a_session_has_a_short_term_memory_of_its_own_and_shares_the_long_term_one(opened, context):
+    # E082 E084
+    other = another(opened)
+    context.store("store", DECISION, promote=True)
+    context.store("plan", "read")
+
+    assert (context.session_id, other.session_id) == ("s-1", "s-2")
+    assert other.retrieve("store") == DECISION
+    assert other.retrieve("plan", None) is None
+    assert dict(other.long_term.graphs) == dict(context.long_term.graphs)
+    assert other.short_term.get_all() == []
+
+
+def test_what_is_promoted_at_once_is_in_the_context_graph(opened, context):
+    # E005 E084
+    decision = context.store("store", DECISION, promote=True)
+
+    graph = "https://jido.ai/projects/p/graphs/long-term-context"
+    rows = context.long_term.query(f"SELECT ?p ?o {{ GRAPH <{graph}> {{ <{decision.iri}> ?p ?o }} }}")
+    assert (decision.outcome, decision.key) == ("promoted", "store")
+    assert (f"{JIDO}summary", "Use Oxigraph") in [(row["p"], row["o"]) for row in rows]
+    assert context.short_term.get("store") == DECISION
+
+
+def test_what_is_not_important_enough_is_held_and_not_promoted_and_says_why(opened, context):
+    # E084
+    decision = context.store("note", "the build is slow", promote=True)
+
+    assert (decision.outcome, decision.iri, decision.receipt, decision.error) == ("discarded", None, None, None)
+    assert decision.reason.startswith("importance 0 of 'fact' is below the threshold 0.5")
+    assert (context.retrieve("note"), journal(opened)) == ("the build is slow", {})
+
+
+def test_what_is_forced_is_promoted_however_important_it_is(opened, context):
+    decision = context.store("note", "the build is slow", promote="force")
+    assert (decision.outcome, decision.reason) == ("promoted", "importance 0 of 'fact', forced")
+    assert in_force(opened) == ["the build is slow"]
+
+
+def test_a_promoted_value_has_its_type_its_content_the_moment_and_the_session(opened, context):
+    # E085
+    before = opened.sources.now()
+    typed = context.store("store", DECISION, promote=True)
+    plain = context.store("note", "the build is slow", promote="force")
+    after = opened.sources.now()
+
+    memory, note = opened.reader.get_memory("p", typed.iri), opened.reader.get_memory("p", plain.iri)
+    assert (memory["type"], note["type"]) == ("decision", "fact")
+    assert (said(opened, typed.iri)["summary"], note["properties"]["summary"]) == (
+        ["Use Oxigraph"],
+        ["the build is slow"],
+    )
+    assert before < memory["properties"]["hasTimestamp"][0] < note["properties"]["hasTimestamp"][0] < after
+    assert memory["properties"]["assertedIn"] == ["https://jido.ai/sessions/s-1"]
+    assert memory["properties"]["assertedBy"] == ["https://jido.ai/agents/architect"]
+
+
+def test_promoted_triples_carry_all_that_is_asked_for_and_the_documented_three_among_them(opened, context):
+    # E059 E087
+    held = {**DECISION, "id": "d-1", "context": "indexing", "affected_module": "Index", "verified_by_user": True}
+    decision = context.store("store", held, promote=True)
+
+    known = said(opened, decision.iri)
+    assert {name: known[name] for name in ("key", "localId", "context", "affectedModule", "verified", "category")} == {
+        "key": ["store"], "localId": ["d-1"], "context": ["indexing"], "affectedModule": ["Index"], "verified": [True],
+        "category": ["decisions"],
+    }  # fmt: skip
+    assert known["hasConfidence"] == [f"{JIDO}Medium"]
+    moment = known["hasTimestamp"][0]
+    three = Promotion.new().promote(
+        {**held, "timestamp": moment}, new_id=lambda: decision.iri.removeprefix("https://jido.ai/memory/")
+    )
+    assert len(three) == 3
+    assert set(three) <= set(opened.reader.describe("p", decision.iri))
+
+
+def test_an_agent_and_rules_of_its_own_are_taken(opened):
+    with another(opened, agent="planner", promotion=Promotion.new(rules=EXTENDED_RULES)) as context:
+        decision = context.store("note", "the build is slow", promote=True)
+        assert (context.agent, decision.outcome, decision.importance) == ("planner", "promoted", 0.5)
+        assert said(opened, decision.iri)["assertedBy"] == ["https://jido.ai/agents/planner"]
+
+
+@pytest.mark.parametrize("kind", GUIDE_TYPES)
+def test_every_type_can_be_promoted_and_is_kept_as_what_it_is(opened, kind):
+    # E003
+    with another(opened, promotion=Promotion.new(rules=EXTENDED_RULES)) as context:
+        decision = context.store("k", {"type": kind, "content": "what it says", "rationale": "why"}, promote=True)
+        memory = opened.reader.get_memory("p", decision.iri)
+        assert (decision.outcome, memory["type"], memory["status"]) == ("promoted", kind, "active")
+
+
+def test_a_completed_task_is_no_open_one_and_a_preference_is_a_convention(opened, context):
+    task = context.store("t", {"type": "task_completed", "content": "ship it"}, promote=True)
+    preference = context.store("c", {"type": "preference", "content": "indent with spaces"}, promote=True)
+
+    assert opened.reader.list_open_tasks("p") == []
+    assert said(opened, task.iri)["hasTaskStatus"] == [f"{JIDO}Completed"]
+    assert [row["name"] for row in opened.reader.list_conventions("p")] == ["indent with spaces"]
+    assert (task.category, preference.category) == ("tasks", "conventions")
+
+
+# --- what is known already -------------------------------------------------------------------------------------------
+
+
+def test_what_is_known_under_its_key_is_not_written_twice(opened, context):
+    # E062 E063
+    first = context.store("store", DECISION, promote=True)
+    before = journal(opened)
+
+    again = context.store("store", dict(DECISION), promote=True)
+    elsewhere = another(opened).store("store", DECISION, promote=True)
+
+    assert (again.outcome, elsewhere.outcome) == ("known", "known")
+    assert again.iri == elsewhere.iri == again.receipt.iri == first.iri
+    assert (again.receipt.status, journal(opened)) == ("deduplicated", before)
+
+
+def test_changed_content_under_a_key_supersedes_what_was_there(opened, context):
+    # E062 E063
+    first = context.store("store", DECISION, promote=True)
+    changed = {"type": "decision", "content": "Use SQLite", "rationale": "it is everywhere"}
+
+    second = another(opened).store("store", changed, promote=True)
+
+    assert (second.outcome, second.reason) == ("updated", "importance 1 of 'decision' reaches the threshold 0.5")
+    assert [row["content"] for row in opened.reader.list_decisions("p")] == ["Use SQLite"]
+    assert said(opened, second.iri)["supersedes"] == [first.iri]
+    assert said(opened, second.iri)["revisionReason"] == ["A session holds something else under its key."]
+    assert said(opened, second.iri)["rationale"] == ["it is everywhere"]
+    context.short_term.clear()
+    assert context.retrieve("store") == changed
+
+
+@pytest.mark.parametrize("content", ["the build is slow", "The  Build is slow"])
+def test_the_same_content_under_another_key_is_one_memory_known_by_both(opened, context, content):
+    # E063
+    first = context.store("a", "the build is slow", promote="force")
+
+    second = context.store("b", content, promote="force")
+
+    assert second.outcome == "updated"
+    assert said(opened, second.iri)["supersedes"] == [first.iri]
+    assert said(opened, second.iri)["revisionReason"] == ["A session says more of it."]
+    assert sorted(said(opened, second.iri)["key"]) == ["a", "b"]
+    assert len(in_force(opened)) == 1
+    context.short_term.clear()
+    assert context.retrieve("b") == content
+    assert context.retrieve("a").casefold().split() == content.casefold().split()
+
+
+def test_a_key_that_shares_a_memory_goes_its_own_way_when_its_value_changes(opened, context):
+    # E063
+    for key in "ab":
+        context.store(key, "ok", promote="force")
+
+    changed = context.store("a", "failed", promote="force")
+
+    assert (changed.outcome, in_force(opened)) == ("updated", ["failed", "ok"])
+    context.short_term.clear()
+    assert (context.retrieve("a"), context.retrieve("b")) == ("failed", "ok")
+    assert said(opened, changed.iri)["key"] == ["a"]
+
+
+def test_what_somebody_else_said_is_added_to_and_loses_nothing(opened, context):
+    # E062
+    kept = opened.writer.submit_intent(
+        "p",
+        intent(
+            evidence=["rust-toolchain.toml"], about=["Cargo.toml"], topic="toolchain", detailed_explanation="since 1.2",
+            extra_triples=[["jido:localId", "f-7"]],
+        ),
+    )  # fmt: skip
+
+    added = context.store("rust", "the build needs Rust 1.80", promote="force")
+
+    known = said(opened, added.iri)
+    assert (added.outcome, known["supersedes"]) == ("updated", [kept.iri])
+    assert (known["key"], known["localId"], known["topic"]) == (["rust"], ["f-7"], ["toolchain"])
+    assert (known["about"], known["detailedExplanation"]) == (["Cargo.toml"], ["since 1.2"])
+    assert (known["hasConfidence"], len(known["derivedFrom"])) == ([f"{JIDO}High"], 1)
+    assert another(opened).retrieve("rust") == "the build needs Rust 1.80"
+    assert len(in_force(opened)) == 1
+
+
+def test_what_is_about_something_else_is_not_the_same(opened, context):
+    # E063
+    opened.writer.submit_intent("p", intent(type="error", summary="it hangs", about=["a.py"]))
+
+    other = context.store("hang", {"type": "error", "content": "it hangs", "about": ["b.py"]}, promote=True)
+    topic = context.store("h2", {"type": "error", "content": "it hangs", "topic": "locks"}, promote=True)
+
+    assert (other.outcome, topic.outcome, in_force(opened)) == ("promoted", "promoted", ["it hangs"] * 3)
+
+
+def test_what_is_withdrawn_is_no_longer_found_and_may_be_promoted_again(opened, context):
+    first = context.store("note", "the build is slow", promote="force")
+    opened.writer.invalidate("p", first.iri, reason="it is fast now")
+
+    assert another(opened).retrieve("note", None) is None
+    again = context.store("note", "the build is slow", promote="force")
+    assert (again.outcome, in_force(opened)[:1]) == ("promoted", ["Withdrawn: the build is slow"])
+    assert again.iri != first.iri
+
+
+def test_two_memories_of_one_key_that_a_merge_brought_become_one(opened, context):
+    for text in ("one", "two"):
+        opened.writer.submit_intent("p", intent(summary=text, extra_triples=[["jido:key", "k"]]))
+    assert another(opened).retrieve("k") == "two"
+
+    context.store("k", "three", promote="force")
+
+    assert in_force(opened) == ["three"]
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_a_decision_without_a_reason_is_refused_by_the_writer_and_told_not_lost(opened, context):
+    refused = context.store("store", {"type": "decision", "content": "Use Oxigraph"}, promote=True)
+
+    assert (refused.outcome, refused.iri, refused.key) == ("refused", None, "store")
+    assert (refused.error.code, refused.reason) == ("missing_rationale", "a decision says why: give it a rationale")
+    assert (refused.importance, refused.category) == (1.0, "decisions")
+    assert (context.retrieve("store"), journal(opened)) == ({"type": "decision", "content": "Use Oxigraph"}, {})
+
+
+def test_what_disagrees_is_judged_like_every_other_intent(opened, context):
+    opened.writer.submit_intent("p", intent(topic="toolchain"))
+
+    refused = context.store("rust", {"content": "the build needs Rust 1.81", "topic": "toolchain"}, promote="force")
+
+    assert (refused.outcome, refused.error.code) == ("refused", "conflict")
+    assert isinstance(refused.error, Conflict)
+    assert in_force(opened) == ["the build needs Rust 1.80"]
+
+
+def test_what_a_document_says_waits_for_a_curator(opened, context):
+    waits = context.store("claim", {"content": "the API is free", "source": "document"}, promote="force")
+
+    assert (waits.outcome, waits.receipt.status) == ("proposed", "proposed")
+    assert "its source is not trusted: ExternalDocumentSource" in waits.reason
+    assert another(opened).retrieve("claim", None) is None
+    assert [row["summary"] for row in opened.reader.ask("proposals", project="p")] == ["the API is free"]
+
+
+@pytest.mark.parametrize(
+    ("held", "words"),
+    [
+        ((1, 2), "a tuple cannot be kept for long"),
+        ({"type": 5}, "type=5 is no type of item"),
+        ({"content": "c", "context": {"a": 1}}, "context={'a': 1} is no text"),
+        ({"type": "error", "content": "c", "status": "odd"}, "status is one of"),
+        ({"content": "c", "verified_by_user": "yes"}, "verified_by_user='yes' is no truth"),
+        (" ", "summary is missing"),
+    ],
+)
+def test_what_cannot_be_kept_is_told_and_held_for_the_session(opened, context, held, words):
+    refused = context.store("k", held, promote="force")
+
+    assert refused.outcome == "refused"
+    assert words in refused.reason
+    assert isinstance(refused.error, JidomemError)
+    assert (context.retrieve("k"), journal(opened)) == (held, {})
+
+
+@pytest.mark.parametrize("promote", ["yes", 2, None])
+def test_what_is_no_way_to_promote_is_refused(context, promote):
+    with pytest.raises(InvalidRequest, match="promote="):
+        context.store("k", "v", promote=promote)
+    assert context.short_term.get_all() == []
+
+
+@pytest.mark.parametrize("name", ["", " ", None, 5])
+def test_a_session_has_a_name(opened, name):
+    with pytest.raises(InvalidRequest, match="is no name of a session"):
+        opened.context(name)
+
+
+# --- retrieving ------------------------------------------------------------------------------------------------------
+
+
+def test_short_term_memory_is_asked_before_long_term_memory(opened, context):
+    # E086
+    context.store("k", {"content": "for long"}, promote="force")
+    context.store("k", "for now")
+
+    assert context.retrieve("k") == "for now"
+    context.short_term.clear()
+    assert context.retrieve("k") == {"content": "for long"}
+    with pytest.raises(NotFound, match="neither tier holds anything under 'other'") as refusal:
+        context.retrieve("other")
+    assert refusal.value.code == "not_found"
+
+
+def test_a_none_that_is_held_hides_what_is_known_for_long(context):
+    # E086
+    context.store("k", "for long", promote="force")
+    context.store("k", None)
+    assert context.retrieve("k", "default") is None
+
+
+def test_a_key_finds_the_newest_memory_and_no_other_key_does(opened, context):
+    # E086 E087
+    for number, text in enumerate(("one", "two")):
+        opened.writer.submit_intent(
+            "p", intent(summary=text, topic=str(number), extra_triples=[["jido:key", "k"], ["jido:context", "key"]])
+        )
+    assert context.retrieve("k") == "two"
+    assert context.retrieve("key", None) is None
+    assert context.retrieve('k" } UNION { ?item jido:summary "one', None) is None
+
+
+def test_nothing_is_found_in_a_project_nobody_wrote_to(opened, context):
+    # E086
+    assert context.retrieve("k", "default") == "default"
+    assert context.get_context("anything") == {"short_term": [], "long_term": []}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "plain", " spaces ", "two\nlines", "\ttab\n", 'quo"ted \\ {braces} <iri>', "{}", '{"a": 1}', 5, 2.5, True, None,
+        [], {}, [1, [2, {"a": None}]], {"b": 1, "a": [1.5, "x"]}, {"type": "fact", "content": "c", "n": {"deep": []}},
+        {"content": "one\ntwo", "detailed_explanation": " more "}, {"content": ["no", "text"]},
+    ],
+)  # fmt: skip
+def test_what_was_promoted_comes_back_as_it_was(opened, context, held):
+    # E093
+    assert context.store("k", held, promote="force").outcome == "promoted"
+    found = another(opened).retrieve("k")
+    assert (found, type(found)) == (held, type(held))
+
+
+def test_a_memory_made_by_its_type_comes_back_as_the_mapping_of_its_fields(opened, context):
+    # E093
+    memory = create_memory("error", "torn file", {"timestamp": START, "metadata": {"affectedModule": "Files"}})
+    context.store("torn", memory, promote=True)
+
+    assert context.retrieve("torn") is memory
+    assert another(opened).retrieve("torn") == {
+        "type": "error", "content": "torn file", "timestamp": "2026-11-21T08:00:00.000000Z", "confidence": 0.5,
+        "source": "system", "verified": False, "metadata": {"affectedModule": "Files"},
+    }  # fmt: skip
+
+
+def test_what_somebody_revised_since_is_what_is_retrieved(opened, context):
+    decision = context.store("k", {"content": "the build is slow", "n": 1}, promote="force")
+    opened.writer.revise("p", decision.iri, changes={"summary": "the build is fast"}, reason="measured")
+    assert another(opened).retrieve("k") == "the build is fast"
+
+
+# --- what both tiers hold of a query ---------------------------------------------------------------------------------
+
+
+def test_the_context_of_a_query_is_what_both_tiers_hold_of_its_words(opened, context):
+    # E088 E089
+    context.store("index_choice", DECISION, promote=True)
+    context.store("notes", {"files": ["oxigraph.py"]})
+    context.store("oxigraph", 5)
+    context.store("lunch", "soup")
+
+    found = context.get_context("Which Oxigraph?")
+
+    assert list(found) == ["short_term", "long_term"]
+    assert [(entry["key"], entry["value"]) for entry in found["short_term"]] == [
+        ("oxigraph", 5), ("notes", {"files": ["oxigraph.py"]}), ("index_choice", DECISION),
+    ]  # fmt: skip
+    (known,) = found["long_term"]
+    assert list(known) == ["iri", "type", "content", "keys", "score"]
+    assert (known["type"], known["content"], known["keys"]) == ("decision", "Use Oxigraph", ["index_choice"])
+    assert known["score"] > 0
+    assert context.get_context("dinner") == {"short_term": [], "long_term": []}
+
+
+def test_entries_with_more_of_the_words_come_first_and_of_these_the_newest(context):
+    # E089
+    for key, held in (("a", "red boats"), ("b", "red"), ("c", "a boat"), ("d", "boats are red"), ("e", "blue")):
+        context.store(key, held)
+    found = context.get_context("the red boat")["short_term"]
+    assert [entry["key"] for entry in found] == ["d", "a", "c", "b"]
+    assert [entry["key"] for entry in context.get_context("the")["short_term"]] == []
+
+
+def test_what_is_known_by_a_key_of_the_query_comes_first_and_once(opened, context):
+    # E089
+    for key, text in (("status", "all tests pass"), ("other", "status of status"), ("my plan", "read")):
+        context.store(key, text, promote="force")
+    other = another(opened)
+
+    found = other.get_context("status")["long_term"]
+
+    assert [(entry["content"], entry["keys"], entry["score"] is None) for entry in found] == [
+        ("all tests pass", ["status"], True), ("status of status", ["other"], False),
+    ]  # fmt: skip
+    assert [entry["content"] for entry in other.get_context(" my plan ")["long_term"]] == ["read"]
+    assert [entry["content"] for entry in other.get_context("what other status")["long_term"]][:2] == [
+        "status of status",
+        "all tests pass",
+    ]
+    assert other.get_context("half \ud83d status")["long_term"] != []
+
+
+def test_each_tier_gives_ten_entries_unless_it_is_said_how_many(opened, context):
+    # E089
+    for number in range(12):
+        context.store(f"k{number}", f"boat number {number}", promote="force")
+    found = context.get_context("boat")
+    assert (len(found["short_term"]), len(found["long_term"])) == (10, 10)
+    few = context.get_context("boat k3 k4 k5", limit=2)
+    assert (len(few["short_term"]), len(few["long_term"])) == (2, 2)
+    for query, limit in (("", 5), (" ", 5), ("boat", 0), ("boat", -1), ("boat", True), ("boat", 1_001)):
+        with pytest.raises(InvalidRequest):
+            context.get_context(query, limit=limit)
+
+
+# --- the cycle -------------------------------------------------------------------------------------------------------
+
+
+def test_a_cycle_promotes_all_that_is_important_and_says_what_became_of_the_rest(opened, context):
+    # E091
+    context.store("store", DECISION)
+    context.store("torn", {"type": "error", "content": "torn file"})
+    context.store("note", "the build is slow")
+    context.store("why", {"type": "decision", "content": "no reason"})
+
+    found = context.promote_all()
+
+    assert [(one.key, one.outcome) for one in found] == [
+        ("store", "promoted"), ("torn", "promoted"), ("note", "discarded"), ("why", "refused"),
+    ]  # fmt: skip
+    assert context.last_cycle == tuple(found)
+    assert in_force(opened) == ["Use Oxigraph", "torn file"]
+    assert len(context.short_term) == 4
+
+
+def test_what_was_promoted_is_not_looked_at_again_until_it_changes(opened, context):
+    # E092
+    context.store("store", DECISION)
+    context.store("torn", {"type": "error", "content": "torn file"}, promote=True)
+    context.promote_all()
+    before = journal(opened)
+
+    assert context.promote_all() == []
+    context.store("store", dict(DECISION))
+    assert (context.promote_all(), context.last_cycle) == ([], ())
+    assert journal(opened) == before
+    context.store("store", {**DECISION, "rationale": "it embeds, and is fast"})
+    (changed,) = context.promote_all()
+
+    assert (changed.key, changed.outcome) == ("store", "updated")
+    assert in_force(opened) == ["Use Oxigraph", "torn file"]
+    assert said(opened, changed.iri)["rationale"] == ["it embeds, and is fast"]
+
+
+def test_what_changes_where_it_is_held_is_promoted_anew(context):
+    # E092
+    held = {"type": "error", "content": "torn file", "evidence": ["log"]}
+    context.store("torn", held)
+    context.promote_all()
+    held["evidence"].append("dump")
+    assert [one.outcome for one in context.promote_all()] == ["updated"]
+    assert context.promote_all() == []
+
+
+def test_what_was_refused_is_tried_again_and_what_left_is_forgotten(opened, context):
+    # E092
+    context.store("why", {"type": "decision", "content": "no reason"})
+    assert [one.outcome for one in context.promote_all()] == ["refused"]
+    assert [one.outcome for one in context.promote_all()] == ["refused"]
+    context.store("why", DECISION, promote=True)
+    context.short_term.clear()
+    assert context.promote_all() == []
+    context.store("why", DECISION)
+    assert [one.outcome for one in context.promote_all()] == ["known"]
+
+
+def test_a_cycle_ends_where_nothing_can_be_written_and_the_next_takes_it_up(opened, context):
+    for number in range(3):
+        context.store(f"e{number}", {"type": "error", "content": f"error {number}"})
+    context.promote_all()
+    (commit, *_) = sorted(opened.settings.root.glob("projects/p/memory/*.ttl"))
+    whole = commit.read_bytes()
+    commit.write_bytes(whole.replace(b"error 0", b"error 9"))
+    for number in range(3):
+        context.store(f"e{number}", {"type": "error", "content": f"failure {number}"})
+
+    with (
+        jidomem.open(opened.settings.root, project="p", sources=fixed_sources()) as fresh,
+        fresh.context("s-9", interval=None) as other,
+    ):
+        for key, held in context.short_term.get_all():
+            other.store(key, held)
+        assert [(one.outcome, one.error.code) for one in other.promote_all()] == [("refused", "journal_damaged")]
+        commit.write_bytes(whole)
+        assert [one.outcome for one in other.promote_all()] == ["updated"] * 3
+
+
+def test_the_cycle_runs_by_itself_until_the_context_is_closed(opened):
+    # E090 E091
+    context = opened.context("s-1", interval=0.001)
+    ran = threading.Event()
+    promote_all, context._timer._run = context.promote_all, lambda: (promote_all(), ran.set())
+    context.store("store", DECISION)
+    while in_force_or_nothing(opened) != ["Use Oxigraph"]:
+        ran.wait()
+
+    context.close()
+
+    assert not context._timer.goes_on
+    ran.clear()
+    context.store("torn", {"type": "error", "content": "torn file"})
+    assert not ran.wait(0.05)
+    assert in_force(opened) == ["Use Oxigraph"]
+
+
+def in_force_or_nothing(opened):
+    try:
+        return in_force(opened)
+    except NotFound:
+        return []
+
+
+def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatch):
+    # E090 E091
+    waited = []
+
+    class Stopped:
+        """Says after two waits that it is to stop."""
+
+        def wait(self, seconds):
+            waited.append(seconds)
+            return len(waited) > 2
+
+        def set(self):
+            pass
+
+    monkeypatch.setattr("jidomem.runtime.every.Event", Stopped)
+    usual, never = ContextManager(opened, "s-1"), ContextManager(opened, "s-2", interval=None)
+    usual.close()
+    never.close()
+
+    assert waited == [60.0] * 3
+    assert not never._timer.goes_on
+
+
+@pytest.mark.parametrize("interval", [0, -1, "60", True, float("nan"), float("inf")])
+def test_what_is_no_time_between_two_cycles_is_refused(opened, interval):
+    with pytest.raises(InvalidRequest, match="interval="):
+        ContextManager(opened, "s-1", interval=interval)
+
+
+def test_a_root_that_is_closed_closes_its_contexts(tmp_path):
+    # E091
+    with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
+        contexts = [memory.context(f"s-{number}") for number in range(2)]
+        assert [context._timer.goes_on for context in contexts] == [True, True]
+    assert [context._timer.goes_on for context in contexts] == [False, False]
+
+
+def test_a_session_has_one_context_until_it_is_closed(opened):
+    # E082
+    first = another(opened, "s-1")
+    first.store("k", 1)
+
+    assert opened.context("s-1") is first
+    assert opened.context("s-1", agent="planner") is not first
+    assert opened.context("s-1", project="q") is not first
+    with pytest.raises(InvalidRequest, match="the context of 's-1' is open already") as refusal:
+        opened.context("s-1", interval=None)
+    assert refusal.value.hint == "leave the options out, or close it first"
+    first.close()
+    with opened.context("s-1", interval=5.0) as second:
+        assert (second is first, second.retrieve("k", None)) == (False, None)
+
+
+def test_sessions_that_promote_the_same_at_once_make_one_memory_of_it(opened):
+    # E082
+    contexts = [another(opened, f"s-{number}") for number in range(4)]
+    for context in contexts:
+        context.store("store", DECISION)
+        context.store(f"own-{context.session_id}", {"type": "error", "content": f"error of {context.session_id}"})
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = [one.outcome for found in pool.map(ContextManager.promote_all, contexts) for one in found]
+
+    assert len(in_force(opened)) == 5
+    assert "refused" not in outcomes
+
+
+ITEMS = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["error", "discovery", "preference", "fact"]),
+        "content": st.sampled_from(["a", "b", "A "]),
+    },
+    optional={"high_confidence": st.booleans(), "context": st.sampled_from(["x", "y"])},
+)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    with jidomem.open(tmp_path_factory.mktemp("shared") / "root", sources=fixed_sources()) as memory:
+        yield memory
+
+
+def written(memory, project):
+    return sorted((memory.settings.root / "projects" / project).rglob("*.ttl"))
+
+
+NUMBERS = count()
+
+
+@settings(deadline=None, max_examples=30)
+@given(held=st.dictionaries(st.sampled_from("klm"), ITEMS, min_size=1))
+@example(held={"k": {"type": "preference", "content": "a"}, "l": {"type": "preference", "content": "A "}})
+def test_to_promote_twice_is_to_promote_once(shared, held):
+    # E092
+    project = f"p{next(NUMBERS)}"
+    with shared.context("s-1", project=project, interval=None) as context:
+        for _ in range(2):  # an item may say more of what an earlier one says; then all is said
+            for key, item in held.items():
+                context.store(key, item, promote="force")
+        before = written(shared, project)
+        assert {context.store(key, item, promote="force").outcome for key, item in held.items()} == {"known"}
+        assert written(shared, project) == before
+    with shared.context("s-2", project=project, interval=None) as other:
+        assert {key: other.retrieve(key) for key in held} == held

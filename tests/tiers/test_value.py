@@ -1,0 +1,257 @@
+"""A value of short-term memory as text, and the way back; what changes in a memory that is known."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jidomem import create_memory
+from jidomem.errors import InvalidRequest
+from jidomem.tiers import renewal, value
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+JIDO, STRING = "https://jido.ai/ontology#", "http://www.w3.org/2001/XMLSchema#string"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def fields(held, kind="fact", category="facts"):
+    return value.fields_of(value.item_of(held, session_id="s-1", now=NOW), kind, category)
+
+
+def extras(held):
+    return [(name.removeprefix(JIDO), said["@value"]) for name, said in fields(held)["extra_triples"]]
+
+
+def kept(key, held):
+    """What a memory says of a promoted value: summary, explanation and the texts of jido:value."""
+    summary, explanation = value.told(value.item_of(held, session_id="s-1", now=NOW))
+    return summary, explanation, [said["@value"] for _, said in value.kept_value(key, held, summary, explanation)]
+
+
+def test_an_item_has_the_type_of_the_value_and_the_moment_and_source_of_the_session():
+    # E085
+    plain = value.item_of("the build is slow", session_id="s-1", now=NOW)
+    typed = value.item_of({"type": "error", "content": "torn file", "rationale": "r"}, session_id="s-2", now=NOW)
+    other = value.item_of({"code": 7}, session_id="s-1", now=NOW)
+
+    assert plain == {"type": "fact", "content": "the build is slow", "timestamp": NOW, "source": "session:s-1"}
+    assert (typed["type"], typed["content"], typed["source"]) == ("error", "torn file", "session:s-2")
+    assert (typed["timestamp"], typed["rationale"]) == (NOW, "r")
+    assert (other["type"], other["content"]) == ("fact", {"code": 7})
+    assert value.item_of({"content": "  "}, session_id="s-1", now=NOW)["content"] == {"content": "  "}
+
+
+def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
+    held = {
+        "type": "decision", "content": "Use Oxigraph", "rationale": "it embeds", "topic": "store", "about": "src/a.py",
+        "evidence": ["a measurement"], "confidence": 0.85, "colour": "red", "severity": None,
+    }  # fmt: skip
+
+    said = fields(held, "decision", "decisions")
+
+    del said["extra_triples"]
+    assert said == {
+        "type": "decision",
+        "summary": "Use Oxigraph",
+        "rationale": "it embeds",
+        "topic": "store",
+        "about": ["src/a.py"],
+        "evidence": ["a measurement"],
+        "confidence": 0.85,
+        "timestamp": "2026-11-21T08:00:00.000000Z",
+    }
+
+
+def test_what_is_said_of_a_value_besides_is_kept_by_properties_of_its_own():
+    held = {
+        "content": "c", "id": 42, "key": "k", "context": ["a", "b"], "affected_module": "M", "verified_by_user": True,
+        "metadata": {"affectedModule": "N", "id": "never"},
+    }  # fmt: skip
+    assert extras(held) == [
+        ("category", "facts"), ("localId", "42"), ("key", "k"), ("context", "a"), ("context", "b"),
+        ("affectedModule", "M"), ("affectedModule", "N"), ("verified", "true"),
+    ]  # fmt: skip
+    assert extras({"content": "c", "verified": True}) == [("category", "facts"), ("verified", "true")]
+    assert extras({"content": "c", "verified": False, "verified_by_user": None}) == [("category", "facts")]
+    assert fields("c")["extra_triples"] == [[JIDO + "category", {"@value": "facts", "@type": STRING}]]
+
+
+@pytest.mark.parametrize("name", ["id", "context", "affected_module", "key"])
+@pytest.mark.parametrize("what", [True, 1.5, {"a": 1}, [["x"]]])
+def test_what_is_no_text_is_refused_by_its_name(name, what):
+    with pytest.raises(InvalidRequest, match=f"^{name}=.* is no text") as refusal:
+        fields({"content": "c", name: what})
+    assert refusal.value.hint == f"give {name} as text, or leave it out"
+
+
+def test_a_completed_task_is_completed_and_high_confidence_is_high_unless_said_otherwise():
+    assert fields({"type": "task_completed", "content": "c"}, "task", "tasks")["status"] == "Completed"
+    assert fields({"type": "task_completed", "content": "c", "status": "Abandoned"})["status"] == "Abandoned"
+    assert "status" not in fields({"type": "task", "content": "c"})
+    assert fields({"content": "c", "high_confidence": True})["confidence"] == "high"
+    assert fields({"content": "c", "high_confidence": True, "confidence": 0.9})["confidence"] == 0.9
+    assert "confidence" not in fields({"content": "c", "high_confidence": False})
+
+
+@pytest.mark.parametrize(
+    ("source", "source_type"),
+    [("user", "UserSource"), ("agent", "AgentSource"), ("tool", "ToolSource"), ("document", "ExternalDocumentSource")],
+)
+def test_a_source_of_a_kind_is_that_kind_of_source(source, source_type):
+    assert fields({"content": "c", "source": source})["source_type"] == source_type
+    assert fields(create_memory("fact", "c", {"source": source}))["source_type"] == source_type
+    assert "source_type" not in fields({"content": "c", "source": "somewhere"})
+    assert "source_type" not in fields({"content": "c", "source": ["user"]})
+
+
+def test_a_memory_made_by_its_type_keeps_its_moment_and_what_its_metadata_says():
+    memory = create_memory(
+        "fact", "c", {"timestamp": NOW, "confidence": 0.8, "verified": True, "metadata": {"id": "f-1", "context": "x"}}
+    )
+    later = datetime(2027, 1, 1, tzinfo=UTC)
+
+    said = value.fields_of(value.item_of(memory, session_id="s-1", now=later), "fact", "facts")
+
+    assert (said["confidence"], said["timestamp"]) == (0.8, "2026-11-21T08:00:00.000000Z")
+    assert extras(memory) == [("category", "facts"), ("localId", "f-1"), ("context", "x"), ("verified", "true")]
+
+
+@pytest.mark.parametrize(
+    ("content", "explanation", "told"),
+    [
+        (" one ", None, ("one", None)),
+        ("one", " more ", ("one", "more")),
+        ("one", " ", ("one", None)),
+        ("one \ntwo\n", None, ("one", "one \ntwo")),
+        ("one\ntwo", "more", ("one", "one\ntwo\n\nmore")),
+    ],
+)
+def test_the_first_line_of_a_content_is_its_summary_and_the_rest_explains_it(content, explanation, told):
+    assert value.told({"content": content, "detailed_explanation": explanation}) == told
+
+
+@given(st.text(min_size=1), JSON)
+def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
+    # E093
+    summary, explanation, values = kept(key, held)
+    found = value.given_back(key, values, summary, explanation)
+    assert found == held
+    assert repr(found) == repr(held) or not isinstance(held, (int, float, str, type(None)))
+
+
+@given(JSON)
+def test_a_value_is_converted_once_and_always_to_the_same_text(held):
+    # E093
+    text = value.text_of(held)
+    assert text == (held.strip() if isinstance(held, str) else text)
+    assert value.text_of(text) == text.strip()
+    if isinstance(held, dict):
+        assert json.loads(text) == held
+        assert value.text_of(dict(reversed(held.items()))) == text
+        assert json.dumps(held, ensure_ascii=False, sort_keys=True) == text
+
+
+@pytest.mark.parametrize(
+    "held", [(1, 2), {1: "a"}, {"a": (1,)}, [{"a": {1}}], float("nan"), [float("inf")], object(), b"bytes", {"a": NOW}]
+)
+def test_what_json_does_not_give_back_as_it_was_is_refused(held):
+    # E093
+    with pytest.raises(InvalidRequest, match=f"a {type(held).__name__} cannot be kept for long") as refusal:
+        value.text_of(held)
+    assert refusal.value.hint.startswith("hold it as text")
+    with pytest.raises(InvalidRequest):
+        value.kept_value("k", held, "s", None)
+
+
+def test_what_is_nested_too_deeply_is_refused():
+    held = []
+    for _ in range(100_000):
+        held = [held]
+    with pytest.raises(InvalidRequest, match="cannot be kept for long"):
+        value.text_of(held)
+
+
+def test_a_text_that_its_content_gives_back_is_not_kept_twice():
+    assert kept("k", "plain")[2] == []
+    assert kept("k", "one\ntwo")[2] == []
+    assert kept("k", " spaces ") == ("spaces", None, ['["k", " spaces "]'])
+    assert kept("k", {"content": "é"}) == ("é", None, ['["k", {"content": "\\u00e9"}]'])
+    assert value.kept_value("k", "a", "a", "why") == [[JIDO + "value", {"@value": '["k", "a"]', "@type": STRING}]]
+
+
+def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
+    _, _, values = kept("k", {"content": "old", "n": 1})
+
+    assert value.given_back("k", values, "old", None) == {"content": "old", "n": 1}
+    assert value.given_back("k", values, "old", "explained since") == {"content": "old", "n": 1}
+    assert value.given_back("k", values, "new", None) == "new"
+    assert value.given_back("other", values, "old", "why") == "old\nwhy"
+    lines = kept("k", {"content": "one\ntwo"})
+    assert value.given_back("k", lines[2], "one", "one\nthree") == "one\nthree"
+
+
+@pytest.mark.parametrize("text", ["{", "[1, 2]", '["k"]', '["k", 1, 2]', '"ab"', '{"k": 1}', "[NaN, 1]", '["k", NaN]'])
+def test_what_somebody_else_wrote_in_the_place_of_a_value_is_passed_over(text):
+    assert value.pair(text) is None
+    assert value.given_back("k", [text, '["k", {"content": "s"}]'], "s", None) == {"content": "s"}
+
+
+def old(**said):
+    return {"iri": "urn:e:1", "type": "fact", "summary": "s", "extra_triples": [], **said}
+
+
+def new(*more, **said):
+    triples = [value.extra(value.KEY, "k"), value.extra(value.CATEGORY, "facts"), *more]
+    return {"type": "fact", "summary": "s", "timestamp": "2027-01-01T00:00:00Z", "extra_triples": triples, **said}
+
+
+def test_what_a_memory_says_already_is_no_change():
+    known = old(extra_triples=new()["extra_triples"][::-1], topic="t", timestamp="2026-01-01T00:00:00Z")
+    assert renewal.changes(new(), known) == {}
+    assert renewal.changes(new(topic="t"), known) == {}
+
+
+def test_what_is_new_is_set_and_what_is_not_spoken_of_stays():
+    theirs = [value.extra(value.KEY, "other"), value.extra(JIDO + "localId", "f-1"), value.extra(value.CATEGORY, "x")]
+
+    changed = renewal.changes(new(topic="t", evidence=["b", "a"]), old(extra_triples=theirs, evidence=["a"], topic="u"))
+
+    assert set(changed) == {"topic", "evidence", "extra_triples"}
+    assert (changed["topic"], changed["evidence"]) == ("t", ["a", "b"])
+    assert changed["extra_triples"] == [*new()["extra_triples"], *theirs[:2]]
+
+
+def test_a_value_takes_the_place_of_the_one_of_its_key_alone():
+    mine = value.extra(value.VALUE, '["k", {"content": "s", "n": 2}]')
+    theirs = [value.extra(value.VALUE, '["k", {"content": "s", "n": 1}]'), value.extra(value.VALUE, '["o", " s"]')]
+
+    changed = renewal.changes(new(mine), old(extra_triples=[*new()["extra_triples"], *theirs]))
+
+    assert changed == {"extra_triples": [*new(mine)["extra_triples"], theirs[1]]}
+
+
+def test_that_a_person_verified_it_stays_unless_it_is_said_again():
+    verified = value.extra(value.VERIFIED, "true", "boolean")
+    known = old(extra_triples=[*new()["extra_triples"], verified])
+    assert renewal.changes(new(), known) == {}
+    assert renewal.changes(new(verified), known) == {}
+    assert renewal.changes(new(verified), old(extra_triples=new()["extra_triples"])) == {
+        "extra_triples": new(verified)["extra_triples"]
+    }
+
+
+def test_a_memory_loses_one_of_its_keys_with_the_value_of_it():
+    theirs = [
+        value.extra(value.KEY, "k"), value.extra(value.KEY, "o"), value.extra(value.VALUE, '["k", 1]'),
+        value.extra(value.VALUE, '["o", 1]'), value.extra(JIDO + "context", "k"), [JIDO + "relatedError", {"@id": "k"}],
+    ]  # fmt: skip
+    known = old(extra_triples=theirs)
+    assert renewal.keys_of(known) == ["k", "o"]
+    assert renewal.without("k", known) == {"extra_triples": [theirs[1], *theirs[3:]]}
+    assert renewal.keys_of({}) == []
