@@ -1,0 +1,141 @@
+"""The loop of an agent: directives are performed, their signals are routed into actions, and the memory is another."""
+
+from dataclasses import dataclass
+
+import jidomem
+from jidomem.directive import MemoryQuery, recall, remember
+from jidomem.providers import GraphProvider, Providers, VectorProvider, execute_directive
+from jidomem.spaces import Agent, Thread, apply_action_result, get, tasks_open, world_get
+from jidomem.spaces.plugin import mount
+from jidomem.spaces.projector import Schedule, SummaryProjector
+from jidomem.spaces.rag import RagPlugin
+
+WORDS = ("rust", "build", "friday", "index")
+
+
+def embed(text):
+    return [text.lower().split().count(word) + 0.01 for word in WORDS]
+
+
+def settle(agent, directives, providers, mounted):
+    """The strategy: perform what is asked, route what it comes to, until nothing more is asked."""
+    waiting, signals = list(directives), []
+    while waiting:
+        signals.append(execute_directive(waiting.pop(0), providers))
+        agent, more = mounted.route(agent, signals[-1])
+        waiting += more
+    return agent, signals
+
+
+@dataclass(frozen=True)
+class Planner:
+    """An action: what was recalled becomes facts of the world, and a task for each that is open."""
+
+    name: str = "planner"
+
+    def mount(self, agent):
+        return agent, None
+
+    def routes(self):
+        return {"planner.recalled": self.recalled}
+
+    def recalled(self, agent, signal):
+        rows = signal.data["result"]
+        if signal.data["status"] == "error":
+            return apply_action_result(agent, {"world": {"trouble": signal.data["reason"]["hint"]}})
+        return apply_action_result(
+            agent,
+            {
+                "world": {"facts": {row["key"]: row["value"] for row in rows}},
+                "tasks": [{"id": row["key"], "text": row["value"]["summary"], "status": "open"} for row in rows],
+            },
+        )
+
+
+def test_what_is_asked_of_a_provider_comes_back_as_a_signal_and_into_memory(memory):  # A127 A154
+    providers = Providers()
+    providers.register("graph", GraphProvider(), {"memory": memory, "project": "p"})
+    agent, mounted = mount(Agent(), [Planner()])
+    task = {"type": "task", "summary": "ship the index", "assigned_to": "planner"}
+    asked = MemoryQuery(query={"name": "open-tasks"}, provider="graph", reply_signal_type="planner.recalled")
+
+    after, signals = settle(agent, [remember("ship", task, provider="graph"), asked], providers, mounted)
+
+    assert [(signal.type, signal.ok) for signal in signals] == [
+        ("jido.memory.result", True),
+        ("planner.recalled", True),
+    ]
+    assert tasks_open(after) == [{"id": "ship", "text": "ship the index", "status": "open"}]
+    assert world_get(after, "facts")["ship"]["summary"] == "ship the index"
+    assert (tasks_open(agent), get(after).rev) == ([], get(agent).rev + 2)
+
+
+def test_a_failure_reaches_the_memory_as_well_and_stops_nobody():  # A125 A127
+    agent, mounted = mount(Agent(), [Planner()])
+    asked = recall("anything", provider="nowhere", reply_signal_type="planner.recalled")
+
+    after, signals = settle(agent, [asked], Providers(), mounted)
+
+    assert signals[0].data["status"] == "error"
+    assert world_get(after, "trouble") == "there is inline; register it first"
+
+
+def test_an_agent_remembers_recalls_summarizes_and_forgets_through_a_plugin():  # A132 A154
+    providers = Providers()
+    providers.register("vector", VectorProvider(), {"embed": embed})
+    rag = RagPlugin("vector")
+    agent, mounted = mount(Agent(), [rag])
+    thread = Thread().append("message", {"role": "user", "text": "we ship the build on friday"}, at=1)
+
+    agent, directives = rag.summarize(agent, thread, now=2)
+    agent, _ = settle(agent, [rag.remember("toolchain", "the build needs rust"), *directives], providers, mounted)
+    asked = rag.recall("rust build", top_k=2)
+    agent, _ = settle(agent, [asked], providers, mounted)
+    recalled = [row["key"] for row in rag.recalled(agent, asked.request_id)["result"]]
+    agent, _ = settle(agent, [rag.forget("toolchain")], providers, mounted)
+    left = rag.recalled(agent, asked.request_id)["result"]
+
+    assert recalled == ["toolchain", "rag:summary"]
+    assert [row["value"] for row in left] == ["user: we ship the build on friday"]
+
+
+def test_an_agent_that_is_started_again_finds_what_it_remembered(tmp_path):  # A154
+    rag = RagPlugin("graph")
+
+    def run(directive):
+        with jidomem.open(tmp_path / "root", project="p", agent="architect") as memory:
+            providers = Providers()
+            providers.register("graph", GraphProvider(), {"memory": memory})
+            agent, mounted = mount(Agent(), [rag])
+            agent, _ = settle(agent, [directive], providers, mounted)
+            return rag.recalled(agent, directive.request_id)
+
+    run(rag.remember("toolchain", "the build needs rust"))
+    found = run(rag.recall("which rust does the build need?"))
+
+    assert [(row["key"], row["value"]["content"]) for row in found["result"]] == [("toolchain", "the build needs rust")]
+
+
+def test_a_summary_is_projected_as_the_thread_grows_and_kept_where_it_is_found():  # A138 A154
+    providers = Providers()
+    providers.register("vector", VectorProvider(), {"embed": embed})
+    agent, mounted = mount(Agent(), [RagPlugin("vector")])
+    schedule, thread = Schedule(Remembering(), after_entries=2), Thread()
+
+    for text in ("hello", "we ship soon", "no, on friday", "friday"):
+        thread = thread.append("message", text, at=thread.entry_count())
+        schedule, step = schedule.tick(get(agent), thread, now=thread.entry_count())
+        agent, _ = settle(Agent(state={"__memory__": step.memory}), step.directives, providers, mounted)
+
+    found = execute_directive(recall("friday", top_k=1, provider="vector"), providers).data["result"]
+    assert (found[0]["key"], found[0]["value"].splitlines()[2]) == ("summary:3", "no, on friday")
+    assert world_get(agent, "summary")["covers_seq"] == [0, 3]
+
+
+class Remembering:
+    """A summary that is kept beside the memory, too."""
+
+    def project(self, memory, thread, ctx):
+        after = SummaryProjector().project(memory, thread, ctx)
+        told = after.world_get("summary")
+        return after, [remember(f"summary:{told['covers_seq'][1]}", told["content"], provider="vector")]

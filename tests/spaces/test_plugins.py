@@ -1,0 +1,239 @@
+"""Plugins: spaces of their own in an agent's memory, and answers to signals."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from jidomem.directive import MemoryDelete, MemoryQuery, MemoryUpsert, Signal, forget, recall
+from jidomem.errors import InvalidRequest
+from jidomem.spaces import (
+    MEMORY_KEY,
+    Agent,
+    Thread,
+    ensure,
+    ensure_space,
+    get,
+    has_memory,
+    put_in_space,
+    space,
+    spaces,
+    world_get,
+    world_put,
+)
+from jidomem.spaces.plugin import MemoryPlugin, Mounted, mount
+from jidomem.spaces.rag import KEPT, RagPlugin
+
+
+def answer(directive, result, status="ok", **more):
+    """The signal of a directive, as the interpreter writes it."""
+    meta = {"provider": directive.provider, "latency_ms": 0.1, "directive": directive.type}
+    data = {"request_id": directive.request_id, "status": status, "result": result, "meta": meta, **more}
+    return Signal("jido.memory.result", data)
+
+
+def row(key, value="x"):
+    return {"key": key, "score": 1.0, "value": value}
+
+
+def test_a_plugin_adds_a_space_of_its_own_and_a_pointer_and_they_stay():  # A129 A130
+    agent, mounted = mount(Agent(state={"mine": 1}), [RagPlugin("vector", index="agent_123")])
+
+    assert space(agent, "rag:cache").data == {}
+    assert world_get(agent, "pointers") == {"semantic": {"provider": "vector", "index": "agent_123"}}
+    assert mounted.states == {"memory": None, "rag": {"provider": "vector", "index": "agent_123"}}
+    assert (set(agent.state), agent.state["mine"]) == ({"mine", MEMORY_KEY}, 1)
+
+
+def test_mounting_leaves_what_is_there():  # A130 A133
+    agent = put_in_space(ensure_space(Agent(), "rag:cache", {}), "rag:cache", "kept", 1)
+    agent = world_put(agent, "pointers", {"files": "s3://bucket"})
+
+    mounted, _ = mount(agent, [RagPlugin("vector")])
+    again, _ = mount(mounted, [RagPlugin("vector")])
+
+    assert space(mounted, "rag:cache") == space(agent, "rag:cache")
+    assert world_get(mounted, "pointers") == {
+        "files": "s3://bucket",
+        "semantic": {"provider": "vector", "index": "default"},
+    }
+    assert get(again) == get(mounted)
+
+
+def test_plugins_of_different_names_keep_out_of_each_other_s_way():  # A133
+    one, two = RagPlugin("vector"), RagPlugin("graph", name="rag:project")
+    agent, mounted = mount(Agent(), [one, two])
+    asked = two.recall("rust")
+
+    agent, _ = mounted.route(agent, answer(asked, [row("a")]))
+
+    assert set(spaces(agent)) == {"tasks", "world", "rag:cache", "rag:project:cache"}
+    assert world_get(agent, "pointers") == {
+        "semantic": {"provider": "vector", "index": "default"},
+        "rag:project:semantic": {"provider": "graph", "index": "default"},
+    }
+    assert one.recalled(agent, asked.request_id) is None
+    assert two.recalled(agent, asked.request_id)["result"] == [row("a")]
+
+
+def test_two_plugins_of_one_name_are_refused():
+    with pytest.raises(InvalidRequest, match="2 plugins are named 'rag'"):
+        mount(Agent(), [RagPlugin("vector"), RagPlugin("graph")])
+
+
+def test_results_of_memory_are_routed_to_the_handler_of_the_plugin():  # A131
+    rag = RagPlugin("vector")
+    agent, mounted = mount(Agent(), [rag])
+    asked = rag.recall("rust", top_k=2)
+
+    after, directives = mounted.route(agent, answer(asked, [row("a"), row("b")]))
+
+    assert list(rag.routes()) == ["jido.memory.result"]
+    assert rag.recalled(after, asked.request_id) == {"status": "ok", "result": [row("a"), row("b")]}
+    assert directives == ()
+    assert rag.recalled(agent, asked.request_id) is None
+
+
+def test_a_signal_that_is_another_s_changes_nothing():
+    rag = RagPlugin("vector")
+    agent, mounted = mount(Agent(), [rag])
+    others = [answer(recall("rust"), [row("a")]), Signal("jido.tool.result", {"anything": 1})]
+
+    assert [mounted.route(agent, signal)[0] for signal in others] == [agent, agent]
+
+
+def test_the_four_abilities_are_directives():  # A132
+    rag = RagPlugin("vector")
+    thread = Thread().append("message", {"role": "user", "text": "we ship on Friday"}, at=1)
+
+    recalled, kept, gone = rag.recall("rust", top_k=3), rag.remember("a", "x", embedding=[1]), rag.forget("a", "b")
+    agent, directives = rag.summarize(Agent(), thread, now=7)
+
+    assert [type(each) for each in (recalled, kept, gone, *directives)] == [
+        MemoryQuery, MemoryUpsert, MemoryDelete, MemoryUpsert,
+    ]  # fmt: skip
+    assert (recalled.query, kept.items[0].embedding, gone.keys) == ({"text": "rust", "top_k": 3}, (1.0,), ("a", "b"))
+    assert world_get(agent, "summary")["content"] == "user: we ship on Friday"
+    assert (directives[0].items[0].key, directives[0].items[0].value) == ("rag:summary", "user: we ship on Friday")
+    assert {each.provider for each in (recalled, kept, gone, *directives)} == {"vector"}
+
+
+def test_a_summary_that_says_nothing_new_is_not_kept_again():
+    rag = RagPlugin("vector")
+    thread = Thread().append("message", "we ship on Friday", at=1)
+    agent, _ = rag.summarize(Agent(), thread, now=7)
+
+    again, directives = rag.summarize(agent, thread, now=9)
+    _, of_nothing = rag.summarize(agent, Thread(), now=9)
+
+    assert (get(again), directives, of_nothing) == (get(agent), [], [])
+
+
+def test_what_was_forgotten_or_changed_is_in_no_answer_any_more():
+    rag = RagPlugin("vector")
+    agent, mounted = mount(Agent(), [rag])
+    asked, kept, gone = rag.recall("rust"), rag.remember("a", "y"), rag.forget("b", "d")
+    agent, _ = mounted.route(agent, answer(asked, [row("a"), row("b"), row("c"), row("d")]))
+
+    agent, _ = mounted.route(agent, answer(kept, {"count": 1, "items": [{"key": "a"}]}))
+    agent, _ = mounted.route(
+        agent, answer(gone, {"count": 1, "items": [{"key": "b"}], "missing": []}, "error", reason={"code": "busy"})
+    )
+
+    assert rag.recalled(agent, asked.request_id)["result"] == [row("c"), row("d")]
+    assert rag.recalled(agent, kept.request_id) is None
+    assert rag.recalled(agent, gone.request_id)["reason"] == {"code": "busy"}
+
+
+def test_a_failure_is_kept_with_its_reason_for_the_agent_to_read():
+    rag = RagPlugin("vector")
+    agent, mounted = mount(Agent(), [rag])
+    asked = rag.recall("rust")
+
+    agent, _ = mounted.route(agent, answer(asked, None, "error", reason={"code": "unsupported"}))
+
+    assert rag.recalled(agent, asked.request_id) == {
+        "status": "error",
+        "result": None,
+        "reason": {"code": "unsupported"},
+    }
+
+
+def test_the_cache_keeps_the_last_answers_only():
+    rag = RagPlugin("vector")
+    agent, mounted = mount(Agent(), [rag])
+    asked = [rag.recall(f"{n}") for n in range(KEPT + 3)]
+
+    for each in asked:
+        agent, _ = mounted.route(agent, answer(each, []))
+
+    assert list(space(agent, "rag:cache").data) == [each.request_id for each in asked[3:]]
+
+
+@dataclass(frozen=True)
+class Follower:
+    """It asks for more when it hears of something."""
+
+    name: str = "follower"
+
+    def mount(self, agent):
+        return world_put(agent, "heard", 0), {"since": 1}
+
+    def routes(self):
+        return {"jido.memory.result": self.heard}
+
+    def heard(self, agent, signal):
+        return world_put(agent, "heard", world_get(agent, "heard") + 1), [forget("a", request_id="req_more")]
+
+
+def test_a_handler_may_ask_for_more():  # A129
+    agent, mounted = mount(Agent(), [Follower()])
+
+    after, directives = mounted.route(agent, answer(recall("rust"), []))
+
+    assert (world_get(agent, "heard"), world_get(after, "heard")) == (0, 1)
+    assert directives == (forget("a", request_id="req_more"),)
+    assert mounted.states["follower"] == {"since": 1}
+
+
+def test_the_memory_is_a_plugin_that_comes_by_itself_once():  # A134
+    agent, mounted = mount(Agent())
+
+    assert has_memory(agent)
+    assert mounted == Mounted((MemoryPlugin(),), {"memory": None})
+    assert get(mount(agent)[0]) == get(agent)
+    with pytest.raises(InvalidRequest, match="2 plugins are named 'memory'"):
+        mount(Agent(), [Other(name="memory", owns="__other__")])
+
+
+@dataclass(frozen=True)
+class Other:
+    """A memory of somebody else's making."""
+
+    name: str = "journal"
+    owns: str = MEMORY_KEY
+
+    def mount(self, agent):
+        return ensure(agent, id="mem_other"), None
+
+    def routes(self):
+        return {}
+
+
+def test_the_memory_can_be_left_out_or_replaced():  # A134
+    without, none = mount(Agent(), memory=None)
+    replaced, mounted = mount(Agent(), [Other()])
+
+    assert (has_memory(without), none.plugins) == (False, ())
+    assert (get(replaced).id, mounted.plugins) == ("mem_other", (Other(),))
+    with pytest.raises(InvalidRequest, match="2 plugins own '__memory__'"):
+        mount(Agent(), [Other(), Other("second")])
+
+
+def test_a_checkpoint_keeps_the_memory():  # A134
+    agent, _ = mount(Agent(), [RagPlugin("vector")])
+
+    kept = MemoryPlugin().checkpoint(agent)
+
+    assert get(MemoryPlugin().restore(Agent(), kept)) == get(agent)
+    assert MemoryPlugin().checkpoint(Agent()) is None
+    assert MemoryPlugin().restore(agent, None) is agent
