@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import click
 
-from jidomem.errors import Failed
+import jidomem
+from jidomem.errors import Failed, InvalidRequest
 from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.server_log import log_options, open_log
 
 
 @click.command(cls=Verb, writes=("agent", "session", "wait"))
@@ -24,18 +26,27 @@ from jidomem_cli.door import Door, Verb, pass_door
     "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="A loopback address, for --http."
 )
 @click.option("--port", type=click.IntRange(0, 65_535), default=8701, show_default=True, help="0 takes a free one.")
+@log_options
 @pass_door
-def mcp(door: Door, toolset: str, http: bool, host: str, port: int) -> None:
+def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | None, level: str | None) -> None:
     """Serve the memory to an MCP client: tools to remember, recall, ask, revise and explain.
 
     The agent is named after the client unless --agent says otherwise; its work session is opened with the first thing
     it keeps, and closed when it leaves. Needs the extra: pip install 'jidomem[mcp]'.
 
+    With --http each request is a line on standard error, with its id, and /metrics has figures for Prometheus.
+
     Examples:
       jidomem mcp
       jidomem mcp --toolset server-memory
       jidomem mcp --http --port 0
+      jidomem mcp --http --port 0 --log-format json --log-level warning
     """
+    if not http and (form or level):
+        option = "--log-format" if form else "--log-level"
+        raise InvalidRequest(
+            f"{option} is for --http: the log of MCP over HTTP", hint=f"add --http, or leave out {option}"
+        )
     try:
         from jidomem.serve import mcp as serving
     except ImportError as error:
@@ -50,15 +61,25 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int) -> None:
     memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
     tools = KNOWLEDGE if toolset == "server-memory" else TOOLS
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
-    serving.leave_on_signals(desks, memory.close)
     if not http:
+        serving.leave_on_signals(desks, memory.close)
         serving.serve_stdio(desks, tools, memory.close)
         return
     from jidomem.runtime.keyring import Keyring
     from jidomem.runtime.settings import own_config
     from jidomem.serve import mcp_http, server
+    from jidomem.serve.operation import Operation
 
     keyring = Keyring(own_config(), memory.settings.root)
     listening = server.listen(host, port)
-    door.say(f"serving {memory.settings.root} at {server.url_of(listening)}{mcp_http.PATH} (stop with Ctrl-C)")
-    mcp_http.serve_http(desks, tools, keyring, listening, memory.close)
+    url = server.url_of(listening)
+    operation = Operation(open_log(door, form, level))
+
+    def leave() -> None:
+        memory.close()
+        operation.close()
+
+    serving.leave_on_signals(desks, leave)
+    door.say(f"serving {memory.settings.root} at {url}{mcp_http.PATH} (stop with Ctrl-C)")
+    operation.tell("info", "started", {"url": url, "root": str(memory.settings.root), "jidomem": jidomem.__version__})
+    mcp_http.serve_http(desks, tools, keyring, listening, leave, operation)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from threading import Thread
-from typing import TextIO
 
 import click
 
 import jidomem
 from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.server_log import log_options, open_log
 from jidomem_cli.tables import show_json
-
-FORMS, LEVELS = ("json", "text"), ("debug", "info", "warning", "error")
 
 
 @click.command(cls=Verb, writes=("wait",))
 @click.option("--host", metavar="ADDRESS", help="The address to listen at; 127.0.0.1 when not said.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="8700 when not said; 0 takes a free one.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name it is asked by; repeat it for more.")
-@click.option("--log-format", "form", type=click.Choice(FORMS), help="Text on a terminal, else JSON, when not said.")
-@click.option("--log-level", "level", type=click.Choice(LEVELS), help="What is logged at least; info when not said.")
+@log_options
 @click.option(
     "--allow-origin",
     "origins",
@@ -55,7 +50,6 @@ def serve(
     from jidomem.runtime.settings import own_config
     from jidomem.serve import server
     from jidomem.serve.http import create_app
-    from jidomem.serve.log import Log
     from jidomem.serve.operation import Operation
 
     with door.open() as memory:
@@ -65,8 +59,7 @@ def serve(
         keyring = Keyring(own_config(), memory.settings.root)
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
-            log = Log(_own_stream(), form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
-            operation = Operation(log, connections=said.limits.connections)
+            operation = Operation(open_log(door, form, level), connections=said.limits.connections)
             app = create_app(memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins)
             url = server.url_of(listening)
             if door.json:
@@ -82,15 +75,5 @@ def serve(
                 memory.stop()
 
             server.serve(app, listening, stop, memory.settings.limits, operation)
-            operation.tell("info", "stopped", {})
-            log.close()
+            operation.close()
     server.leave()
-
-
-def _own_stream() -> TextIO:
-    """Return standard error for the log alone: who does not read it holds up nobody else who writes there."""
-    return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
-
-
-def _level(door: Door) -> str:
-    return "warning" if door.quiet else "debug" if door.verbose else "info"

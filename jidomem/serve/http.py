@@ -60,7 +60,7 @@ def create_app(
         )
     allowed = frozenset(host.lower() for host in hosts)
     app.before_request(watch.begin)
-    app.before_request(lambda: _refuse_foreign_host(allowed))
+    app.before_request(lambda: check_host(request.environ.get("HTTP_HOST", ""), allowed))
     app.before_request(cors.preflight)
     app.before_request(gate.admit)
     app.before_request(_refuse_unreadable)
@@ -101,9 +101,9 @@ def _part(match: re.Match[str]) -> str:
     return f"<path:{match[1]}>" if match[1] in _LONG else f"<{match[1]}>"
 
 
-def _refuse_foreign_host(allowed: Collection[str]) -> None:
+def check_host(given: str, allowed: Collection[str]) -> None:
     """Raise PolicyDenied for a request meant for another host: a page in a browser may have been sent here for it."""
-    host = _PORT.sub("", request.environ.get("HTTP_HOST", "")).lower()
+    host = _PORT.sub("", given).lower()
     if host not in allowed:
         raise PolicyDenied(
             f"this server does not answer for the host {host!r}", hint=f"use one of: {', '.join(sorted(allowed))}"

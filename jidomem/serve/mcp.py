@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-import traceback
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -25,17 +23,18 @@ import jidomem
 from jidomem.errors import JidomemError
 from jidomem.serve import library
 from jidomem.serve.desk import Desk, Desks
+from jidomem.serve.operation import Operation
 from jidomem.serve.tool import Told, Tool, call
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
-#: Where a request over HTTP keeps the token of who sent it.
-CALLER = "jidomem.caller"
+#: Where a request over HTTP keeps the token of who sent it, and what is known of it.
+CALLER, SEEN = "jidomem.caller", "jidomem.seen"
 
 
-def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
-    """Return the protocol server that offers *tools* at *desks*."""
-    by_name = {tool.name: tool for tool in tools}
+def server(desks: Desks, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
+    """Return the protocol server that offers *tools* at *desks*; *operation* logs what goes wrong inside."""
+    by_name, at_work = {tool.name: tool for tool in tools}, operation or Operation()
 
     async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[*map(_tool, tools)])
@@ -44,7 +43,7 @@ def server(desks: Desks, tools: tuple[Tool, ...]) -> Server[Any]:
         tool = by_name.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there is {', '.join(by_name)}")
-        return _result(await _at_desk(desks, ctx, lambda desk: _called(tool, desk, params.arguments or {})))
+        return _result(await _at_desk(desks, ctx, lambda desk: _called(tool, desk, params.arguments or {}, at_work)))
 
     async def list_resources(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         return types.ListResourcesResult(
@@ -101,17 +100,21 @@ async def _at_desk(desks: Desks, ctx: Context, work: Callable[[Desk], T], **aske
     client = ctx.session.client_params
     caller = None if ctx.request is None else ctx.request.scope.get(CALLER)
     desk = desks.of(client.client_info.name if client else None, caller)
+    if ctx.request is not None and (seen := ctx.request.scope.get(SEEN)) is not None:
+        seen.agent = desk.agent
     try:
         return await anyio.to_thread.run_sync(partial(work, desk))
     except JidomemError as error:
         raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {error.hint}", {**asked, **error.to_dict()}) from error
 
 
-def _called(tool: Tool, desk: Desk, given: dict[str, Any]) -> Told:
+def _called(tool: Tool, desk: Desk, given: dict[str, Any], operation: Operation) -> Told:
     try:
         return call(tool, desk, given)
     except Exception as error:
-        sys.stderr.write("".join(traceback.format_exception(error)))
+        from jidomem.serve.watch import broke  # brings Flask, of which standard input has no need
+
+        broke(operation, error, tool=tool.name)
         detail = f"{type(error).__name__} in {tool.name}"
         hint = "this is a bug in jidomem; its traceback is in the server's standard error"
         told = {"code": "internal_error", "detail": detail, "hint": hint}

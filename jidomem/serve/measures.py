@@ -38,6 +38,8 @@ class Measures:
         self.routes: dict[str, Histogram] = {}
         self.questions: dict[str, Histogram] = {}
         self.commits = Histogram()
+        self.calls: Counter[tuple[str, str, str]] = Counter()  # by method of MCP, tool (if any) and outcome
+        self.tools: dict[str, Histogram] = {}
 
     def begun(self) -> None:
         """Count a request that came in."""
@@ -52,6 +54,13 @@ class Measures:
             _of(self.routes, route).add(seconds)
             if question is not None:
                 _of(self.questions, question).add(seconds)
+
+    def called(self, method: str, tool: str, outcome: str, seconds: float) -> None:
+        """Count a request of MCP that was answered or refused: the call of a *tool*, or none."""
+        with self.lock:
+            self.calls[method, tool, outcome] += 1
+            if tool:
+                _of(self.tools, tool).add(seconds)
 
     def refused(self, code: str) -> None:
         """Count a refusal: of a request, or of one intent among several."""

@@ -17,20 +17,31 @@ from jidomem.serve.standing import Standing, standing
 
 
 def metrics(site: Site) -> Response:
-    """Return the figures; raises PolicyDenied for who does not reach every project: they tell of all of them."""
+    """Return the figures; raises PolicyDenied for who does not reach every project."""
     wire.arguments()
+    return Response(figures(site, site.memory.settings.limits.connections), content_type=TYPE)
+
+
+def figures(site: Site, connections: int | None = None) -> str:
+    """Return the figures; raises PolicyDenied for who does not reach every project: they tell of all of them.
+
+    *connections* is how many the server answers at once at most, where it bounds them.
+    """
     if site.is_hidden():
         raise PolicyDenied(
             "figures tell of every project, and this token does not reach all of them",
             hint="ask who runs the server for another one: jidomem token add prometheus --role reader --all-projects",
         )
-    return Response("".join(_families(site)), content_type=TYPE)
+    return "".join(_families(site, connections))
 
 
-def _families(site: Site) -> Iterator[str]:
+def _families(site: Site, connections: int | None) -> Iterator[str]:
     measures = site.operation.measures
     with measures.lock:
         yield from _counted(measures)
+    if connections is not None:
+        most: list[Sample] = [({}, connections)]
+        yield family("jidomem_http_requests_limit", "gauge", "Requests that are answered at once at most.", most)
     yield from _queues(site)
     yield from _projects([standing(site.memory, name) for name in site.projects()])
     yield from _process(measures)
@@ -42,11 +53,17 @@ def _counted(measures: Measures) -> list[str]:
         for (route, method, status), count in sorted(measures.requests.items())
     ]
     refusals: list[Sample] = [({"code": code}, count) for code, count in sorted(measures.refusals.items())]
+    calls: list[Sample] = [
+        ({"method": method, "tool": tool, "outcome": outcome}, count)
+        for (method, tool, outcome), count in sorted(measures.calls.items())
+    ]
     return [
         family("jidomem_http_requests_total", "counter", "Requests answered.", requests),
         family("jidomem_refusals_total", "counter", "Requests, and intents among several, refused.", refusals),
         histograms("jidomem_http_request_seconds", "How long requests took.", "route", measures.routes),
         histograms("jidomem_query_seconds", "How long named questions took.", "query", measures.questions),
+        family("jidomem_mcp_requests_total", "counter", "Requests of MCP, each with its outcome.", calls),
+        histograms("jidomem_mcp_tool_seconds", "How long calls of tools took.", "tool", measures.tools),
         histograms("jidomem_commit_seconds", "How long commits took to be durable.", "", {"": measures.commits}),
         family("jidomem_http_requests_in_progress", "gauge", "Requests under way.", [({}, measures.under_way)]),
     ]
@@ -54,13 +71,11 @@ def _counted(measures: Measures) -> list[str]:
 
 def _queues(site: Site) -> Iterator[str]:
     memory, lost = site.memory, site.operation.log.lost if site.operation.log else 0
-    limits = memory.settings.limits
     for name, text, value in (
-        ("jidomem_http_requests_limit", "Requests that are answered at once at most.", limits.connections),
         ("jidomem_writers_waiting", "Intents that wait for their turn.", memory.writer.waiting),
         ("jidomem_sparql_running", "Ad hoc queries that are being answered.", memory.pool.running),
         ("jidomem_sparql_waiting", "Ad hoc queries that wait for their turn.", memory.pool.waiting),
-        ("jidomem_sparql_limit", "Ad hoc queries that are answered at once at most.", limits.queries),
+        ("jidomem_sparql_limit", "Ad hoc queries that are answered at once at most.", memory.settings.limits.queries),
     ):
         yield family(name, "gauge", text, [({}, value)])
     yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log nobody read in time.", [({}, lost)])

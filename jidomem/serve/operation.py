@@ -29,6 +29,12 @@ class Operation:
         self.stopping.set()
         self.tell("info", "stopping", {"under_way": self.measures.under_way})
 
+    def close(self) -> None:
+        """Say that the server has stopped, and write what waits."""
+        self.tell("info", "stopped", {})
+        if self.log is not None:
+            self.log.close()
+
     def tell(self, level: str, event: str, said: Mapping[str, Any]) -> None:
         """Write one line to the log, if there is one."""
         if self.log is not None:

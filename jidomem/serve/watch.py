@@ -17,10 +17,10 @@ from jidomem.serve.wire import Seen
 
 #: What a route is called that there is not.
 NOWHERE = "none"
-_METHODS = frozenset(("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE"))
+METHODS = frozenset(("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE"))
 #: What is asked again and again by machines.
 _QUIET = frozenset(("/healthz", "/readyz", "/metrics"))
-_LONGEST = 300
+LONGEST = 300
 
 
 class Watch:
@@ -41,10 +41,10 @@ class Watch:
         response.headers.add(HEADER, seen.id)
         rule, status = asked.url_rule, response.status_code
         route = NOWHERE if rule is None else rule.endpoint.partition(" ")[2]
-        level, said = _level(route, status), None
+        level, said = level_of(route, status), None
         if self._operation.log is not None and self._operation.log.takes(level):
             said = _said(asked, response, seen)
-        method = asked.method if asked.method in _METHODS else "other"
+        method = asked.method if asked.method in METHODS else "other"
         if response.is_streamed:
             response.call_on_close(partial(self._told, seen, route, method, status, level, said))
         else:
@@ -75,7 +75,7 @@ def unread(operation: Operation, refusal: JidomemError, name: str, client: str, 
         "code": refusal.code,
         "ms": round(1000 * seconds, 3),
     }
-    operation.tell(_level(NOWHERE, status), "request", said)
+    operation.tell(level_of(NOWHERE, status), "request", said)
 
 
 def broke(operation: Operation, error: Exception, **said: str) -> None:
@@ -86,7 +86,8 @@ def broke(operation: Operation, error: Exception, **said: str) -> None:
     operation.tell("error", "bug", {**said, "traceback": trace})
 
 
-def _level(route: str, status: int) -> str:
+def level_of(route: str, status: int) -> str:
+    """Return the level of the line about a request."""
     if status >= 500:
         return "warning" if status == 503 else "error"
     return "debug" if route in _QUIET else "info"
@@ -98,14 +99,14 @@ def _said(asked: Request, response: Response, seen: Seen) -> dict[str, Any]:
         "request_id": seen.id,
         "client": asked.environ.get("REMOTE_ADDR", ""),
         "method": asked.method[:20],
-        "path": asked.path[:_LONGEST],
+        "path": asked.path[:LONGEST],
         "status": response.status_code,
     }
     if not response.is_streamed:
         said["bytes"] = response.content_length
     project = (asked.view_args or {}).get("project")
     if project is not None:
-        said["project"] = project[:_LONGEST]
+        said["project"] = project[:LONGEST]
     if seen.agent is not None:
         said["agent"] = seen.agent
     if seen.question is not None:

@@ -1,0 +1,165 @@
+"""What a server of MCP over HTTP tells its operator: a line a request, and figures; never what was said."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from socket import create_connection
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import anyio
+import pytest
+from conftest import intent
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import Implementation
+from prometheus_client import parser
+
+import jidomem
+from jidomem.clock import Sources
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.settings import own_config
+
+BIN = Path(sys.executable).parent
+ID = "build-7"
+
+
+@contextmanager
+def serving(root, *options):
+    """`jidomem mcp --http`: its `url`, and once it has ended its `lines` of JSON."""
+    command = [BIN / "jidomem", "mcp", "--root", root, "--project", "p", "--http", "--port", "0", *options]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            process.url = re.search(r"http://\S+(?=/mcp)", process.stderr.readline())[0]
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.lines = [json.loads(line) for line in process.stderr.read().splitlines()]
+            assert process.wait(60) == 0
+
+
+def talk(process, asks, *, mode, secret=None):
+    """What *asks* returns, given a client of the server whose requests all have the id ID."""
+
+    async def main():
+        headers = {"X-Request-Id": ID, **({"Authorization": f"Bearer {secret}"} if secret else {})}
+        async with create_mcp_http_client(headers) as http:
+            peer = streamable_http_client(f"{process.url}/mcp", http_client=http)
+            async with Client(peer, mode=mode, client_info=Implementation(name="Claude Code", version="2")) as client:
+                return await asks(client)
+
+    return anyio.run(main)
+
+
+def got(process, path="/metrics", *, method="GET", **headers):
+    """Status, headers and text of an answer."""
+    try:
+        with urlopen(Request(f"{process.url}{path}", method=method, headers=headers), timeout=30) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read().decode()
+
+
+def figures(process, **headers):
+    """Every sample as Prometheus reads it: name and labels -> figure."""
+    status, told, text = got(process, **headers)
+    assert (status, told["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    families = parser.text_string_to_metric_families(text)
+    return {(each.name, *sorted(each.labels.items())): each.value for family in families for each in family.samples}
+
+
+def calls(read, method, tool="", outcome="answered"):
+    return read["jidomem_mcp_requests_total", ("method", method), ("outcome", outcome), ("tool", tool)]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_each_request_is_a_line_and_is_counted_with_its_tool_and_refusal_and_nothing_that_was_said(tmp_path, mode):
+    async def asks(client):
+        await client.call_tool("remember", {"text": "hush-1"})
+        await client.call_tool("remember", {"text": "hush-2", "fields": {"type": "hush-3"}})
+        await client.call_tool("recall", {"query": "hush-4"})
+        await client.list_resources()
+        for refused in (client.call_tool("hush-5", {}), client.read_resource("memory://item/hush-6")):
+            with pytest.raises(MCPError):
+                await refused
+
+    with serving(tmp_path / "root") as process:
+        talk(process, asks, mode=mode)
+        read = figures(process)
+
+    # the figures
+    assert [calls(read, "tools/call", "remember", outcome) for outcome in ("answered", "refused")] == [1, 1]
+    assert calls(read, "tools/call", "other", "refused") == calls(read, "resources/read", "", "refused") == 1
+    assert calls(read, "resources/list") == 1
+    assert [read["jidomem_refusals_total", ("code", code)] for code in ("unknown_type", "not_found")] == [1, 1]
+    assert read["jidomem_mcp_tool_seconds_count", ("tool", "remember")] == 2
+    assert read["jidomem_commit_seconds_count",] == read["jidomem_journal_position", ("project", "p")] == 1
+    assert read["jidomem_http_requests_total", ("method", "POST"), ("route", "/mcp"), ("status", "200")] >= 6
+
+    # the log
+    assert [line["event"] for line in (process.lines[0], process.lines[-1])] == ["started", "stopped"]
+    told = [line for line in process.lines if line["event"] == "request"]
+    assert {line["request_id"] for line in told} == {ID}
+    assert {line["path"] for line in told} == {"/mcp"}
+    assert all(line["ms"] > 0 and line["client"] == "127.0.0.1" for line in told)
+    by_tool = [(line["tool"], line.get("code"), line.get("agent")) for line in told if line.get("call") == "tools/call"]
+    assert by_tool == [
+        ("remember", None, "claude-code"),
+        ("remember", "unknown_type", "claude-code"),
+        ("recall", None, "claude-code"),
+        ("other", "invalid_params", None),
+    ]
+    assert [line["code"] for line in told if line.get("call") == "resources/read"] == ["not_found"]
+    assert "hush" not in json.dumps(process.lines)
+
+
+def test_the_figures_are_for_who_reaches_every_project_and_no_library_puts_its_words_into_the_log(tmp_path):
+    root = tmp_path / "root"
+    with jidomem.open(root, project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+        memory.writer.submit_intent("hidden", intent(applies_to_project="hidden"))
+
+    with serving(root, "--log-level", "debug") as process:
+        status, headers, text = got(process, Host="evil.example:80")
+        assert (status, json.loads(text)["code"]) == (403, "policy_denied")
+        assert headers["X-Request-Id"] == json.loads(text)["request_id"]
+        assert got(process, method="POST")[:1] == (405,)
+        assert ("jidomem_journal_position", ("project", "hidden")) in figures(process)
+
+        ring = Keyring(own_config(), root)
+        ana = ring.give_out("ana", "admin", ["p"], Sources())[0]
+        every = ring.give_out("prometheus", "reader", ["*"], Sources())[0]
+        assert got(process)[0] == 401
+        status, _, text = got(process, Authorization=f"Bearer {ana}")
+        assert (status, json.loads(text)["code"], "hidden" in text) == (403, "policy_denied", False)
+        read = figures(process, Authorization=f"Bearer {every}")
+        talk(process, lambda client: client.call_tool("ask", {"name": "facts"}), mode="auto", secret=ana)
+        with create_connection(urlsplit(process.url).netloc.split(":")) as connection:
+            connection.sendall(b"hush \x00 HTTP/9\r\n\r\n")
+            while connection.recv(4096):
+                pass
+
+    assert read["jidomem_refusals_total", ("code", "unauthenticated")] == 1
+    codes = [line.get("code") for line in process.lines if line["event"] == "request"]
+    assert {"policy_denied", "unauthenticated", "method_not_allowed"} <= {*codes}
+    asked = [line["agent"] for line in process.lines if line.get("tool") == "ask"]
+    assert asked == ["ana"]
+    (complaint,) = [line for line in process.lines if line["event"] == "library"]
+    assert (complaint["level"], complaint["logger"]) == ("warning", "uvicorn.error")
+    assert not any(secret in json.dumps(process.lines) for secret in (ana, every, "hush"))
+
+
+def test_options_of_the_log_are_refused_where_there_is_none(tmp_path):
+    command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), "--log-level", "debug"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+    assert done.returncode == 2
+    assert "--log-level is for --http" in done.stderr
