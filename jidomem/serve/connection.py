@@ -35,16 +35,16 @@ class Connection:
 
         *idles* is told whether the next request is waited for, *keeps* tells whether one may come.
         """
-        rest = b""
         try:
             idles(True)
-            while rest or self.link.comes():
+            came = self.link.begin()
+            while came:
                 idles(False)
-                turn = self._answer(rest, keeps)
+                turn = self._answer(came, keeps)
                 if not turn.may_go_on():
                     break
-                rest = turn.rest()
                 idles(True)
+                came = turn.rest() or self.link.begin()
         except (Gone, TooSlow):
             pass
         except Exception as error:  # the answer broke off, which the client sees, and why is for who runs the server
@@ -72,7 +72,7 @@ class Connection:
         self._is_answering = True
         run(self._app, {**self._about, **environ, "wsgi.input": body}, reply)
         self._is_answering = False
-        if not (turn.is_kept() and body.drain()) and (not turn.at_end or self.link.comes(0)):
+        if not (turn.is_kept() and body.drain()) and (not turn.at_end or self.link.has_more()):
             self.link.end(_DRAINED)
         return turn
 

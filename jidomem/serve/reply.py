@@ -53,10 +53,15 @@ class Reply:
         return [h11.Response(status_code=int(status[:3]), reason=status[4:].encode("latin-1"), headers=named)]
 
     def _send(self, *events: h11.Event) -> None:
-        parts = self._turn.written(*events)
-        together = [b"".join(parts)] if sum(map(len, parts)) <= _SMALL else parts
-        for part in together:
-            self._turn.link.send(part, self._pace)
+        small = bytearray()
+        for part in self._turn.written(*events):
+            if len(part) > _SMALL:
+                self._turn.link.send(bytes(small), self._pace)
+                self._turn.link.send(part, self._pace)
+                small.clear()
+            else:
+                small += part
+        self._turn.link.send(bytes(small), self._pace)
 
 
 def run(app: App, environ: dict[str, Any], reply: Reply) -> None:

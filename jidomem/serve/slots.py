@@ -126,7 +126,7 @@ class Slots:
         """Close a connection that has waited for a request *since* then, or longer."""
         with self._lock:
             for connection, began in self._idle.items():
-                if began <= since and not connection.link.comes(0):
+                if began <= since and not connection.link.has_more():
                     del self._idle[connection]
                     connection.link.interrupt()
                     return

@@ -26,11 +26,12 @@ class Turn:
 
     def __init__(self, link: Link, limits: Limits, came: bytes = b"") -> None:
         self.link, self.pace = link, link.pace()
+        self.pace.moved = len(came)
         self._limits = limits
         self._most = limits.url + limits.headers
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=self._most)
         self._lock = Lock()
-        self._raw = came  # the head, then the end of what came behind it
+        self._raw = came.lstrip(b"\r\n")  # the head, then the end of what came behind it
         self._is_chunked = False
         self.at_end = False
 
@@ -91,7 +92,7 @@ class Turn:
 
     def rest(self) -> bytes:
         """Return what came behind the request."""
-        return self._h11.trailing_data[0].lstrip(b"\r\n")
+        return self._h11.trailing_data[0]
 
     def _more(self) -> bytes:
         data = self.link.receive(self.pace)
