@@ -15,11 +15,13 @@ from jidomem.spaces import Memory, Space, freeze, is_list, is_map, thaw
 
 def test_a_space_has_data_a_revision_and_metadata_and_nothing_else():
     assert [field.name for field in dataclasses.fields(Space)] == ["data", "rev", "metadata"]  # A010 A015
-
-    assert Space([]).rev == 0  # A012
-    assert Space([]).metadata == {}  # A013
     with pytest.raises((AttributeError, TypeError)):
         Space([]).kind = "list"
+
+
+def test_a_new_space_is_at_revision_0_without_metadata():
+    assert Space([]).rev == 0  # A012
+    assert Space([]).metadata == {}  # A013
 
 
 def test_a_space_needs_data():
