@@ -58,6 +58,9 @@ from jidomem.spaces.on_tasks import (
     tasks_reorder,
 )
 from jidomem.spaces.on_world import world, world_delete, world_get, world_put, world_update
+from jidomem.spaces.plugin import MemoryPlugin, Mounted, Plugin, mount
+from jidomem.spaces.projector import Projector, Schedule, SummaryProjector, project
+from jidomem.spaces.rag import RagPlugin
 from jidomem.spaces.step import Step
 from jidomem.spaces.thread import Thread, ThreadEntry
 from jidomem.spaces.value import Space, Spaces, is_list, is_map
@@ -79,9 +82,16 @@ __all__ = [
     "HasState",
     "Limits",
     "Memory",
+    "MemoryPlugin",
+    "Mounted",
+    "Plugin",
+    "Projector",
+    "RagPlugin",
+    "Schedule",
     "Space",
     "Spaces",
     "Step",
+    "SummaryProjector",
     "Thread",
     "ThreadEntry",
     "append_to_space",
@@ -101,7 +111,9 @@ __all__ = [
     "is_map",
     "limited",
     "memory_key",
+    "mount",
     "prepend_to_space",
+    "project",
     "put",
     "put_in_space",
     "put_space",

@@ -104,9 +104,8 @@ def _without(cache: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     gone = set(keys)
 
     def left(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        rows = answer["result"]
-        return (
-            {**answer, "result": [row for row in rows if row["key"] not in gone]} if isinstance(rows, list) else answer
-        )
+        if not isinstance(rows := answer["result"], list):
+            return answer
+        return {**answer, "result": [row for row in rows if row["key"] not in gone]}
 
     return {request: left(answer) for request, answer in cache.items()}
