@@ -106,7 +106,7 @@ Convention < MemoryItem; CodingStandard ArchitecturalConvention AgentRule Proces
 ConventionScope; EnforcementLevel; Error RootCause LessonLearned < MemoryItem; Bug Failure Incident < Error; ErrorStatus
 Task Milestone Plan < MemoryItem; TaskStatus; SessionStatus; SessionPhase; PrimaryAgent SubAgent < Agent; AgentRole
 Capability; Repository Module Domain < Entity; CodeConcept SourceFile < Entity
-ElixirModule AshResource DSL Command Event Projection < CodeConcept
+ElixirModule AshResource DSL Command Event Projection Function < CodeConcept
 """
 
 
@@ -149,6 +149,7 @@ Project: hasRepository>Repository hasModule>Module hasDomain>Domain
 Entity: partOfProject>Project
 CodeConcept: definedInFile>SourceFile partOfModule>ElixirModule
 ElixirModule: implementsDSL>DSL
+Module: hasFunction>Function
 Command: emitsEvent>Event
 Event: handledByProjection>Projection
 Commit: parent>Commit committer>Agent
@@ -157,6 +158,7 @@ Submission: submittedBy>Agent answeredWith>MemoryItem
 DATA_PROPERTIES = """
 MemoryItem: summary>string detailedExplanation>string rationale>string hasTimestamp>dateTime
 MemoryItem: topic>string key>string context>string affectedModule>string localId>string verified>boolean
+MemoryItem: value>string category>string
 MemoryItem: confidenceValue>decimal trackedBy>anyURI validFrom>dateTime validUntil>dateTime expiresOn>dateTime
 MemoryItem: conflictKey>string revisionReason>string accessCount>integer lastAccessed>dateTime
 Decision: decisionStatus>string impactLevel>string

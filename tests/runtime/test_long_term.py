@@ -105,6 +105,36 @@ def test_a_query_sees_all_four_graphs_unless_one_is_named(long_term):
         long_term.query(f"SELECT ?o FROM <{other}> {{ ?s ?p ?o }}")
 
 
+def test_the_codebase_graph_holds_what_code_is_made_of_and_the_system_graph_how_it_is_set_up(long_term):
+    # E098
+    project, module = "https://jido.ai/projects/p", "https://example.org/code/Index"
+    code = [
+        (project, "rdf:type", "jido:Project"),
+        (project, "jido:hasModule", module),
+        (module, "rdf:type", "jido:Module"),
+        (module, f"{GUIDE}#hasFunction", f"{module}/open"),
+        (f"{module}/open", "rdf:type", "jido:Function"),
+    ]
+    setup = [
+        ("urn:example:config", "rdf:type", "urn:example:Configuration"),
+        ("urn:example:config", "urn:example:maxTokens", 100_000),
+    ]
+
+    assert long_term.insert(code, graph="codebase") is True
+    assert long_term.insert(setup, graph="system") is True
+
+    links = "<https://jido.ai/ontology#hasModule>|<https://jido.ai/ontology#hasFunction>"
+    assert long_term.query(f"SELECT ?of ?code FROM <{GRAPHS['codebase']}> {{ ?of {links} ?code }} ORDER BY ?of") == [
+        {"of": module, "code": f"{module}/open"},
+        {"of": project, "code": module},
+    ]
+    assert said(long_term, "system") == [
+        ("urn:example:config", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "urn:example:Configuration"),
+        ("urn:example:config", "urn:example:maxTokens", 100_000),
+    ]
+    assert said(long_term, "codebase") == []
+
+
 def test_queries_only_read(long_term):
     # E038
     long_term.insert([(A, "urn:example:in", "history")], graph="history")
