@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import InvalidRequest
-from jidomem.govern.review import Line, Waiting, apply, queue, settle_by_rule
+from jidomem.govern.review import Line, Queue, Waiting, apply, queue, queued, settle_by_rule
 from jidomem.govern.review_text import parse, todo, without_settled
 from jidomem.write.settlement import ACTIONS
 from jidomem_cli.complain import tell
@@ -23,7 +22,7 @@ from jidomem_cli.tables import form_of, short, show_json, show_rows
 _COLUMNS = ("tier", "kind", "item", "summary", "other", "days", "leaning")
 
 
-@click.command(cls=Verb, formats=ROWS, writes=("agent", "session", "wait"))
+@click.command(cls=Verb, formats=ROWS, paged=True, writes=("agent", "session", "wait"))
 @click.argument("action", type=click.Choice(ACTIONS), required=False)
 @click.argument("item", metavar="[IRI]", required=False)
 @click.argument("other", metavar="[IRI]", required=False)
@@ -53,6 +52,7 @@ def review(
 
     Examples:
       jidomem review
+      jidomem review --limit 20
       jidomem review --todo
       jidomem review --by-rule --dry-run
       jidomem review --json
@@ -63,6 +63,8 @@ def review(
         raise InvalidRequest(
             "a reason goes with one thing that is settled", hint="jidomem review reject IRI --reason TEXT"
         )
+    if (action or source or by_rule) and (door.limit is not None or door.cursor is not None):
+        raise InvalidRequest("pages are of what is listed", hint="leave out --limit and --cursor")
     memory = door.open() if action or source else door.read()
     if action is not None:
         return _settle(door, memory, action, whole_id(memory, item or ""), other, reason, dry_run)
@@ -70,13 +72,16 @@ def review(
         return _by_rule(door, memory, dry_run)
     if source is not None:
         return _do(door, memory, _read(source.read()), dry_run)
-    waiting = queue(memory.reader, memory.project, memory.sources.now())
+    now = memory.sources.now()
+    found = queued(memory.reader, memory.project, now, limit=door.limit, cursor=door.cursor)
     if edit:
-        return _edited(door, memory, waiting, dry_run)
+        return _edited(door, memory, found.waiting, dry_run)
     if as_todo:
-        click.echo(todo(waiting), nl=False)
+        click.echo(todo(found.waiting), nl=False)
+        if found.cursor is not None:
+            door.say(f"the next lines: jidomem review --todo --limit {door.limit} --cursor {found.cursor}")
     else:
-        _list(door, waiting)
+        _list(door, found)
     return 0
 
 
@@ -89,9 +94,9 @@ def _settle(
     return 0
 
 
-def _list(door: Door, waiting: Iterable[Waiting]) -> None:
-    rows = [one.to_dict() for one in waiting]
-    show_rows(door, rows, _COLUMNS)
+def _list(door: Door, found: Queue) -> None:
+    rows = [one.to_dict() for one in found.waiting]
+    show_rows(door, rows, _COLUMNS, found.cursor)
     if rows and form_of(door) == "table":
         door.say("settle them: jidomem review --edit, or one: jidomem review accept|reject IRI")
 

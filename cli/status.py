@@ -8,6 +8,7 @@ import click
 
 import jidomem
 from jidomem import Jidomem
+from jidomem.govern.due import count
 from jidomem.index.clones import Snapshot
 from jidomem.journal.files import LOOSE, Stream
 from jidomem.read.counts import counts
@@ -16,7 +17,7 @@ from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
 
-#: Up to how many memories what is due is counted: beyond, that takes longer than all the rest.
+#: As far as what is due is counted: beyond, that takes longer than all the rest.
 _COUNTED = 5_000
 
 
@@ -67,7 +68,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
     version: Version = memory.catch_up(name) if door.as_of is None else memory.reader.version(name, door.as_of)
     streams = [stream for stream in memory.journal.streams() if stream.project == name]
     held = counts(memory.reader, name, as_of=door.as_of, valid_at=door.valid_at)
-    few = sum(count for states in held.values() for count in states.values()) <= _COUNTED
+    due = _due(door, memory, name)
     return {
         "project": name,
         "version": str(version),
@@ -75,7 +76,8 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "counts": held,
         "waiting": sum(states.get("proposed", 0) for states in held.values()),
         "conflicts": _conflicts(door, memory, name),
-        "due": _due(door, memory, name) if few else None,
+        "due": due,
+        "due_or_more": due == _COUNTED,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
         "guard": GuardLog(memory.read_log, name).counts() if memory.read_log is not None else None,
@@ -90,9 +92,9 @@ def _conflicts(door: Door, memory: Jidomem, name: str) -> int:
 
 
 def _due(door: Door, memory: Jidomem, name: str) -> int:
-    """Return how many memories are to be looked at again."""
+    """Return how many memories are to be looked at again, as far as they are counted."""
     at = memory.sources.now() if door.valid_at is None else door.valid_at
-    return len({row["item"] for row in memory.reader.ask("stale", project=name, as_of=door.as_of, valid_at=at)})
+    return count(memory.reader, name, at, most=_COUNTED, as_of=door.as_of)
 
 
 def _tell(project: dict[str, Any]) -> None:
@@ -106,12 +108,11 @@ def _tell(project: dict[str, Any]) -> None:
         click.echo(f"  {'guard':24} " + ", ".join(f"{count} {what}" for what, count in project["guard"].items()))
     if project["commit_files"] > LOOSE:
         click.echo(f"  {project['commit_files']} commit files: jidomem pack makes a few packs of them")
-    waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": project["due"]}
+    due = f"{_COUNTED:,} or more" if project["due_or_more"] else project["due"]
+    waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": due}
     if any(waits.values()):
-        told = ", ".join(f"{count} {what}" for what, count in waits.items() if count)
+        told = ", ".join(f"{number} {what}" for what, number in waits.items() if number)
         click.echo(f"  {told} wait for a curator: jidomem review")
-    if project["due"] is None:
-        click.echo(f"  what is due is not counted above {_COUNTED:,} memories: jidomem review")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")
 

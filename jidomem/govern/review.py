@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from jidomem.authority import Authority, Change
 from jidomem.errors import JidomemError
+from jidomem.govern.due import QUESTIONS, due
 from jidomem.index.rivals import STALE, VALUE
 from jidomem.intent import Receipt
+from jidomem.moments import parse_moment, stamp
+from jidomem.query import to_term
+from jidomem.read.pages import Cursor, page_size
 from jidomem.read.reader import MemoryReader
-from jidomem.terms import iri
+from jidomem.read.walk import Place
+from jidomem.terms import bare, iri
 from jidomem.vocab import CLASS_OF_TYPE, TYPE_OF_CLASS, graph_iri, local_name
 from jidomem.write.kinds import family
 from jidomem.write.settlement import ACTIONS
@@ -28,11 +34,12 @@ _OF_DUE = ("accept", "reject")
 _OF_ONE = ("accept", "reject", "supersede")  # what both took the place of has one successor, what both gave one value
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined WHERE { GRAPH <%s> { VALUES ?item { %s }
+SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary WHERE { GRAPH <%s> { VALUES ?item { %s }
   ?item a ?class ; jido:recordedAt ?recorded ; jido:assertedBy ?agent .
   OPTIONAL { ?item jido:proposedBecause ?because }
   OPTIONAL { ?item jido:quarantined ?quarantined }
   OPTIONAL { ?item jido:conflictKey ?key }
+  OPTIONAL { ?item jido:summary ?summary }
 } } ORDER BY ?item ?agent ?key
 """
 _LEANING = """
@@ -69,16 +76,55 @@ class Waiting:
         return {**asdict(self), "since": self.since.isoformat(), "agents": [*self.agents], "actions": [*self.actions]}
 
 
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Some of what waits, the cursor that gives what comes after it, None after the last, and how many wait in all."""
+
+    waiting: list[Waiting]
+    cursor: str | None
+    total: int
+
+
 def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
     """Return all that waits for a curator in *project*: by tier, then what most leans on, then the oldest.
 
     What has waited for a month is a tier higher, so that nothing stays at the end for ever.
     """
-    found = [*_disagreements(reader, project), *_proposals(reader, project), *_due(reader, project, now)]
-    items = sorted({row["item"] for row in found} | {row["other"] for row in found if row["other"]})
-    known, leaning = _known(reader, project, items), _leaning(reader, project, items)
-    waiting = [_waiting(row, known, leaning, now) for row in found if row["item"] in known]
-    return sorted(waiting, key=lambda one: (one.tier, -one.leaning, one.since, one.item, one.other or ""))
+    return queued(reader, project, now).waiting
+
+
+def queued(
+    reader: MemoryReader, project: str, now: datetime, *, limit: int | None = None, cursor: str | None = None
+) -> Queue:
+    """Return what `queue` does, up to *limit* of it, after what was given with the *cursor*.
+
+    Days are counted as when the first page was read; what was settled since is not in those that follow.
+    Raises InvalidRequest for a limit or a cursor that is none.
+    """
+    size, question = None if limit is None else page_size(limit), f"review {project}"
+    start = Cursor.parse(cursor, question) if cursor is not None else None
+    now = (parse_moment(bare(start.as_of)) or now) if start else now
+    said = [*_disagreements(reader, project), *_proposals(reader, project)]
+    known = _known(reader, project, sorted(set(_named(said))))
+    found = [row for row in said if row["item"] in known] + _due(reader, project, now)
+    leaning = _leaning(reader, project, sorted(set(_named(found))))
+    ordered = sorted((_place(row, known, leaning, now), number) for number, row in enumerate(found))
+    after = json.loads(start.place.key) if start else []
+    left = [(place, number) for place, number in ordered if place > after]
+    rows = [found[number] for _, number in left[:size]]
+    known |= _known(reader, project, sorted(set(_named(rows)) - known.keys()))  # what is due is known by its dates
+    waiting = [_waiting(row, known, leaning, now) for row in rows if row["item"] in known]
+    if len(left) == len(rows):
+        return Queue(waiting, None, len(found))
+    place = Place(json.dumps(left[len(rows) - 1][0]))
+    return Queue(waiting, str(Cursor(to_term(now, "dateTime", "now"), len(rows), question, place)), len(found))
+
+
+def _named(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield row["item"]
+        if row["other"]:
+            yield row["other"]
 
 
 def settle_by_rule(
@@ -176,9 +222,10 @@ def _proposals(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
 
 def _due(reader: MemoryReader, project: str, now: datetime) -> list[dict[str, Any]]:
     return [
-        {**row, "kind": row["reason"], "other": None, "other_summary": None, "why": row["question"], "actions": _OF_DUE}
-        for row in reader.ask("stale", project=project, valid_at=now)
-    ]
+        {**row, "kind": row["reason"], "summary": None, "other": None, "other_summary": None,
+         "why": QUESTIONS[row["reason"]], "actions": _OF_DUE}
+        for row in due(reader, project, now)
+    ]  # fmt: skip
 
 
 def _is_in_force(reader: MemoryReader, project: str, item: str) -> bool:
@@ -208,7 +255,7 @@ def _known(reader: MemoryReader, project: str, items: list[str]) -> dict[str, di
         kind = TYPE_OF_CLASS.get(local_name(row["class"]))
         entry = found.setdefault(row["item"], {
             "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
-            "quarantined": bool(row["quarantined"]), "identical": row["item"],
+            "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
         })  # fmt: skip
         entry["type"] = entry["type"] or kind
         entry["agents"][row["agent"]] = None
@@ -223,27 +270,53 @@ def _leaning(reader: MemoryReader, project: str, items: list[str]) -> Mapping[st
     return {row["item"]: row["count"] for row in _asked(reader, project, _LEANING, items)}
 
 
+def _since(row: Mapping[str, Any], known: Mapping[str, Any]) -> datetime:
+    """Return since when *row* waits."""
+    if "reason" in row:
+        return cast(datetime, row["due"] or row["recorded"])
+    since: datetime = known[row["item"]]["since"]
+    return max(since, known.get(row["other"], known[row["item"]])["since"]) if row["kind"] == "conflict" else since
+
+
+def _days(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> int:
+    return max((now - _since(row, known)).days, 0)
+
+
+def _tier(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> int:
+    if row["kind"] == "proposal":
+        binds = row["other"] is not None or family(known[row["item"]]["type"] or "") in _BINDING
+        tier = 2 if binds else 3
+    else:
+        tier = 1 if row["kind"] == "conflict" else 4
+    return max(tier - (_days(row, known, now) >= OVERDUE), 1)
+
+
+def _place(
+    row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime
+) -> list[int | str]:
+    """Return what *row* is sorted by."""
+    since = stamp(_since(row, known))
+    return [_tier(row, known, now), -_lean(row, leaning), since, row["item"], row["other"] or "", row["kind"]]
+
+
+def _lean(row: Mapping[str, Any], leaning: Mapping[str, int]) -> int:
+    return leaning.get(row["item"], 0) + leaning.get(row["other"] or "", 0)
+
+
 def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime) -> Waiting:
     about = known[row["item"]]
-    since = (
-        max(about["since"], known.get(row["other"], about)["since"]) if row["kind"] == "conflict" else about["since"]
-    )
-    since = row.get("due") or since
-    days = max((now - since).days, 0)
-    binds = row["other"] is not None or family(about["type"] or "") in _BINDING
-    tier = {"conflict": 1, "proposal": 2 if binds else 3}.get(row["kind"], 4)
     return Waiting(
-        tier=max(tier - (days >= OVERDUE), 1),
+        tier=_tier(row, known, now),
         kind=row["kind"],
         item=row["item"],
-        summary=row["summary"] or "",
+        summary=row["summary"] or about["summary"] or "",
         other=row["other"],
         other_summary=row["other_summary"],
         why=about["because"] or row["why"] if row["why"] == "proposed" else row["why"],
         agents=tuple(about["agents"]),
-        since=since,
-        days=days,
-        leaning=leaning.get(row["item"], 0) + leaning.get(row["other"] or "", 0),
+        since=_since(row, known),
+        days=_days(row, known, now),
+        leaning=_lean(row, leaning),
         actions=tuple(row["actions"]),
     )
 

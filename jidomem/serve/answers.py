@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from flask import Response, g, request
 
 from jidomem.errors import InvalidRequest, NotServed, TooLarge
-from jidomem.govern.review import queue
+from jidomem.govern.review import queued
 from jidomem.query import NamedQuery, snake
 from jidomem.read import sessions as read_sessions
 from jidomem.read.counts import counts
@@ -106,8 +106,13 @@ def ask(site: Site, project: str, name: str) -> Response:
             code="result_too_large",
         )
     found = _rendered(page, site.memory.playbook.get(name).columns, form)
-    if page.cursor is not None:
-        further = urlencode({**wire.once(request.args), "cursor": page.cursor})
+    return _further(found, page.cursor)
+
+
+def _further(found: Response, cursor: str | None) -> Response:
+    """Return *found* with a link to the next page, where there is one."""
+    if cursor is not None:
+        further = urlencode({**wire.once(request.args), "cursor": cursor})
         found.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
     return found
 
@@ -181,10 +186,13 @@ def why(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name
 
 
 def conflicts(site: Site, project: str) -> Response:
-    """Return what waits for a curator, the most pressing first."""
-    reach(site, project, wire.arguments("min_position"))
-    rows = [one.to_dict() for one in queue(site.memory.reader, project, site.memory.sources.now())]
-    return wire.answer({"rows": rows, "cursor": None})
+    """Return what waits for a curator, the most pressing first, or a page of it."""
+    given = wire.arguments("limit", "cursor", "min_position")
+    reach(site, project, given)
+    limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
+    found = queued(site.memory.reader, project, now, limit=limit, cursor=cursor)
+    rows = [one.to_dict() for one in found.waiting]
+    return _further(wire.answer({"rows": rows, "cursor": found.cursor}), found.cursor)
 
 
 def sessions(site: Site, project: str) -> Response:

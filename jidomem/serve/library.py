@@ -10,13 +10,15 @@ from typing import Any
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern import glossary
 from jidomem.govern.quoted import quoted, visible
-from jidomem.govern.review import queue
+from jidomem.govern.review import queued
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
 from jidomem.serve.tools import playbook
 
 MARKDOWN, JSON, TURTLE = "text/markdown", "application/json", "text/turtle"
 ITEM = "memory://item/"
+#: How many of those that wait for a curator are put before an agent.
+_PRESSING = 50
 #: What a server says of itself when a client connects.
 INSTRUCTIONS = (
     "The governed memory of this project. Call briefing before you start, recall or ask before you decide, and remember"
@@ -53,8 +55,11 @@ def _briefing(desk: Desk) -> str:
 def _conflicts(desk: Desk) -> str:
     memory = desk.memory
     memory.catch_up(desk.project)
-    waiting = queue(memory.reader, desk.project, memory.sources.now())
-    return visible(json.dumps(plain([one.to_dict() for one in waiting]), ensure_ascii=False))
+    found = queued(memory.reader, desk.project, memory.sources.now(), limit=_PRESSING)
+    rows = [one.to_dict() for one in found.waiting]
+    if found.cursor is not None:
+        rows.append({"left_out": found.total - len(rows), "hint": "these are the most pressing; all: jidomem review"})
+    return visible(json.dumps(plain(rows), ensure_ascii=False))
 
 
 RESOURCES: tuple[Resource, ...] = (

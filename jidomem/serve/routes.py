@@ -164,7 +164,7 @@ ROUTES: tuple[Route, ...] = (
         "List what waits for a curator: what disagrees in force, proposals, and what is due, the most pressing first",
         _OK,
         {_JSON: "Page"},
-        _AT,
+        {"limit": "How many rows at most.", "cursor": "Go on after the page that gave it.", **_AT},
     ),
     Route(
         "GET",

@@ -98,7 +98,7 @@ def test_status_counts_the_proposals_that_wait(repository):
     assert "2 proposals wait for a curator: jidomem review" in run("status").stdout
 
 
-def test_status_counts_what_disagrees_and_what_is_due_unless_that_takes_long(repository, monkeypatch):
+def test_status_counts_what_disagrees_and_what_is_due_as_far_as_that_is_quick(repository, monkeypatch):
     assert run("remember", "few users", "--type", "assumption").exit_code == 0
     config = repository / ".jidomem" / "config.toml"
     config.write_text(config.read_text() + '\n[conflicts]\ndecision = "warn"\n')
@@ -110,10 +110,21 @@ def test_status_counts_what_disagrees_and_what_is_due_unless_that_takes_long(rep
     assert (told["conflicts"], told["waiting"], told["due"]) == (1, 2, 1)
     assert "1 conflicts, 2 proposals, 1 due wait for a curator: jidomem review" in run("status").stdout
 
-    monkeypatch.setattr("jidomem_cli.status._COUNTED", 3)
+    monkeypatch.setattr("jidomem_cli.status._COUNTED", 1)
     (told,) = json.loads(run("status", "--json").stdout)["projects"]
-    assert (told["conflicts"], told["waiting"], told["due"]) == (1, 2, None)
-    assert "what is due is not counted above 3 memories" in run("status").stdout
+    assert (told["due"], told["due_or_more"]) == (1, True)
+    assert "2 proposals, 1 or more due wait for a curator" in run("status").stdout
+
+
+def test_a_long_review_is_read_and_settled_a_page_at_a_time(repository):
+    whole = rows("review")
+    page = json.loads(run("review", "--limit", "1", "--json").stdout)
+    further = run("review", "--limit", "1", "--cursor", page["cursor"], "--todo")
+
+    assert [row["item"] for row in page["rows"]] == [whole[0]["item"]]
+    assert re.findall(r"^skip (\S+)", further.stdout, re.M) == [whole[1]["item"]]
+    refused = run("review", "--by-rule", "--limit", "1")
+    assert (refused.exit_code, "leave out --limit and --cursor" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", [

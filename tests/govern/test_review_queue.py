@@ -10,7 +10,9 @@ import jidomem
 from jidomem.authority import PRESETS, Change
 from jidomem.clock import Sources
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
-from jidomem.govern.review import apply, queue, settle_by_rule
+from jidomem.govern.due import QUESTIONS, due
+from jidomem.govern.due import count as due_count
+from jidomem.govern.review import apply, queue, queued, settle_by_rule
 from jidomem.govern.review_text import parse, todo, without_settled
 from jidomem.terms import iri
 from jidomem.vocab import jido
@@ -310,3 +312,71 @@ def test_any_number_that_waits_is_listed(memory):  # more than one query may nam
     memory.writer.submit_many("p", said)
 
     assert len(waiting(memory)) == 700
+
+
+def pages(memory, limit):
+    found, cursor = [], None
+    while True:
+        page = queued(memory.reader, "p", memory.sources.now(), limit=limit, cursor=cursor)
+        found.append(page.waiting)
+        if page.cursor is None:
+            return found
+        cursor = page.cursor
+
+
+def due_ones(memory, clock):
+    """What is due for each reason, and what is not: before its time, ended, withdrawn, proposed, of later."""
+    one_of_each(memory)
+    for number in range(3):
+        say(memory, f"held until {number}", valid_until=clock.now + timedelta(days=1))
+        say(memory, f"looked at by {number}", expires_on=clock.now + timedelta(days=1))
+    say(memory, "both", valid_until=clock.now + timedelta(days=1), expires_on=clock.now + timedelta(days=2))
+    ended = say(memory, "ended", expires_on=clock.now + timedelta(days=1))
+    say(memory, "ends it", supersedes=[ended])
+    say(memory, "proposed", type="lesson", expires_on=clock.now + timedelta(days=1))
+    say(memory, "much later", expires_on=clock.now + timedelta(days=900))
+    say(memory, "assumed with a date", type="assumption", expires_on=clock.now + timedelta(days=900))
+    say(memory, "not yet", valid_from=clock.now + timedelta(days=800), expires_on=clock.now + timedelta(days=1))
+    before = clock()
+    clock.pass_days(3)
+    return before
+
+
+def test_pages_give_what_the_whole_list_gives_whoever_settles_meanwhile(memory, clock):
+    due_ones(memory, clock)
+    clock.pass_days(40)
+    whole = waiting(memory)
+
+    read = pages(memory, 3)
+    assert [len(page) for page in read] == [3] * (len(whole) // 3) + ([len(whole) % 3] if len(whole) % 3 else [])
+    assert [one for page in read for one in page] == whole
+    assert queued(memory.reader, "p", clock(), limit=2).total == len(whole)
+
+    first = queued(memory.reader, "p", clock(), limit=2)
+    settle(memory, first.waiting[0].item, "accept", other=first.waiting[0].other)
+    clock.pass_days(100)
+    second = queued(memory.reader, "p", clock(), limit=2, cursor=first.cursor)
+    assert [one.summary for one in second.waiting] == [one.summary for one in whole[2:4]]
+    assert [one.days for one in second.waiting] == [one.days for one in whole[2:4]]
+
+
+def test_what_is_due_is_what_the_question_of_the_playbook_tells(memory, clock):
+    before = due_ones(memory, clock)
+    told = memory.reader.ask("stale", project="p", valid_at=clock())
+    found = {(row["item"], row["reason"], row["due"]) for row in due(memory.reader, "p", clock())}
+    reviewed = {(one.item, one.kind, one.summary, one.why) for one in waiting(memory) if one.kind in dict(QUESTIONS)}
+
+    assert found == {(row["item"], row["reason"], row["due"]) for row in told}
+    assert reviewed == {(row["item"], row["reason"], row["summary"], row["question"]) for row in told}
+    assert sorted({row["reason"] for row in told}) == ["expired", "no_longer_valid", "no_review_date"]
+    for moment in (None, before, before - timedelta(seconds=6)):
+        items = {row["item"] for row in memory.reader.ask("stale", project="p", valid_at=clock.now, as_of=moment)}
+        assert due_count(memory.reader, "p", clock.now, most=100, as_of=moment) == len(items)
+    assert due_count(memory.reader, "p", clock(), most=4) == 4
+
+
+@pytest.mark.parametrize("asked", [{"limit": 0}, {"limit": True}, {"cursor": "shrug"}, {"limit": 1, "cursor": ""}])
+def test_a_page_that_cannot_be_is_refused(memory, asked):
+    one_of_each(memory)
+    with pytest.raises(InvalidRequest):
+        queued(memory.reader, "p", memory.sources.now(), **asked)

@@ -400,6 +400,8 @@ def test_what_waits_for_a_curator_is_listed(client, memory):
     (row,) = client.get("/projects/p/conflicts").get_json()["rows"]
     assert (row["kind"], row["summary"], row["actions"]) == ("proposal", "a limit", ["accept", "reject"])
     assert client.get("/projects/p/conflicts?shrug=1").status_code == 400
+    assert client.get("/projects/p/conflicts?limit=0").status_code == 400
+    assert client.get("/projects/p/conflicts?limit=1").get_json() == {"rows": [row], "cursor": None}
 
 
 def test_a_role_that_may_not_write_is_refused_over_http(client, memory):
