@@ -180,6 +180,7 @@ class Word(str):
         (object(), r"spaces\['x'\].data is a object", "keep a text, a number, a list or a mapping"),
         ([Colour.RED], r"spaces\['x'\].data\[0\] is a Colour", "keep a text, a number, a list or a mapping"),
         ([Word("a")], r"spaces\['x'\].data\[0\] is a Word", "keep a text, a number, a list or a mapping"),
+        ([2**10_000], r"spaces\['x'\].data\[0\] is a number of thousands of digits", "keep a text"),
         (["\ud800"], r"spaces\['x'\].data\[0\] has half a surrogate pair", "decode the text as it was written"),
         ({"\udfff": 1}, r"spaces\['x'\].data has half a surrogate pair", "decode the text as it was written"),
     ],
@@ -200,6 +201,33 @@ def test_what_json_has_no_form_for_is_refused_in_metadata_and_names_too():
         Memory().space_put("x", Space([], metadata={"a": (1,)})).to_dict()
     with pytest.raises(InvalidRequest, match=r"^a name of a space has half a surrogate pair"):
         Memory().ensure_space("\ud800", []).to_dict()
+
+
+def nested(levels):
+    value = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def test_what_is_nested_too_deep_for_whoever_reads_it_is_refused():
+    kept = Memory().ensure_space("x", nested(200))
+    deeper = Memory().ensure_space("x", nested(150))
+    for _ in range(51):
+        deeper = deeper.space_update("x", lambda s: Space([s.data]))
+
+    assert Memory.from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
+    with pytest.raises(InvalidRequest, match=r"^spaces\['x'\].data is nested too deep, more than 200 levels$") as no:
+        deeper.to_dict()
+    assert no.value.hint == "keep its parts under keys of their own"
+    with pytest.raises(InvalidRequest, match="nested too deep"):
+        Memory().ensure_space("x", nested(201)).to_dict()
+
+
+def test_a_large_number_is_kept():
+    memory = Memory().world_put("n", 2**9_999)
+
+    assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
 
 
 def test_text_outside_ascii_is_kept():
