@@ -260,3 +260,63 @@ def test_the_metadata_of_a_write_is_a_mapping_and_its_own(value):
     request, result = WriteRequest(ENTRY, mine), WriteResult(WriteRequest(ENTRY), ENTRY, metadata=mine)
     mine["tags"].append("x")
     assert request.metadata == result.metadata == {"tags": []}
+
+
+@pytest.mark.parametrize(
+    ("make", "told", "hint"),
+    [
+        (lambda: minimal(agent_id=7), "entry: agent_id is a int, no text", "give agent_id as text"),
+        (
+            lambda: minimal(content="\ud800"),
+            "entry: content holds half of a surrogate pair, which is no sign",
+            "give content as text",
+        ),
+        (
+            lambda: minimal(session_id=""),
+            "entry: session_id is missing or empty",
+            "give the name of a session, or leave it out",
+        ),
+        (
+            lambda: minimal(metadata=[]),
+            "entry: metadata is a list, no mapping",
+            "give metadata={...}, or leave it out",
+        ),
+        (
+            lambda: Entry.new(agent_id="demo", content="hello", id_generator=lambda prefix: ""),
+            "entry: the id generator gave '' for the prefix 'mem_'",
+            "let it return a text",
+        ),
+        (
+            lambda: Entry.new([]),
+            "entry: a list is no mapping",
+            "give a mapping with id, agent_id, session_id, content, metadata",
+        ),
+        (
+            lambda: WriteRequest(ENTRY, 7),
+            "write request: metadata is a int, no mapping",
+            "give metadata={...}, or leave it out",
+        ),
+        (
+            lambda: WriteResult(7, ENTRY),
+            "write result: request=7 is no WriteRequest",
+            "give the one answered",
+        ),
+        (
+            lambda: WriteResult(WriteRequest(ENTRY), ENTRY, "no"),
+            "write result: status='no' is none",
+            "a write that failed raises; use 'ok'",
+        ),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_and_what_to_do(make, told, hint):
+    with pytest.raises(InvalidRequest) as no:
+        make()
+    assert (str(no.value), no.value.hint) == (f"invalid memory {told}", hint)  # B010
+
+
+def test_requests_and_results_may_be_members_of_sets_whatever_their_metadata():
+    request = WriteRequest(ENTRY, {"a": []})
+    result = WriteResult(request, ENTRY, metadata={"b": {}})
+
+    assert {request, WriteRequest(ENTRY, {"a": []})} == {request}
+    assert {result, replace(result)} == {result}

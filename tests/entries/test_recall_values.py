@@ -1,13 +1,27 @@
 """Requests to recall and their results: what they hold, what they refuse, and what a request covers."""
 
+import copy
 import re
-from dataclasses import fields
+from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem.entries import Entry, InvalidEntry, InvalidRecall, RecallRequest, RecallResult
+from jidomem.entries import (
+    Entry,
+    FromContext,
+    InvalidEntry,
+    InvalidRecall,
+    MemoryPolicy,
+    Prompt,
+    RecallRequest,
+    RecallResult,
+    Run,
+    Spec,
+    WriteRequest,
+    WriteResult,
+)
 from jidomem.errors import InvalidRequest, TooLarge
 from jidomem.recall import Found, Hit, parsed
 
@@ -184,6 +198,33 @@ def test_a_result_is_told_as_plain_values():
         "entries": [entry(1).to_dict()],
         "metadata": {"ms": 1},
     }
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        REQUEST,
+        RecallResult(REQUEST),
+        Found(REQUEST),
+        Hit(id="i", agent_id="demo", content="hello", score=0.5),
+        entry(1),
+        WriteRequest(entry(1)),
+        WriteResult(WriteRequest(entry(1)), entry(1)),
+        MemoryPolicy(),
+        Spec("demo"),
+        FromContext("tenant"),
+        Prompt(),
+        Run(Spec("demo")),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_of_the_contract_cannot_be_changed_and_holds_nothing_else(value):
+    name = fields(value)[0].name
+    with pytest.raises(FrozenInstanceError):
+        setattr(value, name, getattr(value, name))
+    assert not hasattr(value, "__dict__")
+    assert replace(value) == value
+    assert copy.deepcopy(value) == value
 
 
 def test_a_plain_text_is_asked_by_the_agent_at_hand():
