@@ -8,7 +8,7 @@ from typing import Any, Self, TypedDict, Unpack, cast
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.frozen import FrozenDict, freeze, kind_of
-from jidomem.spaces.limits import Limits, expiring, kept, lapsed
+from jidomem.spaces.limits import EXPIRES_KEY, Limits, expiring, kept, lapsed
 from jidomem.spaces.names import RESERVED_SPACES, TASKS, WORLD
 from jidomem.spaces.plain import plain
 from jidomem.spaces.sources import fresh, moment
@@ -119,7 +119,10 @@ class Container:
     ) -> None:
         """Raise `RevisionConflict` if the memory, or the space of that name, is at another revision than expected."""
         if name is None and expected_space_rev is not None:
-            raise InvalidRequest("no one space is changed here, so none has a revision to expect", hint="expected_rev=")
+            raise InvalidRequest(
+                "no one space is changed here, so none has a revision to expect",
+                hint="state the revision of the whole memory: expected_rev=",
+            )
         moment(now)
         refuse_stale("the memory", expected_rev, self.rev)
         if name is not None:
@@ -141,7 +144,7 @@ class Container:
         if name not in self.spaces:
             return FrozenDict()
         space = self._known(name, is_map)
-        over = lapsed(space.metadata, moment(now)) if space.metadata else []
+        over = lapsed(space.metadata, moment(now)) if EXPIRES_KEY in space.metadata else []
         return FrozenDict({key: held for key, held in space.data.items() if key not in over}) if over else space.data
 
     def _edit(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import jidomem.spaces as spaces_package
 from jidomem.errors import InvalidRequest, RevisionConflict
-from jidomem.spaces import Agent, Limits, Memory, Space, get, put, thaw, world_put
+from jidomem.spaces import Agent, Limits, Memory, Space, SummaryProjector, Thread, get, put, thaw, world_put
 
 NOW = 5000
 START = (
@@ -68,7 +68,16 @@ READS = {
     "tasks_open": (),
     "tasks_next": (),
 }
-OF_AGENTS_ALONE = {"get", "put", "update", "ensure", "has_memory", "spaces"}
+WHOLE = {
+    "get": lambda agent: spaces_package.get(agent),
+    "has_memory": lambda agent: spaces_package.has_memory(agent),
+    "spaces": lambda agent: spaces_package.spaces(agent),
+    "put": lambda agent: put(agent, Memory(id="mem_2")),
+    "update": lambda agent: spaces_package.update(agent, lambda memory: memory.world_put("k", 1)),
+    "ensure": lambda agent: spaces_package.ensure(agent, id="mem_2"),
+    "mount": lambda agent: spaces_package.mount(agent),
+    "project": lambda agent: spaces_package.project(SummaryProjector(), get(agent), Thread().append("message", {})),
+}
 OF_MEMORIES_ALONE = {"new", "from_dict", "to_dict", "reserved_spaces"}
 OF_NEITHER = {"freeze", "thaw", "is_list", "is_map", "memory_key"}
 
@@ -83,7 +92,7 @@ def test_the_tables_here_name_every_public_function_and_every_method_of_a_memory
     functions = {name for name in spaces_package.__all__ if inspect.isfunction(getattr(spaces_package, name))}
     methods = {name for name in dir(Memory) if not name.startswith("_") and callable(getattr(Memory, name))}
 
-    assert functions == MOVES.keys() | READS.keys() | OF_AGENTS_ALONE | OF_NEITHER
+    assert functions == MOVES.keys() | READS.keys() | WHOLE.keys() | OF_NEITHER
     assert methods == MOVES.keys() | READS.keys() | OF_MEMORIES_ALONE  # A101
 
 
@@ -101,6 +110,17 @@ def test_a_move_gives_a_new_agent_and_leaves_all_that_it_was_given_as_it_was(nam
     assert get(agent) is START
     assert after.state["mine"] is mine == [1]
     assert [a for a in arguments[1:] if not callable(a)] == [a for a in passed if not callable(a)]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_about_a_whole_memory_leaves_the_agent_and_its_memory_as_they_were(name):
+    agent = Agent(state={"mine": [1], "__memory__": START})
+    before = own(START)
+
+    WHOLE[name](agent)
+
+    assert agent.state == {"mine": [1], "__memory__": START}  # A005
+    assert own(START) == before
 
 
 @pytest.mark.parametrize("name", MOVES)
@@ -169,8 +189,10 @@ def test_a_revision_of_one_space_is_not_moved_by_writers_of_others():
 
 @pytest.mark.parametrize("name", ["apply_action_result", "limited", "expire"])
 def test_a_move_of_no_one_space_takes_no_revision_of_one(name):
-    with pytest.raises(InvalidRequest, match="no one space is changed here"):
+    with pytest.raises(InvalidRequest, match="no one space is changed here") as refusal:
         getattr(START, name)(*MOVES[name][0], expected_space_rev=0)
+
+    assert refusal.value.hint == "state the revision of the whole memory: expected_rev="
 
 
 @pytest.mark.parametrize("name", MOVES)

@@ -50,7 +50,7 @@ def test_a_space_is_made_of_a_mapping_of_keywords_or_of_both():
 @pytest.mark.parametrize(
     ("attrs", "told"),
     [
-        ({"data": [], "kind": "list"}, "a space has no 'kind'"),
+        ({"data": [], "kind": "list"}, "^a space has no 'kind'$"),
         ({"data": [], "rev": -1}, "the revision of a space is a whole number from 0, not -1"),
         ({"data": [], "rev": True}, "the revision of a space is a whole number from 0, not True"),
         ({"data": [], "rev": "1"}, "the revision of a space is a whole number from 0, not '1'"),
@@ -60,6 +60,13 @@ def test_a_space_is_made_of_a_mapping_of_keywords_or_of_both():
 def test_what_makes_no_space_is_refused(attrs, told):
     with pytest.raises(InvalidRequest, match=told):
         Space.new(attrs)
+
+
+def test_the_fields_of_a_space_are_named_to_who_misses_one():
+    with pytest.raises(InvalidRequest) as refusal:
+        Space.new(data=[], kind="list")
+
+    assert refusal.value.hint == "it has data, rev, metadata"
 
 
 def test_constructors_make_maps_and_lists():
