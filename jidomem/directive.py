@@ -33,7 +33,7 @@ class UpsertItem:
 
     key: str
     value: Any
-    embedding: tuple[float, ...] | None = None
+    embedding: Iterable[float] | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a key that is no text and an embedding that is no list of finite numbers."""
@@ -90,7 +90,7 @@ class MemoryUpsert:
     """Keep *items* with *provider*, each a mapping of key, value and perhaps embedding, or an UpsertItem."""
 
     request_id: str = field(default_factory=new_request_id)
-    items: Sequence[UpsertItem]
+    items: Sequence[UpsertItem | Mapping[str, Any]]
     provider: str = DEFAULT_PROVIDER
     opts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -163,8 +163,7 @@ def lookup(key: str, **fields: Any) -> MemoryQuery:
 
 def remember(key: str, value: Any, *, embedding: Iterable[float] | None = None, **fields: Any) -> MemoryUpsert:
     """Return the directive that keeps *value* under *key*; *fields* are those of a MemoryUpsert."""
-    vector = None if embedding is None else vector_of(embedding, "embedding")
-    return MemoryUpsert(items=[UpsertItem(key, value, vector)], **fields)
+    return MemoryUpsert(items=[UpsertItem(key, value, embedding)], **fields)
 
 
 def forget(*keys: str, **fields: Any) -> MemoryDelete:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from jidomem import clock
-from jidomem.directive import RESULT_SIGNAL, Directive, MemoryDelete, MemoryQuery, MemoryUpsert, Signal
+from jidomem.directive import RESULT_SIGNAL, Directive, MemoryDelete, MemoryQuery, MemoryUpsert, Signal, UpsertItem
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.provider import Answer, Done, Found, Missing, Scored, Searchable, only
 from jidomem.providers.registry import Providers, Registered
@@ -75,7 +75,7 @@ def _queried(directive: MemoryQuery, held: Registered) -> list[dict[str, Any]]:
 
 def _upserted(directive: MemoryUpsert, held: Registered) -> _Outcome:
     done: list[dict[str, Any]] = []
-    for item in directive.items:
+    for item in map(UpsertItem.of, directive.items):
         opts = directive.opts if item.embedding is None else {**directive.opts, "embedding": item.embedding}
         try:
             kept = _checked(held, "put", held.provider.put(held.state, item.key, item.value, opts), Done)

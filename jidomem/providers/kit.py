@@ -190,7 +190,7 @@ class ProviderContract(ABC):
         providers.register("mine", provider, opts)
         item = {"key": "a", "value": self.values[0]} | dict(self.put_opts)
 
-        kept = execute_directive(MemoryUpsert(items=[item], provider="mine"), providers)  # type: ignore[list-item]
+        kept = execute_directive(MemoryUpsert(items=[item], provider="mine"), providers)
         asked = execute_directive(lookup("a", provider="mine"), providers)
         gone = execute_directive(forget("a", "absent", provider="mine"), providers)
         after = execute_directive(MemoryQuery(query={"key": "a"}, provider="mine"), providers)

@@ -6,8 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from jidomem import directive
-from jidomem.directive import RESULT_SIGNAL, TOP_K, MemoryDelete, MemoryQuery, MemoryUpsert, Signal
+from jidomem.directive import (
+    RESULT_SIGNAL,
+    TOP_K,
+    MemoryDelete,
+    MemoryQuery,
+    MemoryUpsert,
+    Signal,
+    UpsertItem,
+    new_request_id,
+)
 from jidomem.spaces.agent import HasState, ensure, get, put
 from jidomem.spaces.names import POINTERS, SUMMARY
 from jidomem.spaces.on_spaces import ensure_space, get_in_space, update_space_data
@@ -54,15 +62,15 @@ class RagPlugin:
 
     def recall(self, text: str, *, top_k: int = TOP_K) -> MemoryQuery:
         """Return the directive that asks for what is like *text*."""
-        return directive.recall(text, top_k=top_k, **self._addressed())
+        return MemoryQuery(query={"text": text, "top_k": top_k}, **self._addressed())
 
     def remember(self, key: str, value: Any, *, embedding: Iterable[float] | None = None) -> MemoryUpsert:
         """Return the directive that keeps *value*, a text or a mapping with a `text`, under *key*."""
-        return directive.remember(key, value, embedding=embedding, **self._addressed())
+        return MemoryUpsert(items=[UpsertItem(key, value, embedding)], **self._addressed())
 
     def forget(self, *keys: str) -> MemoryDelete:
         """Return the directive that forgets what is under *keys*."""
-        return directive.forget(*keys, **self._addressed())
+        return MemoryDelete(keys=keys, **self._addressed())
 
     def summarize(self, agent: A, thread: Thread, *, now: int | None = None) -> tuple[A, list[MemoryUpsert]]:
         """Return the agent with the summary of *thread* in its world, and the directives that keep a new one, too."""
@@ -93,9 +101,9 @@ class RagPlugin:
         answer: Mapping[str, Any] | None = get_in_space(agent, self.cache, request_id)
         return answer
 
-    def _addressed(self) -> dict[str, str]:
+    def _addressed(self) -> dict[str, Any]:
         """Return to whom a directive goes, and as whose: the name in the id tells whose signal it is."""
-        made = directive.new_request_id().removeprefix("req_")
+        made = new_request_id().removeprefix("req_")
         return {"provider": self.provider, "request_id": f"req_{self.name}:{made}"}
 
 
