@@ -123,12 +123,12 @@ class Link:
     def end(self, limit: int) -> None:
         """Say that no more is sent, and take in up to *limit* bytes more: a client that sends would not see it.
 
-        Who sends nothing is waited for only a tenth as long as else.
+        Who sends nothing is waited for only a tenth as long as else, and nobody longer.
         """
-        pace = Pace(self._idle / 10)
+        pace, until = Pace(self._idle / 10), monotonic() + self._idle
         with suppress(OSError, Gone, TooSlow):
             self._connection.shutdown(socket.SHUT_WR)
-            while limit > 0 and (data := self.receive(pace)):
+            while limit > 0 and monotonic() < until and (data := self.receive(pace)):
                 limit -= len(data)
 
     def interrupt(self) -> None:

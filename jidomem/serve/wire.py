@@ -162,8 +162,9 @@ def body() -> bytes:
     """Return the body; raises TooLarge above the bytes it may have, and keeps no more than that."""
     limit = current_app.config[LIMITS].body
     stream = request.environ["wsgi.input"]
-    data = bytes(stream.read(limit + 1)) if request.content_length != 0 else b""
-    if len(data) > limit:
+    length = request.content_length
+    data = stream.read(limit + 1) if length is None or 0 < length <= limit else b""
+    if len(data) > limit or (length or 0) > limit:
         raise too_large("the body", limit)
     return data
 

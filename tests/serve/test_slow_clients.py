@@ -1,126 +1,51 @@
-"""Clients that stop, trickle, hang up or send what is no request: none of them keeps anybody else out."""
+"""Clients that stop, trickle or hang up: none of them keeps anybody else out, and nothing cut is taken for whole."""
 
 import json
-import os
-import re
 import select
 import signal
-import socket
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread
-from urllib.parse import urlencode, urlsplit
 
 import pytest
 from conftest import intent
-from http_world import Client, running
+from http_world import Client
+from raw_http import (
+    CHUNKED,
+    CONNECTIONS,
+    HOST,
+    INTENTS,
+    LINES,
+    asked,
+    body_of,
+    connect,
+    everything,
+    kept,
+    large_answer,
+    limited,
+    named,
+    problem,
+    served,
+    statuses,
+)
 
 import jidomem
 
-IDLE, CONNECTIONS = 0.5, 4
-SMALL = f"""\
-[limits]
-query_rows = 1000
-query_answer = 33554432
-body = 65536
-url = 2048
-headers = 4096
-connections = {CONNECTIONS}
-idle_seconds = {IDLE}
-"""
-HOST = b"Host: 127.0.0.1\r\n"
-INTENTS = b"POST /projects/p/intents HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
-CHUNKED = b"Transfer-Encoding: chunked\r\n"
-LINES = INTENTS.replace(b"json", b"x-ndjson")
-
-
-@contextmanager
-def limited(folder, *options, said=SMALL):
-    path = folder / "jidomem" / "config.toml"
-    path.parent.mkdir()
-    path.write_text(said)
-    path.chmod(0o600)
-    with running(folder / "root", *options, environment={**os.environ, "XDG_CONFIG_HOME": str(folder)}) as process:
-        parts = urlsplit(process.url)
-        process.address = (parts.hostname, parts.port)
-        yield process
+IDLE = 0.5
+PATIENT = 600  # far beyond what any of these waits for
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with limited(tmp_path_factory.mktemp("slow")) as process:
+    with limited(tmp_path_factory.mktemp("slow"), idle=IDLE) as process:
         with Client(process.url) as client:
             client.submit(intent(summary="the first of all"))
         yield process
 
 
-def connect(server, sent=b"", window=None):
-    client = socket.socket(socket.AF_INET6 if ":" in server.address[0] else socket.AF_INET)
-    if window:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
-    client.settimeout(60)  # far beyond what any of these waits for
-    client.connect(server.address)
-    client.sendall(sent)
-    return client
-
-
-def everything(client):
-    """All that comes until the server closes the connection."""
-    found = bytearray()
-    try:
-        while piece := client.recv(1 << 16):
-            found += piece
-    except ConnectionError:
-        pass
-    return bytes(found)
-
-
-def asked(server, sent):
-    """What a client is answered that sends no more than that."""
-    with connect(server, sent) as client:
-        return everything(client)
-
-
-def problem(answer):
-    """The status and the code of the last answer."""
-    head, _, body = answer.rpartition(b"\r\n\r\n")
-    assert b"Content-Type: application/problem+json" in head
-    told = json.loads(body)
-    assert told["hint"]
-    assert told["request_id"]
-    assert f"HTTP/1.1 {told['status']} ".encode() in head
-    return told["status"], told["code"]
-
-
-def named(answer):
-    """The id of the only request, as its head and its body say it."""
-    (name,) = re.findall(rb"X-Request-Id: ([^\r]+)", answer)
-    assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["request_id"] == name.decode()
-    return name.decode()
-
-
-def statuses(answer):
-    return [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", answer)]
-
-
 def threads(server):
     return len(list(Path(f"/proc/{server.pid}/task").iterdir()))
-
-
-def served(server):
-    """Return once a client that comes now is answered."""
-    with Client(server.url) as client:
-        while client.ask("GET", "/healthz")[0] != 200:
-            client.connection.close()
-
-
-def kept(server):
-    with Client(server.url) as client:
-        return [row["summary"] for row in client.get("/projects/p/queries/facts")["rows"]]
-
-
-def body_of(summary):
-    return json.dumps(intent(summary=summary)).encode()
 
 
 @pytest.mark.parametrize(
@@ -137,8 +62,9 @@ def test_more_stalled_clients_than_there_are_connections_keep_nobody_out(server,
         served(server)
 
         # And those who began a request were told why they are let go, or that there are too many
-        for client in clients if sent else ():
-            assert problem(everything(client)) in {(408, "request_timeout"), (503, "busy")}
+        told = {problem(answer) for client in clients if (answer := everything(client))}
+        assert told <= {(408, "request_timeout"), (503, "busy")}
+        assert told or not sent
     while threads(server) > 40:
         pass  # a thread that is kept would let this go on
 
@@ -163,18 +89,9 @@ def test_a_client_that_trickles_is_let_go_though_it_never_stops(server, begun):
     assert b"Connection: close" in answer
 
 
-def test_a_body_that_is_cut_is_refused_and_nothing_of_it_is_kept(server):
-    # Given a whole intent in a body that is said to be longer, by a client that hangs up or only stops sending
-    for said in (INTENTS + b"Content-Length: 2000\r\n\r\n", INTENTS + b"Transfer-Encoding: chunked\r\n\r\n400\r\n"):
-        with connect(server, said + body_of("cut off")) as client:
-            client.shutdown(socket.SHUT_WR)
-            answer = everything(client)
-        assert problem(answer) == (400, "invalid_argument")
-    connect(server, INTENTS + b"Content-Length: 2000\r\n\r\n" + body_of("cut off")).close()
-
-    # When it is chunks without the last one, then it is not whole either
+def test_a_body_whose_last_chunk_does_not_come_is_refused_and_nothing_of_it_is_kept(server):
     text = body_of("cut off")
-    told = asked(server, INTENTS + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(text), text))
+    told = asked(server, INTENTS + CHUNKED + b"\r\n%x\r\n%s\r\n" % (len(text), text))
     assert problem(told) == (408, "request_timeout")
     assert "cut off" not in kept(server)
 
@@ -187,13 +104,6 @@ def test_lines_that_are_cut_keep_those_that_came_whole_and_say_so(server):
     assert [outcome.get("status") or outcome["code"] for outcome in outcomes] == ["asserted", "request_timeout"]
     assert "a whole line" in kept(server)
     assert "half a line" not in kept(server)
-
-
-def large_answer():
-    growing = f"BIND('{'x' * 1000}' AS ?a) BIND(CONCAT({', '.join(['?a'] * 30)}) AS ?t)"
-    text = urlencode({"query": f"SELECT ?t {{ VALUES ?n {{ {' '.join(map(str, range(900)))} }} {growing} }}"}).encode()
-    form = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n" % len(text)
-    return b"POST /sparql HTTP/1.1\r\n" + HOST + form + text
 
 
 @pytest.mark.parametrize("reads", [False, True], ids=["not at all", "a byte at a time"])
@@ -278,95 +188,9 @@ def test_clients_that_keep_their_connection_do_not_keep_others_out(server):
         served(server)
 
 
-def test_requests_that_come_together_are_answered_in_order(server):
-    one = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
-    text = body_of("in a pipeline")
-    chunks = b"%x;a=b\r\n%s\r\n%x\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (9, text[:9], len(text) - 9, text[9:])
-    sent = one + INTENTS + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
-    last = b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
-
-    answer = asked(server, sent + b"\r\n" + one.replace(b"GET", b"HEAD") + last)
-
-    assert statuses(answer) == [200, 201, 200, 404]
-    assert "in a pipeline" in kept(server)
-
-
-def test_a_body_nobody_reads_is_not_taken_for_the_next_request(server):
-    hidden = b"DELETE /hidden HTTP/1.1\r\n" + HOST + b"\r\n"
-    last = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
-    for frame, body in (
-        (b"Content-Length: %d\r\n\r\n" % len(hidden), hidden),
-        (b"Transfer-Encoding: chunked\r\n\r\n", b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)),
-    ):
-        assert statuses(asked(server, b"POST /nowhere HTTP/1.1\r\n" + HOST + frame + body + last)) == [404, 200]
-
-
-def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server):
-    text = body_of("after being told")
-    with connect(server, INTENTS + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(text)) as client:
-        assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        client.sendall(text)
-        assert b"HTTP/1.1 201 " in client.recv(4096)
-
-    foreign = INTENTS.replace(b"127.0.0.1", b"example.org")
-    told = asked(server, foreign + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
-    assert statuses(told) == [403]
-    assert b"Connection: close" in told
-
-
-def test_an_answer_to_head_has_no_body_and_its_length(server):
-    answer = asked(server, b"HEAD /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
-    assert answer.endswith(b"\r\n\r\n")
-    assert b"Content-Length: 15\r\n" in answer
-
-
-@pytest.mark.parametrize(
-    ("sent", "told"),
-    [
-        (b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", (414, "uri_too_long")),
-        (b"GET /" + b"x" * 90_000, (414, "uri_too_long")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\r\n" * 900 + b"\r\n", (431, "headers_too_large")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A: " + b"b" * 900_000, (431, "headers_too_large")),
-        (INTENTS + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", (400, "invalid_argument")),
-        (INTENTS + b"Content-Length: 2, 3\r\n\r\n{}", (400, "invalid_argument")),
-        (INTENTS + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", (400, "invalid_argument")),
-        (INTENTS + b"Content-Length: +2\r\n\r\n{}", (400, "invalid_argument")),
-        (INTENTS + b"Content_Length: 2\r\n\r\n{}", (400, "invalid_argument")),
-        (INTENTS + b"Transfer-Encoding: gzip, chunked\r\n\r\n", (400, "invalid_argument")),
-        (INTENTS + b"Transfer-Encoding: \x0bchunked\r\n\r\n", (400, "invalid_argument")),
-        (INTENTS + b"Transfer-Encoding : chunked\r\n\r\n", (400, "invalid_argument")),
-        (INTENTS + CHUNKED + CHUNKED + b"\r\n", (400, "invalid_argument")),
-        (INTENTS.replace(b"1.1", b"1.0") + CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
-        (INTENTS + CHUNKED + b"\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
-        (INTENTS + CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\n", (400, "invalid_argument")),
-        (INTENTS + CHUNKED + b"\r\n2\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\n" + HOST + b"\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\n" + CHUNKED + b"\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\r" + CHUNKED + b"\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\n\nGET /healthz HTTP/1.1\r\n" + HOST, (400, "invalid_argument")),
-        (INTENTS + b"Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
-        (INTENTS + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
-        (INTENTS + b"Transfer-Encoding: chunked\r\n\r\n" + b"0" * 9000, (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n" + HOST + HOST + b"\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\r\n folded\r\n\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A : b\r\n\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/1.1\r\n" + HOST + b"A: \x00\r\n\r\n", (400, "invalid_argument")),
-        (b"GET /\xc3\xa4 HTTP/1.1\r\n" + HOST + b"\r\n", (400, "invalid_argument")),
-        (b"GET * HTTP/1.1\r\n" + HOST + b"\r\n", (400, "invalid_argument")),
-        (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", (400, "invalid_argument")),
-        (b"\x16\x03\x01\x02\x00\r\n\r\n", (400, "invalid_argument")),
-    ],
-)
-def test_what_is_too_large_or_could_be_read_in_two_ways_is_refused(server, sent, told):
-    answer = asked(server, sent + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
-
-    assert (problem(answer), len(statuses(answer))) == (told, 1)  # nothing behind it is read as a request
-
-
 def test_what_is_refused_before_it_is_a_request_stands_in_the_log_and_in_the_figures(tmp_path):
     wrong = b"GET / HTTP/1.1\r\nX-Request-Id: build-7\r\nContent_Length: 2\r\n" + HOST + b"\r\n"
-    with limited(tmp_path, "--log-format", "json") as process:
+    with limited(tmp_path, "--log-format", "json", idle=IDLE) as process:
         told = [(*problem(answer := asked(process, sent)), named(answer)) for sent in (wrong, b"GET /" + b"x" * 9000)]
         told.append((*problem(answer := asked(process, b"GET /hea")), named(answer)))
         with Client(process.url) as client:
@@ -382,33 +206,9 @@ def test_what_is_refused_before_it_is_a_request_stands_in_the_log_and_in_the_fig
         assert f'jidomem_http_requests_total{{route="none",method="other",status="{status}"}} 1' in figures
 
 
-def test_a_whole_address_and_an_older_version_are_answered(server):
-    for place, status in ((b"127.0.0.1", 200), (b"example.org", 403)):
-        sent = b"GET http://" + place + b"/healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
-        assert statuses(asked(server, sent)) == [status]
-    told = asked(server, b"GET /projects/p/queries/facts HTTP/1.0\r\n" + HOST + b"\r\n")
-    assert (statuses(told), b"chunked" in told) == ([200], False)
-
-
-def test_lines_stream_in_and_out_at_once_past_a_reader_that_comes_late(server):
-    lines = b"".join(json.dumps(intent(summary=f"late {n}", topic=f"late {n}")).encode() + b"\n" for n in range(1500))
-    with connect(server, window=4096) as client:
-        client.sendall(LINES + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(lines) + lines)
-        answer = everything(client)
-
-    assert answer.count(b'"asserted"') == 1500
-    assert answer.endswith(b"\r\n0\r\n\r\n")
-
-
-def test_it_listens_on_ipv6(tmp_path):
-    with limited(tmp_path, "--host", "::1") as process:
-        assert process.url.startswith("http://[::1]:")
-        assert statuses(asked(process, b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")) == [200]
-
-
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_whatever_its_clients_do_and_what_was_acknowledged_is_there(tmp_path, stop):
-    with limited(tmp_path) as process, ExitStack() as stack, Client(process.url) as client:
+    with limited(tmp_path, idle=IDLE) as process, ExitStack() as stack, Client(process.url) as client:
         assert client.submit(intent(summary="acknowledged"))[0] == 201
         # Given one connection kept, one in its head, one in its body, one that reads nothing
         for sent in (b"GET /hea", INTENTS + b"Content-Length: 9\r\n\r\n{", large_answer()):
@@ -419,3 +219,33 @@ def test_a_signal_stops_it_whatever_its_clients_do_and_what_was_acknowledged_is_
 
     with jidomem.open(tmp_path / "root") as memory:
         assert [row["summary"] for row in memory.reader.list_facts_with_confidence("p")] == ["acknowledged"]
+
+
+def test_a_reader_of_events_that_hangs_up_gives_its_place_to_another(tmp_path):
+    events = b"GET /projects/p/journal HTTP/1.1\r\nAccept: text/event-stream\r\nConnection: close\r\n" + HOST + b"\r\n"
+    with limited(tmp_path, idle=PATIENT) as process, Client(process.url) as client:
+        assert client.submit(intent(summary="the first"))[0] == 201
+        with connect(process, events) as reader:
+            assert reader.recv(12) == b"HTTP/1.1 200"
+            assert problem(asked(process, events)) == (429, "too_many_requests")
+
+        for number in count():
+            told = intent(summary=f"another {number}", topic=f"topic {number}")
+            assert client.submit(told)[0] == 201  # which the first one is told, and does not take
+            with connect(process, events) as reader:
+                if reader.recv(12) == b"HTTP/1.1 200":
+                    return
+
+
+def test_a_server_that_stops_closes_who_waits_and_tells_those_whose_rest_does_not_come(tmp_path):
+    with limited(tmp_path, idle=PATIENT) as process, Client(process.url) as client, ExitStack() as stack:
+        assert client.get("/healthz") == {"status": "ok"}
+        half = stack.enter_context(connect(process, INTENTS + b"Content-Length: 9000\r\n\r\n{"))
+        lines = stack.enter_context(connect(process, LINES + CHUNKED + b"\r\n"))
+        while "jidomem_http_requests_in_progress 3" not in client.ask("GET", "/metrics")[2].decode():
+            pass
+        process.terminate()
+
+        assert problem(everything(half)) == problem(everything(lines)) == (503, "busy")
+        assert client.connection.sock.recv(1) == b""
+        assert process.wait(60) == 0

@@ -1,0 +1,154 @@
+"""Requests of every form on a connection: what is one is answered in its turn, and what could be two is refused."""
+
+import json
+import socket
+
+import pytest
+from conftest import intent
+from http_world import Client
+from raw_http import (
+    CHUNKED,
+    HOST,
+    INTENTS,
+    LINES,
+    asked,
+    body_of,
+    connect,
+    everything,
+    kept,
+    limited,
+    problem,
+    statuses,
+)
+
+PATIENT = 600  # far beyond what any of these waits for
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with limited(tmp_path_factory.mktemp("wire"), idle=PATIENT) as process:
+        with Client(process.url) as client:
+            client.submit(intent(summary="the first of all"))
+        yield process
+
+
+@pytest.mark.parametrize("framed", [b"Content-Length: 2000\r\n\r\n", CHUNKED + b"\r\n400\r\n"])
+def test_a_body_that_is_cut_is_refused_and_nothing_of_it_is_kept(server, framed):
+    # Given a whole intent in a body that is said to be longer, by a client that only stops sending, or hangs up
+    with connect(server, INTENTS + framed + body_of("cut off")) as client:
+        client.shutdown(socket.SHUT_WR)
+        answer = everything(client)
+    connect(server, INTENTS + framed + body_of("cut off")).close()
+
+    assert problem(answer) == (400, "invalid_argument")
+    assert "cut off" not in kept(server)
+
+
+def test_requests_that_come_together_are_answered_in_order(server):
+    one = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
+    text = body_of("in a pipeline")
+    chunks = b"%x;a=b\r\n%s\r\n%x\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (9, text[:9], len(text) - 9, text[9:])
+    sent = one + INTENTS + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
+    last = b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+
+    answer = asked(server, sent + b"\r\n" + one.replace(b"GET", b"HEAD") + last)
+
+    assert statuses(answer) == [200, 201, 200, 404]
+    assert "in a pipeline" in kept(server)
+
+
+def test_a_body_nobody_reads_is_not_taken_for_the_next_request(server):
+    hidden = b"DELETE /hidden HTTP/1.1\r\n" + HOST + b"\r\n"
+    last = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+    for frame, body in (
+        (b"Content-Length: %d\r\n\r\n" % len(hidden), hidden),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)),
+    ):
+        assert statuses(asked(server, b"POST /nowhere HTTP/1.1\r\n" + HOST + frame + body + last)) == [404, 200]
+
+
+def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server):
+    text = body_of("after being told")
+    with connect(server, INTENTS + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(text)) as client:
+        assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(text)
+        assert b"HTTP/1.1 201 " in client.recv(4096)
+
+    foreign = INTENTS.replace(b"127.0.0.1", b"example.org")
+    told = asked(server, foreign + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+    assert statuses(told) == [403]
+    assert b"Connection: close" in told
+
+
+def test_an_answer_to_head_has_no_body_and_its_length(server):
+    answer = asked(server, b"HEAD /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
+    assert answer.endswith(b"\r\n\r\n")
+    assert b"Content-Length: 15\r\n" in answer
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", (414, "uri_too_long")),
+        (b"GET /" + b"x" * 90_000, (414, "uri_too_long")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\r\n" * 900 + b"\r\n", (431, "headers_too_large")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A: " + b"b" * 900_000, (431, "headers_too_large")),
+        (INTENTS + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", (400, "invalid_argument")),
+        (INTENTS + b"Content-Length: 2, 3\r\n\r\n{}", (400, "invalid_argument")),
+        (INTENTS + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", (400, "invalid_argument")),
+        (INTENTS + b"Content-Length: +2\r\n\r\n{}", (400, "invalid_argument")),
+        (INTENTS + b"Content_Length: 2\r\n\r\n{}", (400, "invalid_argument")),
+        (INTENTS + b"Transfer-Encoding: gzip, chunked\r\n\r\n", (400, "invalid_argument")),
+        (INTENTS + b"Transfer-Encoding: \x0bchunked\r\n\r\n", (400, "invalid_argument")),
+        (INTENTS + b"Transfer-Encoding : chunked\r\n\r\n", (400, "invalid_argument")),
+        (INTENTS + CHUNKED + CHUNKED + b"\r\n", (400, "invalid_argument")),
+        (INTENTS.replace(b"1.1", b"1.0") + CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
+        (INTENTS + CHUNKED + b"\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
+        (INTENTS + CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\n", (400, "invalid_argument")),
+        (INTENTS + CHUNKED + b"\r\n2\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\n" + HOST + b"\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\n" + CHUNKED + b"\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\r" + CHUNKED + b"\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\n\nGET /healthz HTTP/1.1\r\n" + HOST, (400, "invalid_argument")),
+        (INTENTS + b"Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
+        (INTENTS + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
+        (INTENTS + b"Transfer-Encoding: chunked\r\n\r\n" + b"0" * 9000, (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n" + HOST + HOST + b"\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A: b\r\n folded\r\n\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A : b\r\n\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A: \x00\r\n\r\n", (400, "invalid_argument")),
+        (b"GET /\xc3\xa4 HTTP/1.1\r\n" + HOST + b"\r\n", (400, "invalid_argument")),
+        (b"GET * HTTP/1.1\r\n" + HOST + b"\r\n", (400, "invalid_argument")),
+        (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", (400, "invalid_argument")),
+        (b"\x16\x03\x01\x02\x00\r\n\r\n", (400, "invalid_argument")),
+    ],
+)
+def test_what_is_too_large_or_could_be_read_in_two_ways_is_refused(server, sent, told):
+    answer = asked(server, sent + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+
+    assert (problem(answer), len(statuses(answer))) == (told, 1)  # nothing behind it is read as a request
+
+
+def test_a_whole_address_and_an_older_version_are_answered(server):
+    for place, status in ((b"127.0.0.1", 200), (b"example.org", 403)):
+        sent = b"GET http://" + place + b"/healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+        assert statuses(asked(server, sent)) == [status]
+    told = asked(server, b"GET /projects/p/queries/facts HTTP/1.0\r\n" + HOST + b"\r\n")
+    assert (statuses(told), b"chunked" in told) == ([200], False)
+
+
+def test_lines_stream_in_and_out_at_once_past_a_reader_that_comes_late(server):
+    lines = b"".join(json.dumps(intent(summary=f"late {n}", topic=f"late {n}")).encode() + b"\n" for n in range(1500))
+    with connect(server, window=4096) as client:
+        client.sendall(LINES + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(lines) + lines)
+        answer = everything(client)
+
+    assert answer.count(b'"asserted"') == 1500
+    assert answer.endswith(b"\r\n0\r\n\r\n")
+
+
+def test_it_listens_on_ipv6(tmp_path):
+    with limited(tmp_path, "--host", "::1", idle=PATIENT) as process:
+        assert process.url.startswith("http://[::1]:")
+        assert statuses(asked(process, b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")) == [200]
