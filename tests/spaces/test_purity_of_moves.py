@@ -79,7 +79,7 @@ WHOLE = {
     "project": lambda agent: spaces_package.project(SummaryProjector(), get(agent), Thread().append("message", {})),
 }
 OF_MEMORIES_ALONE = {"new", "from_dict", "to_dict", "reserved_spaces"}
-OF_NEITHER = {"freeze", "thaw", "is_list", "is_map", "memory_key", "mount", "project"}
+OF_NEITHER = {"freeze", "thaw", "is_list", "is_map", "memory_key"}
 
 
 def own(memory):
