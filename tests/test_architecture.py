@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"entry", "frozen", "recall", "words", "lexical", "reach", "here", "directive", "provider"},
+    | {"entry", "frozen", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"},
     {"entries", "spaces"},
     {"tiers"},
     {"repository"},
@@ -88,6 +88,9 @@ PURE = [
     "write/kinds.py",
     "write/secrets.py",
     "write/entries.py",
+    "write/literals.py",
+    "write/turns.py",
+    "turn.py",
     "write/names.py",
     "write/tidy.py",
     "write/extra.py",

@@ -11,7 +11,7 @@ from jidomem.clock import Sources
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import exposures
 from jidomem.govern.orders import order
-from jidomem.govern.traces import SAYS, Trace, Traces, Wanted
+from jidomem.govern.traces import LONG, SAYS, Trace, Traces, Wanted
 from jidomem.index.tail import Tail
 from jidomem.journal.commit import COMMIT, Commit
 from jidomem.journal.files import NAMES, Stream
@@ -23,15 +23,13 @@ from jidomem.version import Version
 from jidomem.vocab import BASE, LABEL, XSD, conv, jido
 from jidomem.write import names
 from jidomem.write.triples import TEXTS
-from jidomem.write.view import Probe, View
+from jidomem.write.view import View
 from jidomem.write.writer import MemoryWriter
 
-#: What a memory, an entry or a part of a turn says in words of its own: what is redacted where no property is named.
-_FREE = (
-    *(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")),
-    jido("entryText"),
-    *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")),
-)
+#: What a memory says in words of its own: what is redacted where no property is named.
+_FREE = tuple(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason"))
+#: The same of an entry, and of the parts of a turn.
+_SAID = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
 #: What leads from a turn to its parts, whose words are its own.
 _PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
 #: What holds a memory together is no secret, and stays.
@@ -41,11 +39,9 @@ _STAYS = frozenset(
 )  # fmt: skip
 _LINKS = tuple(
     map(jido, ("supersedes", "supersededBy", "invalidates", "invalidatedBy", "revives", "coexistsWith",
-               "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith", "replaces"))
-) + _PARTS  # fmt: skip
+               "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
+)  # fmt: skip
 _POLICY = jido("PolicyChange")
-#: The streams in which somebody speaks.
-_SPOKEN = ("memory", "history")
 #: The shortest text that is looked for: fewer signs stand everywhere.
 SHORTEST = 3
 
@@ -235,7 +231,7 @@ class Keeper:
             raise InvalidRequest(
                 "say what is to go", hint="name a memory, or give --text TEXT (- reads standard input)"
             )
-        view, node = self._whole_view(project), iri(item)
+        view, node = self._view(project, "memory", "history"), iri(item)
         if not view.about(node):
             raise NotFound(f"{item} is no memory of {project}", hint="list them with: jidomem ask")
         chosen = [*map(iri, properties)]
@@ -245,8 +241,9 @@ class Keeper:
             if not view.objects(node, name):
                 said = sorted({bare(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)})
                 raise NotFound(f"{item} says nothing by {bare(name)}", hint=f"it says: {', '.join(said)}")
-        spoken = [node] if chosen else _whole(node, view)
-        values = [value for part in spoken for name in chosen or _FREE for value in view.objects(part, name)]
+        if not chosen and (spoken := _of_history(node, view)).said:
+            return spoken
+        values = [value for name in chosen or _FREE for value in view.objects(node, name)]
         if not chosen:
             values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
         texts = frozenset(text for value in values for text in _texts(value, view))
@@ -254,27 +251,20 @@ class Keeper:
 
     def _linked(self, project: str, node: Term) -> frozenset[Term]:
         """Return *node* and all that is tied to it: what replaces it, what it replaces, its evidence, and so on."""
-        probe, found, todo = self._probe(project, *_SPOKEN), {node}, [node]
+        graph, found, todo = Stream(project).graph, {node}, [node]
         while todo:
             here = todo.pop()
-            about = (value for _, p, value in probe(here, None, None) if p in _LINKS and is_iri(value))
-            by = (subject for subject, p, _ in probe(None, None, here) if p in _LINKS)
+            about = (value for _, p, value in self._tail.index.triples(graph, here) if p in _LINKS and is_iri(value))
+            by = (subject for subject, p, _ in self._tail.index.triples(graph, None, None, here) if p in _LINKS)
             new = {*about, *by} - found
             found |= new
             todo += new
         return frozenset(found)
 
-    def _view(self, project: str) -> View:
-        return View(self._probe(project, "memory"))
-
-    def _whole_view(self, project: str) -> View:
-        """Return a view of all that was said in words: memories, entries and turns."""
-        return View(self._probe(project, *_SPOKEN))
-
-    def _probe(self, project: str, *streams: str) -> Probe:
-        """Return what finds triples in some streams of a project."""
-        graphs, index = [Stream(project, name).graph for name in streams], self._tail.index
-        return lambda s, p, o: [triple for graph in graphs for triple in index.triples(graph, s, p, o)]
+    def _view(self, project: str, *streams: str) -> View:
+        """Return a view of some streams of a project, of its memories unless named."""
+        graphs, index = [Stream(project, name).graph for name in streams or ("memory",)], self._tail.index
+        return View(lambda s, p, o: [triple for graph in graphs for triple in index.triples(graph, s, p, o)])
 
     def _streams(self, project: str) -> list[Stream]:
         streams = (Stream(project, name) for name in NAMES)
@@ -283,6 +273,14 @@ class Keeper:
     def _level(self, project: str) -> None:
         for stream in self._streams(project):
             self._tail.catch_up(stream)
+
+
+def _of_history(node: Term, view: View) -> Wanted:
+    """Return what an entry or a turn says: all of it there, and where it is long enough wherever else it stands."""
+    said = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _SAID}
+    texts = frozenset(bare(value) for values in said.values() for value in values)
+    long = frozenset(text for text in texts if len(text) >= LONG)
+    return Wanted(long, said=frozenset(key for key, values in said.items() if values), linked=frozenset((node,)))
 
 
 def _whole(node: Term, view: View) -> list[Term]:

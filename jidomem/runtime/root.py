@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from jidomem.index.texts import Texts
     from jidomem.runtime.agent import AgentMemory
     from jidomem.runtime.context import ContextManager, Contexts
+    from jidomem.runtime.conversation import Conversation
     from jidomem.runtime.entry_store import EntryStore
     from jidomem.runtime.state import State
     from jidomem.write.rollback import Rollback
@@ -243,6 +244,13 @@ class Jidomem:
         from jidomem.runtime.state import State
 
         return State(self.settings.root, TABLES)
+
+    def conversation(self, session: str, project: str | None = None) -> Conversation:
+        """Return the conversation of a work session, to record its turns and to read them back."""
+        from jidomem.runtime.conversation import Conversation  # as above
+
+        name = project or self.project
+        return Conversation(name, session, self.writer, self.index, self.catch_up, self.sources.now)
 
     @cached_property
     def entries(self) -> EntryStore:

@@ -1,4 +1,4 @@
-"""The writing of what is kept word for word, in the stream of the conversation history: entries."""
+"""The writing of what is kept word for word, in the stream of the conversation history: entries and turns."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from datetime import datetime
 
 from jidomem import vocab
 from jidomem.entry import Entry
+from jidomem.intent import Receipt
 from jidomem.policy import AgentPolicy
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.write import entries as words
-from jidomem.write import triples
+from jidomem.write import triples, turns
 from jidomem.write.line import JudgeFn, Outcome
 from jidomem.write.recovery import Recovery
 from jidomem.write.stages import Judged
+from jidomem.write.turns import NotOpened, Said
 from jidomem.write.view import View
 
 #: The stream of what is kept word for word.
@@ -30,6 +32,36 @@ class HistoryWriter(Recovery):
         An entry replaces what is kept under its id; many share a commit. Raises NotFound `invalid_project`.
         """
         return self._line(project_id, HISTORY).submit([self._keeps(project_id, entry) for entry in entries])
+
+    def keep_turn(self, project_id: str, session: str, said: Said) -> Receipt:
+        """Return the receipt of a turn, kept as the next one of the conversation of *session*, a name or an IRI.
+
+        Its place is the one thing `filled`. Raises NotOpened for a session nobody opened, InvalidRequest for what JSON
+        does not hold, TooLarge, and IntentRefused for what looks like a secret.
+        """
+        project, place = iri(f"{vocab.BASE}projects/{project_id}"), self.session_iri(session)
+
+        def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("description", view)
+            if not view.types(place):
+                raise NotOpened(f"no session {bare(place)}", hint="open it with: jidomem session start NAME")
+            node = iri(f"{vocab.BASE}turns/{self._sources.new_id()}")
+            conversation = turns.conversation_of(place)
+            index = turns.next_index(conversation, view)
+            rows = turns.described(node, index, conversation, said)
+            rows += [] if view.types(conversation) else turns.opened(conversation, place, project)
+            judged = self._kept(node, [*rows, *self._stubs(said.agents, project, view)], view)
+            return replace(judged, receipt=replace(judged.receipt, filled={"index": index}))
+
+        return self._submit(project_id, judge, HISTORY)
+
+    def session_iri(self, name: str) -> Term:
+        """Return the IRI of a session, from its plain name or itself; raises IntentRefused where it is none."""
+        return self._node(name, "sessions")
+
+    def spoken_by(self, name: str | None) -> Term | None:
+        """Return the IRI of an agent or a person, None for nobody; raises IntentRefused where the name is none."""
+        return None if name is None else self._node(name, "agents")
 
     def _keeps(self, project_id: str, entry: Entry) -> JudgeFn:
         project = iri(f"{vocab.BASE}projects/{project_id}")

@@ -13,6 +13,7 @@ from jidomem.vocab import GRAPHS, graph_iri
 
 DATA = Path(__file__).parent / "data"
 PREFIXES = {
+    "conv": "https://jido.ai/ontology/conversation-history#",
     "jido": "https://jido.ai/ontology#",
     "m": "https://jido.ai/memory/",
     "p": "https://jido.ai/projects/",
@@ -31,6 +32,7 @@ NEEDED = {
     "topic": "rust",
     "since": "2026-01-03",
     "agent": "https://jido.ai/agents/ana",
+    "session": "https://jido.ai/sessions/first",
 }
 
 

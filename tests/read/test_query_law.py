@@ -15,7 +15,7 @@ from jidomem.vocab import graph_iri, jido
 PLAYBOOK = Playbook()
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 FROM, UNTIL = jido("validFrom"), jido("validUntil")
-CONTEXT, CODEBASE = graph_iri("demo"), graph_iri("demo", "codebase")
+CONTEXT, CODEBASE, HISTORY = (graph_iri("demo", name) for name in ("context", "codebase", "history"))
 CLASSES = [
     "Task",
     "Task",
@@ -52,9 +52,12 @@ NEEDED = {
     "file": ["src/a.py"],
     "module": ["Core"],
     "agent": ["https://jido.ai/agents/ana"],
+    "session": ["https://jido.ai/sessions/0"],
     "topic": ["n 1"],
     "since": ["2026-01-01T00:00:02Z"],
 }
+#: Questions of which a memory that is withdrawn tells something else than one that does not hold, or nothing.
+OTHERWISE = ("stale", "active-sessions", "entries-of-agent")
 STATUSES = ["Active", "Paused", "Paused", "Closed", "Abandoned", ""]
 LEFT_OUT = ["", "", "", "hasConfidence", "rationale", "assignedTo", "appliesToProject", "dangles"]
 
@@ -81,7 +84,9 @@ def drawn_history(random):
     """Return commits of news: dense, so that every way an answer can depend on time comes up."""
 
     def news():
-        draw = random.randrange(10)
+        draw = random.randrange(12)
+        if draw > 9:
+            return ("said", random.choice(["ana", "ben"]), random.random() < 0.5, random.randrange(6))
         if draw < 7:
             return drawn_item(random)
         if draw == 7:
@@ -105,14 +110,14 @@ class Scribe:
     """Writes down a history as the writer would: who ends an item says so in its own commit."""
 
     def __init__(self):
-        self.known, self.sessions, self.serial = [], {}, 0
+        self.known, self.sessions, self.serial, self.entry = [], {}, 0, None
 
     def commit(self, number, news):
-        texts = {CONTEXT: "", CODEBASE: ""}
+        texts = {CONTEXT: "", CODEBASE: "", HISTORY: ""}
         for piece in news:
             self.serial += 1
             kind = piece[0] if isinstance(piece, tuple) else "item"
-            graph = CODEBASE if kind == "code" else CONTEXT
+            graph = {"code": CODEBASE, "said": HISTORY}.get(kind, CONTEXT)
             texts[graph] += getattr(self, kind)(piece, moment(number))
         return {graph: triples(text) for graph, text in texts.items()}
 
@@ -182,6 +187,25 @@ class Scribe:
         dangling = f"{self.pick(first)} jido:supersededBy {name} .\n" if self.known and second % 3 == 0 else ""
         self.known.append((name, "Evidence"))
         return f"{name} a jido:Evidence ; {LABEL} 'log' ; jido:recordedAt {at}{said} .\n{dangling}"
+
+    def said(self, piece, at):
+        """Write down a turn, or an entry, which may replace the one before it; some are of a moment to come."""
+        _, agent, is_turn, second = piece
+        who, said = f"<https://jido.ai/agents/{agent}>", f"'2026-01-01T00:00:{second:02d}Z'^^xsd:dateTime"
+        if is_turn:
+            turn, talk = f"<https://jido.ai/turns/{self.serial}>", "<https://jido.ai/conversations/0>"
+            return (
+                f"{talk} conv:associatedWithSession s:0 ; jido:partOfProject p:demo .\n"
+                f"{turn} conv:partOfConversation {talk} ; conv:turnIndex {self.serial} ; conv:timestamp {said} ;"
+                f" jido:recordedAt {at} ; conv:hasPrompt <urn:prompt:{self.serial}> .\n"
+                f"<urn:prompt:{self.serial}> a conv:Prompt ; conv:promptText 'n {self.serial}' ; jido:saidBy {who} .\n"
+            )
+        before, self.entry = self.entry, f"<https://jido.ai/entries/{self.serial * 37 % 101:03d}>"
+        replaces = f" ; jido:replaces {before}" if before and second % 2 else ""
+        return (
+            f"{self.entry} jido:entryOf {who} ; jido:entryId 'k' ; jido:entryText 'n {self.serial}' ;"
+            f" jido:partOfProject p:demo ; conv:timestamp {said} ; jido:recordedAt {at}{replaces} .\n"
+        )
 
     def code(self, piece, at):
         _, foreign = piece
@@ -278,7 +302,7 @@ def test_what_does_not_hold_at_a_moment_of_the_world_counts_as_if_it_were_withdr
     )
 
     for query in PLAYBOOK:
-        if query.takes("includeInactive") and query.takes("validAt") and query.name not in ("stale", "active-sessions"):
+        if query.takes("includeInactive") and query.takes("validAt") and query.name not in OTHERWISE:
             for asked in questions(query):
                 if not asked["include_inactive"]:
                     now = answer(reader_of(index, playbook=PLAYBOOK), query.name, {**asked, "valid_at": at(number)})

@@ -15,7 +15,7 @@ import jidomem
 from jidomem.entries import Entry, RecallRequest, StoreError, WriteRequest, list_entries, recall, write
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge
 from jidomem.journal.files import Stream
-from jidomem.write.entries import as_json
+from jidomem.write.literals import as_json
 
 SCRIPT = Path(__file__).with_name("entry_writer.py")
 HISTORY = Stream("p", "history")

@@ -1,0 +1,161 @@
+"""Conversations: turns recorded one after the other, read back in order, asked in SPARQL, named as evidence."""
+
+import shutil
+import threading
+
+import pytest
+from conftest import files, fixed_sources, intent
+
+import jidomem
+from jidomem.errors import IntentRefused, InvalidRequest, NotFound
+from jidomem.journal.files import Stream
+from jidomem.turn import ToolUse
+from jidomem.write.turns import Said
+
+HISTORY = Stream("p", "history")
+CONV = "PREFIX conv: <https://jido.ai/ontology/conversation-history#> PREFIX jido: <https://jido.ai/ontology#> "
+
+
+def opened(root, **more):
+    return jidomem.open(root, project="p", agent="architect", **more)
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def memory(root):
+    with opened(root, sources=fixed_sources()) as memory:
+        yield memory
+
+
+def spoken(turns):
+    return [(turn.index, turn.prompt, turn.answer) for turn in turns]
+
+
+def test_turns_are_read_back_in_order_when_the_root_is_opened_again(root):  # E096 E097
+    search = ToolUse("grep", {"pattern": "theme", "depth": [1, None]}, ["theme.css", "ünï.css\x1b[0m"])
+    with opened(root) as memory:
+        talk = memory.conversation("s-42")
+        first = talk.record(
+            "Can we have a dark mode?", "I would use CSS variables.", asked_by="Ana", tools=[search] * 11
+        )
+        talk.record(answer="It is done.", timestamp="2026-11-20T10:00:00+02:00")
+        memory.conversation("s-43").record("something else")
+
+    with opened(root) as again:
+        one, two = again.conversation("s-42").turns()
+    assert one == first
+    assert spoken([one, two]) == [
+        (0, "Can we have a dark mode?", "I would use CSS variables."),
+        (1, None, "It is done."),
+    ]
+    assert (one.asked_by, one.answered_by) == ("https://jido.ai/agents/ana", "https://jido.ai/agents/architect")
+    assert one.tools == (search,) * 11
+    assert two.timestamp == "2026-11-20T08:00:00.000000Z"
+
+
+def test_the_graph_ties_a_conversation_to_its_session_and_turns_to_what_was_said(memory):  # E096 E097
+    memory.conversation("s-42").record("Which index?", "Oxigraph.", asked_by="ana", tools=[ToolUse("grep", {}, [])])
+
+    rows = memory.reader.select(
+        "p",
+        CONV
+        + """SELECT ?asked ?replied ?index ?tool ?data WHERE {
+        ?session a jido:WorkSession . ?talk a conv:Conversation ; conv:associatedWithSession ?session ;
+            conv:hasTurn ?t .
+        ?t a conv:ConversationTurn ; conv:partOfConversation ?talk ; conv:turnIndex ?index ;
+           conv:hasPrompt/conv:promptText ?asked ; conv:hasAnswer/conv:answerText ?replied ;
+           conv:involvesToolInvocation ?call . ?call conv:toolName ?tool ; conv:hasResult/conv:resultData ?data }""",
+    )
+    assert rows == [{"asked": "Which index?", "replied": "Oxigraph.", "index": 0, "tool": "grep", "data": "[]"}]
+    assert [row["session"] for row in memory.reader.list_active_sessions("p")] == ["https://jido.ai/sessions/s-42"]
+    assert memory.check("p").problems == []
+
+
+def test_a_memory_names_the_turn_it_came_of_as_evidence(memory):  # E097
+    turn = memory.conversation("s-1").record("Which index?", "Oxigraph, as it embeds.")
+    kept = memory.writer.submit_intent("p", intent(summary="the index is Oxigraph", evidence=[turn.iri]))
+
+    rows = memory.reader.select("p", CONV + "SELECT ?fact ?words { ?fact jido:derivedFrom ?turn ."
+                                            " ?turn conv:hasAnswer/conv:answerText ?words }")  # fmt: skip
+    assert rows == [{"fact": kept.iri, "words": "Oxigraph, as it embeds."}]
+    assert turn.iri in str(memory.reader.why("p", kept.iri))
+    assert memory.check("p").problems == []
+
+
+def test_the_last_turns_and_those_of_a_moment_are_a_part_of_all(memory):
+    talk = memory.conversation("s-1")
+    turns = [talk.record(f"number {n}") for n in range(4)]
+
+    assert (talk.turns(2), talk.turns(9), talk.turns(0)) == (turns[2:], turns, [])
+    assert talk.turns(as_of=turns[1].recorded_at) == turns[:2]
+    assert memory.conversation("nobody-spoke").turns() == []
+
+
+def test_threads_that_speak_at_once_each_get_a_place_of_their_own(memory):
+    talk = memory.conversation("s-1")
+    threads = [threading.Thread(target=talk.record, args=(f"thread {n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [turn.index for turn in talk.turns()] == [*range(8)]
+    assert sorted(turn.prompt for turn in talk.turns()) == [f"thread {n}" for n in range(8)]
+
+
+def test_branches_that_both_went_on_are_merged_without_losing_a_turn(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    with opened(one) as memory:
+        memory.conversation("s-1").record("shall we?")
+    shutil.copytree(one, two)
+    for root, words in ((one, "yes"), (two, "no")):
+        with opened(root) as memory:
+            memory.conversation("s-1").record(words)
+
+    shutil.copytree(two / "projects", one / "projects", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
+
+    with opened(one) as merged:
+        talk = merged.conversation("s-1")
+        talk.record("well?")
+        assert spoken(talk.turns()) == [(0, "shall we?", None), (1, "yes", None), (1, "no", None), (3, "well?", None)]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "detail"),
+    [
+        ({}, InvalidRequest, "nothing is said in this turn"),
+        ({"prompt": ""}, InvalidRequest, "prompt='' is no text"),
+        ({"prompt": "x", "answered_by": "me"}, InvalidRequest, "answered_by='me', and nothing is said by it"),
+        ({"prompt": "x", "timestamp": "soon"}, InvalidRequest, "timestamp='soon' is no moment"),
+        ({"tools": [ToolUse("grep", {"at": {1}})]}, InvalidRequest, r"parameters of the tool grep\['at'\] is a set"),
+        ({"tools": ["grep"]}, InvalidRequest, "'grep' is no call of a tool"),
+        ({"prompt": "half \ud800"}, InvalidRequest, "prompt holds half of a surrogate pair"),
+        ({"prompt": "x", "asked_by": "???"}, IntentRefused, "agent needs a name"),
+        ({"answer": "the key is AKIAIOSFODNN7EXAMPLF"}, IntentRefused, "secret|key"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_by_name_and_nothing_of_it_is_kept(memory, said, kind, detail):
+    with pytest.raises(kind, match=detail):
+        memory.conversation("s-1").record(**said)
+
+    assert not memory.journal.head(HISTORY).heads
+
+
+def test_a_turn_of_a_session_nobody_opened_is_refused_by_the_writer(memory):
+    with pytest.raises(NotFound, match=r"no session .*/s-9"):
+        memory.writer.keep_turn("p", "s-9", Said("x", None, None, None, (), "2026-11-20T10:00:00.000000Z"))
+
+
+def test_a_redacted_turn_keeps_its_place_and_loses_its_words(root, memory):
+    talk = memory.conversation("s-1")
+    gone = talk.record("call me at 555-0199-22", "noted: 555-0199-22", tools=[ToolUse("note", {"n": "555-0199-22"}, 1)])
+    talk.record("and the weather?")
+
+    memory.keeper.redact(memory.keeper.plan("p", gone.iri), agent="architect", reason="it was private")
+
+    assert spoken(talk.turns()) == [(0, None, None), (1, "and the weather?", None)]
+    assert not [name for name, data in files(root).items() if b"0199" in data]
