@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from jidomem.index.answers import Solutions
 from jidomem.index.documents import Document
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.lexical import FIELDS
 from jidomem.moments import parse_moment, stamp
+from jidomem.recall import NAMESPACE
 from jidomem.terms import Term, bare
 from jidomem.vocab import TYPE, jido
 
@@ -33,6 +36,11 @@ def touched(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Ter
         found.update(before for _, _, before in index.triples(graph, node, _REPLACES))
         found.update(_beside(index, graph, node))
     return sorted(found)
+
+
+def namespace(given: Any) -> str:
+    """Return how a namespace, or None for none, is looked for."""
+    return json.dumps(given, sort_keys=True, default=repr)
 
 
 def document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
@@ -61,7 +69,7 @@ def document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
         valid_from=None,
         valid_until=None,
         successors=(),
-        about=(),
+        about=(namespace(json.loads(one("entryMetadata") or "{}").get(NAMESPACE)),),
         texts=tuple(bare(said[_SAYS[name]][0]) if _SAYS.get(name) in said else "" for name in FIELDS),
     )
 

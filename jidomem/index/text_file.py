@@ -56,6 +56,7 @@ class Within:
     valid_at: str | None = None
     agent: str | None = None
     sessions: frozenset[str] | None = None
+    place: str | None = None
 
 
 class Found(NamedTuple):
@@ -278,6 +279,7 @@ class TextFile:
             "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
             "m.agent = ?": within.agent,
             "m.session IN (SELECT value FROM json_each(?))": sessions,
+            "m.number IN (SELECT number FROM about WHERE place = ?)": within.place,
         }
         clauses = [clause for clause, value in asked.items() if value is not None]
         values = [value for value in asked.values() if value is not None]

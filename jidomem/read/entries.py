@@ -8,11 +8,12 @@ from itertools import islice
 
 from jidomem.entry import Entry
 from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.kept_words import namespace
 from jidomem.index.text_file import TextFile, Within
 from jidomem.index.texts import Texts
 from jidomem.journal.files import Stream
 from jidomem.read.search import asked_for, search
-from jidomem.recall import RecallRequest
+from jidomem.recall import NAMESPACE, RecallRequest
 from jidomem.terms import Term, bare, date_time, iri
 from jidomem.vocab import jido
 
@@ -45,7 +46,12 @@ class Entries:
 
         Those that hold none of the words have no score. With a *moment* it is what was kept then.
         """
-        within = Within(moment=moment, agent=request.agent_id, sessions=_sessions(request, include_sessions))
+        within = Within(
+            moment=moment,
+            agent=request.agent_id,
+            sessions=_sessions(request, include_sessions),
+            place=namespace(request.metadata[NAMESPACE]) if NAMESPACE in request.metadata else None,
+        )
         found = self._texts.read(self._stream, lambda file: self._found(file, request, within))
         return [(entry, score) for name, score in found.items() if (entry := self.entry(iri(name))) is not None]
 

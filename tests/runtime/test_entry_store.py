@@ -4,6 +4,8 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.entries import Entry, RecallRequest, StoreError, WriteRequest, list_entries, recall, write
+from jidomem.entries.kit import CHECKS, it_keeps_namespaces_apart
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge
 from jidomem.journal.files import Stream
 from jidomem.write.literals import as_json
@@ -52,6 +55,13 @@ def contents(entries):
 
 def found(store, query, **fields):
     return contents(recall(store, RecallRequest(**{"agent_id": "architect", "query": query, **fields})).entries)
+
+
+@pytest.mark.parametrize("check", [*CHECKS, it_keeps_namespaces_apart], ids=lambda check: check.__name__)
+def test_it_passes_every_check_of_the_contract(tmp_path, check):  # B035 B046 B072
+    with ExitStack() as stack:
+        roots = (stack.enter_context(opened(tmp_path / str(number))) for number in count())
+        check(lambda: next(roots).entries)
 
 
 def test_an_entry_is_there_as_it_was_when_the_root_is_opened_again(root):  # B005 B009 B033
