@@ -112,11 +112,16 @@ def _with_memory(state: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
     """Return a copy of *state*, of its own kind, in which nothing but the memory is another."""
     if type(state) is dict:
         return {**state, MEMORY_KEY: memory}
-    if isinstance(state, MutableMapping) and not isinstance(state, FrozenDict):
+    try:
+        if not isinstance(state, MutableMapping) or isinstance(state, FrozenDict):
+            return cast(Any, type(state))({**state, MEMORY_KEY: memory})  # type: ignore[no-any-return]
         copied = copy.copy(state)
         copied[MEMORY_KEY] = memory
         return copied
-    return cast(Any, type(state))({**state, MEMORY_KEY: memory})  # type: ignore[no-any-return]
+    except TypeError as error:
+        raise InvalidRequest(
+            f"a {type(state).__name__} as state cannot be copied with a memory in it: {error}", hint="use a dict"
+        ) from error
 
 
 def _with_state(agent: A, state: Mapping[str, Any]) -> A:

@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import pickle
 from dataclasses import dataclass, field
 from types import MappingProxyType, SimpleNamespace
 
@@ -162,6 +163,52 @@ def test_a_state_stays_the_kind_of_mapping_it_is(state):
     assert (after["k"], dict(state)) == (1, {"k": 1})
 
 
+class Odd(collections.abc.Mapping):
+    """A mapping nobody can make another of."""
+
+    def __getitem__(self, key):
+        raise KeyError(key)
+
+    def __iter__(self):
+        return iter(())
+
+    def __len__(self):
+        return 0
+
+
+def test_a_state_that_cannot_be_copied_is_refused():
+    with pytest.raises(InvalidRequest, match=r"^a Odd as state cannot be copied with a memory in it: ") as refusal:
+        world_put(Plain(Odd()), "a", 1)
+
+    assert refusal.value.hint == "use a dict"
+
+
+class Guarded(Plain):
+    """An agent whose state is a property."""
+
+    @property
+    def state(self):
+        return self._held
+
+    @state.setter
+    def state(self, held):
+        self._held = held
+
+
+def test_a_state_that_is_a_property_is_set_on_the_copy_alone():
+    agent = Guarded({})
+
+    assert world_get(world_put(agent, "a", 1), "a") == 1
+    assert agent.state == {}
+
+
+def test_the_agent_that_is_shipped_is_a_name_and_a_state():
+    assert (Agent().id, Agent().state) == ("agent", {})
+    assert Agent().state is not Agent().state
+    with pytest.raises(AttributeError):
+        Agent().id = "x"
+
+
 class Fixed:
     @property
     def state(self):
@@ -169,17 +216,35 @@ class Fixed:
 
 
 @pytest.mark.parametrize(
-    ("agent", "told"),
+    ("agent", "told", "hint"),
     [
-        (object(), "an agent has a mapping named state, and this object has not"),
-        (SimpleNamespace(state=[]), "an agent has a mapping named state, and this SimpleNamespace has not"),
-        (Fixed(), "the state of a Fixed cannot be set on a copy of it"),
-        (Agent(state={MEMORY_KEY: {"id": "x"}}), r"state\['__memory__'\] holds a dict, not a Memory"),
+        (
+            object(),
+            "an agent has a mapping named state, and this object has not",
+            "use jidomem.spaces.Agent(state={...}), or give yours one",
+        ),
+        (
+            SimpleNamespace(state=[]),
+            "an agent has a mapping named state, and this SimpleNamespace has not",
+            "use jidomem.spaces.Agent(state={...}), or give yours one",
+        ),
+        (
+            Fixed(),
+            "the state of a Fixed cannot be set on a copy of it",
+            "make state a plain attribute or field of it",
+        ),
+        (
+            Agent(state={MEMORY_KEY: {"id": "x"}}),
+            "state['__memory__'] holds a dict, not a Memory",
+            "put one there: put(agent, Memory.from_dict(kept)) for one kept as JSON",
+        ),
     ],
 )
-def test_what_is_no_agent_is_refused_in_words(agent, told):
-    with pytest.raises(InvalidRequest, match=told):
+def test_what_is_no_agent_is_refused_in_words(agent, told, hint):
+    with pytest.raises(InvalidRequest) as refusal:
         world_put(agent, "a", 1)
+
+    assert (refusal.value.detail, refusal.value.hint) == (told, hint)
 
 
 @pytest.mark.parametrize("memory", [None, {}, "x"])
@@ -195,3 +260,5 @@ def test_an_agent_can_be_copied_with_its_memory():
 
     assert copy.deepcopy(agent) == agent
     assert copy.copy(agent) == agent
+    assert pickle.loads(pickle.dumps(agent)) == agent
+    assert pickle.loads(pickle.dumps(get(agent))).world_put("c", 2).spaces.world.data == {"a": {"b": [1]}, "c": 2}

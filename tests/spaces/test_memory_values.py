@@ -241,8 +241,10 @@ def test_a_checkpoint_that_lacks_a_field_is_refused(name):
     kept = Memory().to_dict()
     del kept[name]
 
-    with pytest.raises(InvalidRequest, match=f"the kept memory lacks {name}$"):
+    with pytest.raises(InvalidRequest, match=f"^the kept memory lacks {name}$") as refusal:
         Memory.from_dict(kept)
+
+    assert refusal.value.hint == "Memory.new fills it in"
 
 
 def test_what_is_no_checkpoint_is_refused():

@@ -10,6 +10,8 @@ from jidomem.spaces import (
     Memory,
     Space,
     append_to_space,
+    apply_action_result,
+    delete_from_space,
     delete_space,
     ensure,
     ensure_space,
@@ -18,7 +20,9 @@ from jidomem.spaces import (
     get_in_space,
     has_memory,
     has_space,
+    insert_in_space,
     limited,
+    prepend_to_space,
     put_in_space,
     put_space,
     space,
@@ -26,12 +30,16 @@ from jidomem.spaces import (
     space_put,
     space_update,
     spaces,
+    tasks_add,
+    tasks_insert,
+    tasks_reorder,
     update_space,
     update_space_data,
     world,
     world_delete,
     world_get,
     world_put,
+    world_update,
 )
 
 
@@ -176,8 +184,32 @@ def test_the_first_change_makes_the_memory(first):
     assert {"tasks", "world"} <= spaces(after).keys()
 
 
-def test_the_moment_of_the_first_change_is_the_moment_the_memory_was_made():
-    memory = get(world_put(Agent(), "a", 1, now=77))
+FIRST = [
+    lambda a, **now: ensure(a, **now),
+    lambda a, **now: space_put(a, "x", Space({}), **now),
+    lambda a, **now: space_update(a, "world", lambda s: s, **now),
+    lambda a, **now: ensure_space(a, "x", {}, **now),
+    lambda a, **now: put_in_space(a, "world", "a", 1, **now),
+    lambda a, **now: delete_from_space(a, "world", "a", **now),
+    lambda a, **now: update_space_data(a, "world", dict, **now),
+    lambda a, **now: append_to_space(a, "tasks", 1, **now),
+    lambda a, **now: prepend_to_space(a, "tasks", 1, **now),
+    lambda a, **now: insert_in_space(a, "tasks", 0, 1, **now),
+    lambda a, **now: limited(a, None, **now),
+    lambda a, **now: expire(a, **now),
+    lambda a, **now: apply_action_result(a, {"world": {"a": 1}}, **now),
+    lambda a, **now: world_put(a, "a", 1, **now),
+    lambda a, **now: world_delete(a, "a", **now),
+    lambda a, **now: world_update(a, dict, **now),
+    lambda a, **now: tasks_add(a, "x", **now),
+    lambda a, **now: tasks_insert(a, 0, "x", **now),
+    lambda a, **now: tasks_reorder(a, [], **now),
+]
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_the_moment_of_the_first_change_is_the_moment_the_memory_was_made(first):
+    memory = get(first(Agent(), now=77))
 
     assert (memory.created_at, memory.updated_at) == (77, 77)
 
