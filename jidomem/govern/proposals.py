@@ -21,7 +21,7 @@ from jidomem.index.tail import Tail
 from jidomem.journal.files import Stream
 from jidomem.read.turtle import turtle
 from jidomem.schema import OURS, OWL, Schema
-from jidomem.terms import Term, Triple, bare, boolean, iri, line, literal, parts
+from jidomem.terms import Term, Triple, bare, iri, line, literal, parts
 from jidomem.vocab import BASE, LABEL, RDF, RDFS, TYPE, XSD, jido, local_name
 from jidomem.write.names import is_absolute, is_reserved
 from jidomem.write.writer import MemoryWriter
@@ -192,10 +192,7 @@ class TermProposals:
         raise NotFound(f"no term {term!r} waits for an answer", hint=f"there is {names}: jidomem ontology proposals")
 
     def _answer(self, proposal: Proposal, accepted: bool, reason: str) -> Proposal:
-        node = iri(f"{BASE}term-answers/{local_name(proposal.iri)}")
-        why = {"answerReason": literal(reason.strip())} if reason.strip() else {}
-        self._keep(node, "TermAnswer", answersProposal=iri(proposal.iri), isAccepted=boolean(accepted),
-                   answeredBy=self._agent(), **why)  # fmt: skip
+        self._writer.answer_term(self._stream.project, iri(proposal.iri), accepted=accepted, reason=reason)
         return next(each for each in self.all() if each.iri == proposal.iri)
 
     def _agent(self) -> Term:

@@ -96,6 +96,19 @@ def check_besides(what: str, agent: str, view: View, policy: Policy, speaker: Sp
         raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {what}", rule, rules, agent, role)
 
 
+def check_moves(session: Term, agent: Term, view: View, policy: Policy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *session* is of *agent*, or that is a curator; while nobody says who is, all may."""
+    rules, opener = authority(view, policy), view.first(session, jido("hasPrimaryAgent"))
+    role = role_of(bare(agent), rules, speaker)
+    if opener in (None, agent) or role in CURATORS or not _matters_who(role, rules.curators, speaker):
+        return
+    who, name = vocab.local_name(opener or ""), vocab.local_name(session)
+    raise PolicyDenied(
+        f"{vocab.local_name(agent)}, {_a(role)}, may not move {name}, a session of {who}",
+        hint=f"ask {who} or a curator, or open one of your own: jidomem session start NAME --continues {name}",
+    )
+
+
 def role_of(agent: str, rules: Authority, speaker: Speaker | None) -> str:
     """Return the role of *agent*: the speaker's, whom a door knows, else the one the project gives it.
 

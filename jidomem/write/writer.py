@@ -8,18 +8,21 @@ from datetime import datetime
 from typing import Any
 
 from jidomem import vocab
-from jidomem.errors import IntentRefused, InvalidRequest, Violation
+from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied, Violation
 from jidomem.intent import Receipt
 from jidomem.journal.files import Stream
 from jidomem.moments import stamp
-from jidomem.terms import Term, Triple, bare, iri
+from jidomem.terms import Term, Triple, bare, boolean, iri, literal
 from jidomem.version import Version
 from jidomem.vocab import jido
-from jidomem.write import session, validate
+from jidomem.write import permission, session, validate
 from jidomem.write.history import HistoryWriter
 from jidomem.write.line import JudgeFn
 from jidomem.write.stages import Judged, Proposal
 from jidomem.write.view import View
+
+#: What only an answer to a proposed term says.
+_OF_ANSWERS = frozenset(map(jido, ("answersProposal", "isAccepted", "answeredBy", "answerReason")))
 
 
 class MemoryWriter(HistoryWriter):
@@ -60,8 +63,29 @@ class MemoryWriter(HistoryWriter):
         """Return the receipt of *rows*, kept in one commit of a stream without memories: codebase, history or system.
 
         What is there already is not kept again. Raises IntentRefused for memories, which are proposed by intents, and
-        for what the ontology or a shape forbids.
+        for what the ontology or a shape forbids; PolicyDenied for an answer to a proposed term.
         """
+        if any(predicate in _OF_ANSWERS or value == jido("TermAnswer") for _, predicate, value in rows):
+            hint = "memory.term_proposals().accept(TERM) or .reject(TERM, reason=...), or: jidomem ontology accept TERM"
+            raise PolicyDenied("a proposed term is answered by a curator, not by triples", hint=hint)
+        return self._append(project_id, stream, rows)
+
+    def answer_term(self, project_id: str, proposal: Term, *, accepted: bool, reason: str) -> Receipt:
+        """Return the receipt of the answer to a proposed term; accepting it is not done here but kept.
+
+        Raises PolicyDenied unless this agent is a curator, where the project has any, or takes back its own proposal.
+        """
+        who = self._node(self.agent, "agents")
+        by = next(self._tail.index.triples(Stream(project_id, "system").graph, proposal, jido("proposedBy")), None)
+        if accepted or by is None or by[2] != who:
+            self.check_keeper(project_id, self.agent, f"{'accept' if accepted else 'reject'} terms")
+        node = iri(f"{vocab.BASE}term-answers/{vocab.local_name(proposal)}")
+        said = {"answersProposal": proposal, "isAccepted": boolean(accepted), "answeredBy": who}
+        said |= {"answerReason": literal(reason.strip())} if reason.strip() else {}
+        rows = [(node, vocab.TYPE, jido("TermAnswer")), *((node, jido(name), value) for name, value in said.items())]
+        return self._append(project_id, "system", rows)
+
+    def _append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
         self.refresh(project_id)
         held = self._held(Stream(project_id, stream))
 
@@ -143,7 +167,8 @@ class MemoryWriter(HistoryWriter):
         """Return the receipt of an event that gives a session a status (such as paused) or a phase (such as review).
 
         Raises InvalidRequest where neither is given, NotFound for a session nobody opened, IntentRefused for one that
-        has ended and for an unknown status or phase.
+        has ended and for an unknown status or phase, and PolicyDenied for one of another agent, unless a curator moves
+        it or nothing says who is one.
         """
         if status is None and phase is None:
             raise InvalidRequest("a session moves to a status or to a phase", hint="give one: status='Paused'")
@@ -154,6 +179,7 @@ class MemoryWriter(HistoryWriter):
 
         def judge(view: View, now: datetime) -> Judged:
             self._check_besides("session", view, who)
+            permission.check_moves(node, who, view, self._policy, self._stages.speaker)
             moved = session.moved(node, who, stamp(now), status=status, phase=phase, view=view)
             return self._session(node, [*moved, *self._declared(who, project, view)], view)
 

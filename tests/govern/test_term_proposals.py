@@ -14,6 +14,8 @@ from jidomem import schema
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, PolicyDenied
 from jidomem.govern.overlay import check_overlay
 from jidomem.runtime.root import init
+from jidomem.terms import boolean
+from jidomem.vocab import TYPE, jido
 from jidomem_cli.main import cli
 
 SPACE = "urn:project:p#"
@@ -116,6 +118,31 @@ def test_only_a_curator_accepts_and_whoever_proposed_may_take_it_back(root):
         assert terms.reject("serves", reason="not needed").outcome == "rejected"
         assert terms.propose("serves", **SERVES).outcome == "waiting"
     assert not (root / "ontology").exists()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_an_answer_is_not_written_around_the_rule(root, own):
+    with proposals(root, "ana" if own else "bob") as terms:
+        proposal = terms.propose("serves", **SERVES)
+    answer, of = "<urn:x:answer>", f"<{proposal.iri}>"
+    said = {"answersProposal": of, "isAccepted": boolean(True), "answeredBy": "<https://jido.ai/agents/rita>"}
+    with jidomem.open(root, agent="ana") as memory:
+        for rows in (
+            [(answer, TYPE, jido("TermAnswer"))],
+            *([(answer, jido(name), value)] for name, value in said.items()),
+        ):
+            with pytest.raises(PolicyDenied, match="answered by a curator, not by triples") as refusal:
+                memory.writer.append("p", "system", rows)
+            assert "memory.term_proposals().accept(TERM)" in refusal.value.hint
+        with pytest.raises(PolicyDenied, match="may not accept terms"):
+            memory.writer.answer_term("p", of, accepted=True, reason="")
+        assert [each.outcome for each in memory.term_proposals().all()] == ["waiting"]
+        if own:
+            memory.writer.answer_term("p", of, accepted=False, reason="not needed")
+        else:
+            with pytest.raises(PolicyDenied, match="may not reject terms"):
+                memory.writer.answer_term("p", of, accepted=False, reason="not needed")
+        assert [each.outcome for each in memory.term_proposals().all()] == ["rejected" if own else "waiting"]
 
 
 def test_while_a_project_names_no_curator_whoever_has_its_files_accepts_and_rejects(tmp_path):

@@ -196,6 +196,18 @@ def test_a_key_of_another_agent_tells_nothing_of_what_it_was_used_for(door):
     assert (own_one.status_code, ana.submit(said).json) == (201, first.json)
 
 
+def test_an_agent_moves_its_own_sessions_and_a_curator_any(door):
+    ana, bob, rita = door("ana"), door("bob"), door("rita", "curator")
+    assert ana.ask("POST", "/projects/p/sessions", json={"name": "s-9"}).status_code == 201
+
+    for moved in ({"status": "closed"}, {"phase": "review"}):
+        refused = bob.ask("PATCH", "/projects/p/sessions/s-9", json=moved)
+        assert (refused.status_code, refused.get_json()["code"]) == (403, "policy_denied")
+        assert "may not move s-9, a session of ana" in refused.get_json()["detail"]
+    assert ana.ask("PATCH", "/projects/p/sessions/s-9", json={"status": "paused"}).status_code == 200
+    assert rita.ask("PATCH", "/projects/p/sessions/s-9", json={"status": "closed"}).status_code == 200
+
+
 def test_a_curator_speaks_for_others_and_settles_what_an_agent_may_not(door, memory):
     ana, rita = door(), door("rita", "curator")
     waiting = ana.submit(intent(asserted_by="ana", summary="a limit", source_type="ExternalDocumentSource")).json

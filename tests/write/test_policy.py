@@ -349,3 +349,19 @@ def test_the_policy_as_of_a_moment_is_the_one_of_then(memory):
         "every agent may not write decision"
     ]
     assert authority(memory.reader, "p", policy).rules == BUILT_IN
+
+
+def test_a_session_is_moved_by_who_opened_it_and_by_curators(memory):
+    memory.writer.start_session("p", "of-ana", agent="ana")
+    memory.writer.submit_intent("p", intent(asserted_by="ana", asserted_in="by-the-way"))
+    memory.writer.move_session("p", "of-ana", agent="bob", status="Paused")  # nobody says who is a curator yet
+    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+
+    for name in ("of-ana", "by-the-way"):
+        with pytest.raises(PolicyDenied, match=f"bob, .* may not move {name}, a session of ana") as refusal:
+            memory.writer.move_session("p", name, agent="bob", status="Closed")
+        assert refusal.value.hint.endswith(f"jidomem session start NAME --continues {name}")
+        memory.writer.move_session("p", name, agent="ana", phase="review")
+        memory.writer.move_session("p", name, agent="rita", status="Closed")
+
+    assert memory.reader.ask("active-sessions", project="p") == []
