@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from threading import RLock
 from types import TracebackType
@@ -49,10 +50,10 @@ class ContextManager:
         self.project = project or memory.project
         self.agent = agent or memory.settings.agent
         self.promotion = promotion or Promotion()
-        self.short_term = ShortTerm(session_id, now_ms=lambda: int(memory.sources.now().timestamp() * 1000))
+        self.short_term = ShortTerm(session_id)
         self.long_term = memory.long_term(self.project)
         self.last_cycle: tuple[PromotionDecision, ...] = ()
-        self._memory, self._kept = memory, Promoted(self.long_term)
+        self._memory, self._kept = memory, Promoted(memory.index, self.project, memory.catch_up)
         self._promoting = Promoting(memory, self.project, self.agent, session_id, self.promotion, self._kept)
         self._done: dict[str, str] = {}
         self._lock = RLock()
@@ -203,9 +204,14 @@ def _mark(held: Any) -> str:
 
 def _text(held: Any) -> str:
     """Return the text of a value in which words are looked for."""
-    return held if isinstance(held, str) else _mark(held) or str(held)
+    if isinstance(held, str):
+        return held
+    try:
+        return json.dumps(held, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return str(held)
 
 
 def _told(held: Held, score: float | None) -> dict[str, Any]:
     content = value.content_of(held.summary, held.explanation)
-    return {"iri": held.iri, "type": held.type, "content": content, "keys": held.keys, "score": score}
+    return {"iri": held.iri, "type": held.type, "content": content, "keys": list(held.keys), "score": score}

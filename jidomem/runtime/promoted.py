@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from jidomem.errors import NotFound
-from jidomem.runtime.long_term import LongTerm
-from jidomem.terms import iri, literal
-from jidomem.vocab import JIDO, TYPE_OF_CLASS, local_name, type_uri
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.moments import parse_moment, stamp
+from jidomem.terms import Term, bare, iri, literal
+from jidomem.vocab import TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name, type_uri
 
-_HELD = f"""\
-PREFIX jido: <{JIDO}>
-SELECT ?item ?type ?summary ?explanation ?key ?value WHERE {{
-  %s
-  ?item a ?type ; jido:summary ?summary ; jido:recordedAt ?recorded ; jido:hasAssertionStatus jido:Asserted .
-  OPTIONAL {{ ?item jido:detailedExplanation ?explanation }}
-  OPTIONAL {{ ?item jido:key ?key }}
-  OPTIONAL {{ ?item jido:value ?value }}
-  FILTER NOT EXISTS {{
-    ?item jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted
-  }}
-}} ORDER BY DESC(?recorded) DESC(?item) ?key ?value
-"""
+_STATUS, _ASSERTED = jido("hasAssertionStatus"), jido("Asserted")
+_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Held:
     """A memory in force: what it says, the keys it was promoted under, and the values that are given back for them."""
 
@@ -34,43 +23,69 @@ class Held:
     type: str
     summary: str
     explanation: str | None
-    keys: list[str] = field(default_factory=list)
-    values: list[str] = field(default_factory=list)
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
 
 
 class Promoted:
     """The memories in force of a project, the newest first."""
 
-    def __init__(self, long_term: LongTerm) -> None:
-        self._long_term = long_term
+    def __init__(self, index: OxigraphIndex, project: str, catch_up: Callable[[str], object]) -> None:
+        self._index, self._project, self._catch_up = index, project, catch_up
+        self._graph = graph_iri(project)
 
     def under(self, *keys: str) -> list[Held]:
         """Return the memories that were promoted under one of *keys*."""
-        return self._held(f"VALUES ?known {{ {' '.join(map(literal, keys))} }} ?item jido:key ?known .") if keys else []
+        return self._held(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
 
     def saying(self, kind: str, summary: str) -> list[Held]:
         """Return the memories of the type *kind* with this summary, to the letter."""
-        return self._held(f"?item a {iri(type_uri(kind))} ; jido:summary {literal(summary)} .")
+        found = self._held(lambda: self._with(jido("summary"), literal(summary)))
+        return [held for held in found if type_uri(held.type) == type_uri(kind)]
 
     def named(self, items: Iterable[str]) -> list[Held]:
         """Return the memories *items*, in their order."""
         order = {item: place for place, item in enumerate(items)}
-        found = self._held(f"VALUES ?item {{ {' '.join(map(iri, order))} }}") if order else []
-        return sorted(found, key=lambda held: order[held.iri])
+        return sorted(self._held(lambda: map(iri, order)), key=lambda held: order[held.iri])
 
-    def _held(self, where: str) -> list[Held]:
+    def _held(self, items: Callable[[], Iterable[Term]]) -> list[Held]:
+        """Return those of *items* that are in force."""
         try:
-            rows = cast(list[dict[str, Any]], self._long_term.query(_HELD % where))
+            self._catch_up(self._project)
         except NotFound as missing:
             if missing.code != "unknown_project":
                 raise
             return []  # nothing was ever written
-        found: dict[str, Held] = {}
-        for row in rows:
-            kind = TYPE_OF_CLASS.get(local_name(row["type"]), "")
-            held = found.setdefault(row["item"], Held(row["item"], kind, row["summary"], row["explanation"]))
-            held.type = held.type or kind
-            for known, value in ((held.keys, row["key"]), (held.values, row["value"])):
-                if value is not None and value not in known:
-                    known.append(value)
-        return [*found.values()]
+        found = [self._read(item) for item in dict.fromkeys(items()) if self._in_force(item)]
+        return [held for _, held in sorted(found, key=lambda each: (each[0], each[1].iri), reverse=True)]
+
+    def _with(self, predicate: Term, value: Term) -> Iterable[Term]:
+        return (item for item, _, _ in self._index.triples(self._graph, None, predicate, value))
+
+    def _in_force(self, item: Term) -> bool:
+        ends = (end for link in _ENDS for _, _, end in self._index.triples(self._graph, item, link))
+        return self._is_asserted(item) and not any(map(self._is_asserted, ends))
+
+    def _is_asserted(self, item: Term) -> bool:
+        return next(iter(self._index.triples(self._graph, item, _STATUS, _ASSERTED)), None) is not None
+
+    def _read(self, item: Term) -> tuple[str, Held]:
+        """Return when *item* was recorded, and what it says."""
+        said: dict[Term, list[str]] = {}
+        for _, predicate, term in sorted(self._index.triples(self._graph, item)):
+            said.setdefault(predicate, []).append(bare(term))
+
+        def texts(name: str) -> list[str]:
+            return said.get(jido(name), [])
+
+        kinds = [TYPE_OF_CLASS[name] for name in map(local_name, said.get(TYPE, ())) if name in TYPE_OF_CLASS]
+        moments = filter(None, map(parse_moment, texts("recordedAt")))
+        held = Held(
+            iri=bare(item),
+            type=next(iter(kinds), ""),
+            summary=next(iter(texts("summary")), ""),
+            explanation=next(iter(texts("detailedExplanation")), None),
+            keys=tuple(texts("key")),
+            values=tuple(texts("value")),
+        )
+        return max(map(stamp, moments)), held

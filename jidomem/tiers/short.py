@@ -61,13 +61,15 @@ class ShortTerm:
         with self._lock:
             self._entries.pop(key, None)
             self._entries[key] = Entry(value, self._now_ms())
-            for old in [*islice(self._entries, surplus(len(self._entries), self._maximum, self._slack))]:
-                del self._entries[old]
+            if gone := surplus(len(self._entries), self._maximum, self._slack):
+                for old in [*islice(self._entries, gone)]:
+                    del self._entries[old]
         return True
 
     def get(self, key: str, default: Any = _RAISE) -> Any:
         """Return the value of *key*; where it holds none, *default* if one is given, else NotFound is raised."""
-        found = self.entry(key)
+        with self._lock:
+            found = self._entries.get(key)
         if found is not None:
             return found.value
         if default is _RAISE:
