@@ -81,7 +81,7 @@ def test_all_data_of_a_map_space_is_transformed_by_a_function():
 
 @pytest.mark.parametrize("result", [None, [], "text"])
 def test_a_function_that_gives_no_mapping_is_refused(result):
-    with pytest.raises(InvalidRequest, match=r"the function for map space 'x' gave .*, not a mapping") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^the function for map space 'x' gave .*, not a mapping") as refusal:
         update_space_data(of({}), "x", lambda _: result)
 
     assert refusal.value.hint == "return the new mapping: lambda data: {**data, 'key': 'value'}"
@@ -136,7 +136,7 @@ def test_reading_a_key_of_no_space_gives_the_default_and_writing_one_is_refused(
 
     assert get_in_space(agent, "x", "a", 7) == 7  # A067
     for operation in [*OF_MAPS[1:], *OF_LISTS]:
-        with pytest.raises(NotFound, match="space 'x' does not exist"):
+        with pytest.raises(NotFound, match=r"^space 'x' does not exist"):
             operation(agent)
 
 
@@ -161,7 +161,7 @@ def test_an_item_is_inserted_at_an_index(index, expected):
 
 @pytest.mark.parametrize("index", [-1, "0", 1.0, None, True])
 def test_an_index_is_a_whole_number_from_0(index):
-    with pytest.raises(InvalidRequest, match="an index is a whole number from 0, the front, not"):
+    with pytest.raises(InvalidRequest, match=r"^an index is a whole number from 0, the front, not"):
         insert_in_space(of([]), "x", index, "n")
 
 

@@ -249,7 +249,7 @@ def test_what_is_no_agent_is_refused_in_words(agent, told, hint):
 
 @pytest.mark.parametrize("memory", [None, {}, "x"])
 def test_what_is_no_memory_is_not_put(memory):
-    with pytest.raises(InvalidRequest, match="the memory of an agent is a Memory, not"):
+    with pytest.raises(InvalidRequest, match=r"^the memory of an agent is a Memory, not"):
         put(Agent(), memory)
     with pytest.raises(InvalidRequest):
         update(Agent(), lambda _: memory)

@@ -57,7 +57,7 @@ def test_all_spaces_are_found_by_name_and_by_attribute():
     assert spaces(agent) == {"tasks": Space([]), "world": Space({}), "plan": Space([1])}  # A056
     assert spaces(Agent()) == {}
     assert spaces(agent).plan == Space([1])
-    with pytest.raises(AttributeError, match="there is no space 'goals'; there are 'tasks', 'world', 'plan'"):
+    with pytest.raises(AttributeError, match=r"^there is no space 'goals'; there are 'tasks', 'world', 'plan'"):
         _ = spaces(agent).goals
 
 
@@ -81,7 +81,7 @@ def test_a_space_is_put_under_a_new_or_a_known_name_with_the_revision_it_has():
 
 @pytest.mark.parametrize("given", [[], {"data": []}, None])
 def test_what_is_no_space_is_not_put(given):
-    with pytest.raises(InvalidRequest, match="'plan' is to be a Space, not") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^'plan' is to be a Space, not") as refusal:
         space_put(Agent(), "plan", given)
 
     assert refusal.value.hint == "make one: Space(data)"
@@ -97,14 +97,14 @@ def test_a_space_is_updated_by_a_function_and_both_revisions_move_by_one():
 
 
 def test_a_space_that_is_not_there_is_not_updated():
-    with pytest.raises(NotFound, match="space 'plan' does not exist") as refusal:
+    with pytest.raises(NotFound, match=r"^space 'plan' does not exist") as refusal:
         space_update(ensure(Agent()), "plan", lambda s: s)  # A050
 
     assert refusal.value.hint == "make it first: ensure_space('plan', {}) or (..., [])"
 
 
 def test_a_function_that_gives_no_space_is_refused():
-    with pytest.raises(InvalidRequest, match="the function for space 'world' gave None, not a Space"):
+    with pytest.raises(InvalidRequest, match=r"^the function for space 'world' gave None, not a Space"):
         space_update(Agent(), "world", lambda s: None)
 
 
@@ -115,7 +115,7 @@ def test_a_custom_space_is_deleted():
 
     assert not has_space(after, "plan")  # A051
     assert get(after).rev == get(agent).rev + 1
-    with pytest.raises(NotFound, match="space 'plan' does not exist"):
+    with pytest.raises(NotFound, match=r"^space 'plan' does not exist"):
         space_delete(after, "plan")
 
 
@@ -124,7 +124,7 @@ def test_a_built_in_space_is_not_deleted(name):
     agent = world_put(Agent(), "a", 1)
     before = get(agent)
 
-    with pytest.raises(InvalidRequest, match=f"space '{name}' is built in and cannot be deleted") as refusal:
+    with pytest.raises(InvalidRequest, match=rf"^space '{name}' is built in and cannot be deleted") as refusal:
         space_delete(agent, name)
 
     assert get(agent) is before  # A052
@@ -223,9 +223,9 @@ def test_a_name_is_free_form(name):
 
 @pytest.mark.parametrize("name", ["", 5, None])
 def test_a_name_is_a_text_of_at_least_one_sign(name):
-    with pytest.raises(InvalidRequest, match="the name of a space is a text of at least one sign, not"):
+    with pytest.raises(InvalidRequest, match=r"^the name of a space is a text of at least one sign, not"):
         ensure_space(Agent(), name, {})
-    with pytest.raises(InvalidRequest, match="the name of a space is a text of at least one sign, not"):
+    with pytest.raises(InvalidRequest, match=r"^the name of a space is a text of at least one sign, not"):
         space_put(Agent(), name, Space({}))
 
 
@@ -242,7 +242,9 @@ def test_a_custom_space_beyond_the_limit_is_refused_and_nothing_is_lost():
     agent = limited(ensure_space(Agent(), "one", []), Limits(max_spaces=2))
     agent = ensure_space(agent, "two", [])
 
-    with pytest.raises(TooLarge, match="'three' would be one more than the 2 custom spaces this memory may have") as no:
+    with pytest.raises(
+        TooLarge, match=r"^'three' would be one more than the 2 custom spaces this memory may have"
+    ) as no:
         ensure_space(agent, "three", [])
     with pytest.raises(TooLarge):
         space_put(agent, "three", Space([]))
@@ -260,7 +262,7 @@ def test_a_write_that_makes_a_space_too_large_is_refused_and_nothing_is_lost():
 
     assert world_put(Agent(), "a", "xyz").state["__memory__"].world() == {"a": "xyz"}
     assert world_get(world_put(agent, "a", "xy"), "a") == "xy"
-    with pytest.raises(TooLarge, match="space 'world' would hold 11 bytes, more than the 10 it may") as no:
+    with pytest.raises(TooLarge, match=r"^space 'world' would hold 11 bytes, more than the 10 it may") as no:
         world_put(agent, "a", "xyz")
 
     assert world(agent) == {"a": "x"}  # A060
@@ -270,7 +272,7 @@ def test_a_write_that_makes_a_space_too_large_is_refused_and_nothing_is_lost():
     )
     with pytest.raises(TooLarge):
         append_to_space(agent, "tasks", "123456789")
-    with pytest.raises(TooLarge, match="space 'new' would hold 11 bytes"):
+    with pytest.raises(TooLarge, match=r"^space 'new' would hold 11 bytes"):
         ensure_space(agent, "new", ["1234567"])
 
 
@@ -311,7 +313,9 @@ def test_limits_are_kept_with_the_memory_and_taken_off_again():
 
 @pytest.mark.parametrize("bad", [{"max_spaces": -1}, {"max_space_bytes": "1"}, {"max_spaces": True}])
 def test_limits_are_whole_numbers_from_0(bad):
-    with pytest.raises(InvalidRequest, match=f"{next(iter(bad))} is a whole number from 0, or None for no limit, not"):
+    with pytest.raises(
+        InvalidRequest, match=rf"^{next(iter(bad))} is a whole number from 0, or None for no limit, not"
+    ):
         Limits(**bad)
     with pytest.raises(InvalidRequest):
         Memory(metadata={"jido.limits": bad})
@@ -319,7 +323,7 @@ def test_limits_are_whole_numbers_from_0(bad):
 
 @pytest.mark.parametrize("bad", ["x", {"max": 1}])
 def test_metadata_states_limits_in_one_form(bad):
-    with pytest.raises(InvalidRequest, match=r"'jido.limits' holds max_spaces and max_space_bytes, not") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^'jido.limits' holds max_spaces and max_space_bytes, not") as refusal:
         Memory(metadata={"jido.limits": bad})
 
     assert refusal.value.hint == "set limits with memory.limited(Limits(...))"
@@ -391,11 +395,11 @@ def test_other_metadata_of_a_space_stays_when_keys_end():
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "10", True])
 def test_a_time_to_live_is_a_whole_number_of_milliseconds(bad):
-    with pytest.raises(InvalidRequest, match="ttl_ms is a whole number of milliseconds from 1, not"):
+    with pytest.raises(InvalidRequest, match=r"^ttl_ms is a whole number of milliseconds from 1, not"):
         world_put(Agent(), "a", 1, ttl_ms=bad)
 
 
 @pytest.mark.parametrize(("data", "ends"), [({}, 5), ({}, {"a": "noon"}), ({}, {"a": True}), ([], {"a": 1})])
 def test_metadata_states_when_keys_end_in_one_form(data, ends):
-    with pytest.raises(InvalidRequest, match=r"'jido.expires_at' in the metadata of a map space holds a moment"):
+    with pytest.raises(InvalidRequest, match=r"^'jido.expires_at' in the metadata of a map space holds a moment"):
         Space(data, metadata={"jido.expires_at": ends})

@@ -156,7 +156,9 @@ def test_reading_changes_nothing(name):
 def test_a_move_that_expects_another_revision_of_the_memory_is_refused_and_changes_nothing(name):
     agent = put(Agent(), START)
     for stale in (START.rev - 1, START.rev + 1):
-        with pytest.raises(RevisionConflict, match=f"the memory is at revision {START.rev}, not at {stale}") as refusal:
+        with pytest.raises(
+            RevisionConflict, match=rf"^the memory is at revision {START.rev}, not at {stale}"
+        ) as refusal:
             getattr(spaces_package, name)(agent, *MOVES[name][0], expected_rev=stale, now=NOW)
 
     assert get(agent) is START  # A035
@@ -174,7 +176,7 @@ def test_a_move_that_expects_another_revision_of_its_space_is_refused(name):
     held = next(iter(moved))
     rev = START.spaces[held].rev
 
-    with pytest.raises(RevisionConflict, match=f"space '{held}' is at revision {rev}, not at {rev + 1}"):
+    with pytest.raises(RevisionConflict, match=rf"^space '{held}' is at revision {rev}, not at {rev + 1}"):
         getattr(START, name)(*arguments, expected_space_rev=rev + 1)
 
     assert getattr(START, name)(*arguments, expected_space_rev=rev).rev == START.rev + 1  # A035
@@ -189,7 +191,7 @@ def test_a_revision_of_one_space_is_not_moved_by_writers_of_others():
 
 @pytest.mark.parametrize("name", ["apply_action_result", "limited", "expire"])
 def test_a_move_of_no_one_space_takes_no_revision_of_one(name):
-    with pytest.raises(InvalidRequest, match="no one space is changed here") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^no one space is changed here") as refusal:
         getattr(START, name)(*MOVES[name][0], expected_space_rev=0)
 
     assert refusal.value.hint == "state the revision of the whole memory: expected_rev="
@@ -198,7 +200,7 @@ def test_a_move_of_no_one_space_takes_no_revision_of_one(name):
 @pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("bad", ["3", 1.0, True])
 def test_an_expected_revision_is_a_whole_number(name, bad):
-    with pytest.raises(InvalidRequest, match="an expected revision is a whole number, not"):
+    with pytest.raises(InvalidRequest, match=r"^an expected revision is a whole number, not"):
         getattr(START, name)(*MOVES[name][0], expected_rev=bad)
 
 
@@ -210,7 +212,9 @@ def test_an_option_nobody_knows_is_refused(name):
 
 @pytest.mark.parametrize("name", [name for name in MOVES if name != "ensure_space"])
 def test_a_moment_that_is_none_is_refused(name):
-    with pytest.raises(InvalidRequest, match="a moment is a whole number of milliseconds since the epoch, not 'noon'"):
+    with pytest.raises(
+        InvalidRequest, match=r"^a moment is a whole number of milliseconds since the epoch, not 'noon'"
+    ):
         getattr(START, name)(*MOVES[name][0], now="noon")
 
 
@@ -221,7 +225,7 @@ def test_a_revision_is_expected_when_a_whole_memory_is_put_or_updated():
         put(agent, Memory(), expected_rev=START.rev + 1)
     with pytest.raises(RevisionConflict):
         spaces_package.update(agent, called.append, expected_rev=START.rev + 1)
-    with pytest.raises(RevisionConflict, match="the memory does not exist, not at 0"):
+    with pytest.raises(RevisionConflict, match=r"^the memory does not exist, not at 0"):
         put(Agent(), Memory(), expected_rev=0)
 
     assert called == []

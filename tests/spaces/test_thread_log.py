@@ -80,7 +80,7 @@ def test_what_an_entry_says_is_copied():
 
 @pytest.mark.parametrize("kind", ["", None, 5])
 def test_the_kind_of_an_entry_is_a_word(kind):
-    with pytest.raises(InvalidRequest, match="the kind of an entry is a word such as 'message', not"):
+    with pytest.raises(InvalidRequest, match=r"^the kind of an entry is a word such as 'message', not"):
         Thread().append(kind)
 
 

@@ -78,7 +78,7 @@ def test_the_whole_world_is_read_and_transformed():
 
     assert world(agent) == {"a": 1, "b": 2}  # A081 A082
     assert world(Agent()) == {}
-    with pytest.raises(InvalidRequest, match="the function for map space 'world' gave None"):
+    with pytest.raises(InvalidRequest, match=r"^the function for map space 'world' gave None"):
         world_update(agent, lambda held: None)
 
 
@@ -104,7 +104,7 @@ def test_wrappers_of_the_world_are_the_operations_on_map_spaces():
     ],
 )
 def test_a_world_that_is_no_map_is_refused_as_any_space(operation):
-    with pytest.raises(InvalidRequest, match="space 'world' is not a map space"):  # A083
+    with pytest.raises(InvalidRequest, match=r"^space 'world' is not a map space"):  # A083
         operation(space_put(START, "world", Space([])))
 
 
@@ -158,7 +158,7 @@ def test_all_tasks_are_listed_in_order_those_done_included():
 def test_an_id_that_is_taken_is_refused(add):
     agent = listed("a")
 
-    with pytest.raises(InvalidRequest, match="there is a task 'a' already") as refusal:  # A091
+    with pytest.raises(InvalidRequest, match=r"^there is a task 'a' already") as refusal:  # A091
         add(agent, "again", id="a")
 
     assert refusal.value.hint == "leave the id out to have one made"
@@ -178,7 +178,7 @@ def test_an_id_that_is_taken_is_refused(add):
 )
 def test_what_is_no_task_is_refused(text, options, told):
     for add in (lambda: tasks_add(START, text, **options), lambda: tasks_insert(START, 0, text, **options)):
-        with pytest.raises(InvalidRequest, match=told):  # A100
+        with pytest.raises(InvalidRequest, match=rf"^{told}"):  # A100
             add()
 
 
@@ -187,7 +187,7 @@ def test_the_generic_operations_do_not_check_tasks():
 
     assert tasks(agent) == [{"id": "t", "status": "blocked"}]  # A100
     assert tasks_open(append_to_space(agent, "tasks", "no task at all")) == []
-    with pytest.raises(InvalidRequest, match="a task has id, text and status and nothing else"):
+    with pytest.raises(InvalidRequest, match=r"^a task has id, text and status and nothing else"):
         tasks_complete(agent, "t")
 
 
@@ -196,7 +196,7 @@ def test_a_task_is_inserted_by_its_priority(index, expected):
     agent = tasks_insert(listed("a", "b"), index, "new", id="n")
 
     assert order(agent) == expected  # A092 A088
-    with pytest.raises(InvalidRequest, match="an index is a whole number from 0"):
+    with pytest.raises(InvalidRequest, match=r"^an index is a whole number from 0"):
         tasks_insert(agent, -1, "x")
 
 
@@ -262,7 +262,7 @@ def test_an_order_that_is_there_already_changes_nothing():
 def test_an_order_with_unknown_or_repeated_ids_is_refused(ids, told):
     agent = listed("a", "b")
 
-    with pytest.raises((InvalidRequest, NotFound), match=told):  # A098
+    with pytest.raises((InvalidRequest, NotFound), match=rf"^{told}"):  # A098
         tasks_reorder(agent, ids)
 
     assert order(agent) == "ab"
@@ -294,7 +294,7 @@ def test_wrappers_of_tasks_are_the_operations_on_list_spaces():
     ],
 )
 def test_tasks_that_are_no_list_are_refused_as_any_space(operation):
-    with pytest.raises(InvalidRequest, match="space 'tasks' is not a list space"):  # A099
+    with pytest.raises(InvalidRequest, match=r"^space 'tasks' is not a list space"):  # A099
         operation(space_put(START, "tasks", Space({})))
 
 
