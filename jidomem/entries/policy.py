@@ -62,7 +62,7 @@ class MemoryPolicy:
             raise _invalid("metadata holds a namespace", f"give namespace={self.metadata[NAMESPACE]!r} beside it")
 
     @classmethod
-    def from_input(cls, given: object = True, /) -> MemoryPolicy | None:
+    def from_input(cls, given: object, /) -> MemoryPolicy | None:
         """Return the policy that *given* stands for: True for the defaults, False and None for no memory.
 
         Raises InvalidPolicy for what is neither a policy nor a mapping of one, and for a key that there is not.

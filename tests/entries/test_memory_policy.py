@@ -119,5 +119,9 @@ def test_the_definition_of_an_agent_holds_its_policy_and_no_store():
     assert Spec("demo", True).memory == MemoryPolicy()
     assert Spec("demo", {"scope": "session"}).memory == MemoryPolicy(scope="session")
     for bad in ("", None, 7):
-        with pytest.raises(InvalidPolicy, match=r"^invalid memory policy: the id of the agent is "):
+        with pytest.raises(InvalidPolicy, match=r"^invalid memory policy: the id of the agent is ") as no:
             Spec(bad)
+        assert no.value.hint == "give id as text"
+    assert {Spec("demo", {"metadata": {"a": []}}), Spec("demo", {"metadata": {"a": []}})} == {
+        Spec("demo", {"metadata": {"a": []}})
+    }

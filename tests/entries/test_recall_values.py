@@ -26,6 +26,7 @@ from jidomem.errors import InvalidRequest, TooLarge
 from jidomem.recall import Found, Hit, parsed
 
 REQUEST = RecallRequest(agent_id="demo", query="hello")
+HIT = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"a": []})
 
 
 def asking(**more):
@@ -225,6 +226,16 @@ def test_a_value_of_the_contract_cannot_be_changed_and_holds_nothing_else(value)
     assert not hasattr(value, "__dict__")
     assert replace(value) == value
     assert copy.deepcopy(value) == value
+
+
+@pytest.mark.parametrize("make", [RecallRequest, RecallResult, Found, Hit], ids=lambda make: make.__name__)
+def test_a_value_may_be_a_member_of_a_set_whatever_it_holds(make):
+    said = {"metadata": {"a": []}, "agent_id": "demo", "query": "q", "content": "hello", "id": "i", "score": 0.5}
+    said |= {"request": asking(metadata={"a": []}), "entries": [HIT], "parts": {"words": {}}}
+
+    values = [make(**{field.name: said[field.name] for field in fields(make) if field.name in said}) for _ in "ab"]
+
+    assert len(set(values)) == 1
 
 
 def test_a_plain_text_is_asked_by_the_agent_at_hand():
