@@ -243,7 +243,7 @@ def test_a_custom_space_beyond_the_limit_is_refused_and_nothing_is_lost():
     agent = ensure_space(agent, "two", [])
 
     with pytest.raises(
-        TooLarge, match=r"^'three' would be one more than the 2 custom spaces this memory may have"
+        TooLarge, match=r"^a space 'three' would be one more than the 2 custom spaces this memory may have"
     ) as no:
         ensure_space(agent, "three", [])
     with pytest.raises(TooLarge):
