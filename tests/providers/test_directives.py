@@ -38,6 +38,7 @@ def test_an_upsert_has_items_of_key_value_and_perhaps_an_embedding():  # A115 A1
 
     assert type(upsert).__slots__ == ("request_id", "items", "provider", "opts")
     assert upsert.items == (UpsertItem("a", None), UpsertItem("b", {"n": 1}, (1.0, 0.5)))
+    assert MemoryUpsert(items=[UpsertItem("a", 7)]).items[0].value == 7
     assert (upsert.provider, upsert.opts) == ("vector", {"x": 1})
 
 
@@ -74,6 +75,7 @@ def test_the_names_are_constants():  # A128
 
 
 def test_the_verbs_of_agent_code_give_directives():  # A114
+    assert recall("rust", top_k=1).query["top_k"] == 1
     assert recall("rust", top_k=2, request_id="r") == MemoryQuery(request_id="r", query={"text": "rust", "top_k": 2})
     assert lookup("a", provider="kv", request_id="r") == MemoryQuery(request_id="r", query={"key": "a"}, provider="kv")
     assert remember("a", 1, embedding=[1], request_id="r") == MemoryUpsert(
@@ -106,8 +108,11 @@ def test_a_directive_is_a_value_that_later_changes_do_not_reach():
     query["text"] = opts["x"] = "other"
 
     assert (asked.query, asked.opts) == ({"text": "rust"}, {"x": 1})
+    for made, name in ((asked, "provider"), (remember("a", 1), "items"), (forget("a"), "keys")):
+        with pytest.raises(AttributeError):
+            setattr(made, name, "other")
     with pytest.raises(AttributeError):
-        asked.provider = "other"
+        UpsertItem("a", 1).key = "b"
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,17 @@ def test_whichever_comes_first_counts_and_a_run_on_demand_counts_too(memory):  #
     assert schedule.is_due(thread_of(2), 100)
 
 
+def test_it_is_now_unless_it_is_said_when(memory):
+    before = Memory().created_at
+
+    told = project(SummaryProjector(), memory, thread_of(1)).memory.world_get("summary")
+    every = Schedule(Recording(), every_ms=1, after_entries=1, ran_at=before)
+
+    assert told["projected_at"] >= before
+    assert every.is_due(Thread(), before + 1)
+    assert every.is_due(thread_of(1), before)
+
+
 def test_a_tick_before_its_time_changes_nothing(memory):
     schedule = Schedule(Recording())
 
