@@ -184,9 +184,14 @@ class Contexts:
                 raise InvalidRequest(f"the context of {session_id!r} is open already", hint=hint)
             if place not in self._open:
                 made = ContextManager(self._memory, session_id, project=project, agent=agent, **options)
-                made._forget = lambda: self._open.pop(place, None)
+                made._forget = lambda: self._closed(place, made)
                 self._open[place] = made
             return self._open[place]
+
+    def _closed(self, place: tuple[str, str, str], context: ContextManager) -> None:
+        with self._lock:
+            if self._open.get(place) is context:
+                del self._open[place]
 
     def close(self) -> None:
         """Close all of them."""

@@ -54,7 +54,7 @@ def journal(opened):
 
 
 def test_what_is_stored_is_held_for_the_session_and_written_nowhere(opened, context):
-    # E001 E083
+    # E083
     assert context.store("plan", ["read", "write"]) is True
 
     assert context.retrieve("plan") == context.short_term.get("plan") == ["read", "write"]
@@ -635,7 +635,9 @@ def test_a_session_has_one_context_until_it_is_closed(opened):
     assert refusal.value.hint == "leave the options out, or close it first"
     first.close()
     with opened.context("s-1", interval=5.0) as second:
+        first.close()  # once more, which closes no other
         assert (second is first, second.retrieve("k", None)) == (False, None)
+        assert opened.context("s-1") is second
 
 
 def test_sessions_that_promote_the_same_at_once_make_one_memory_of_it(opened):

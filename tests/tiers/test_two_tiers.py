@@ -108,7 +108,7 @@ def run(program, root):
 
 
 def test_a_restart_leaves_what_was_promoted_and_nothing_that_was_not(tmp_path):
-    # E004 E095
+    # E001 E004 E095
     assert run(STORE, tmp_path / "root") == "promoted ['read', 'write'] s-1\n"
 
     assert json.loads(run(RETRIEVE, tmp_path / "root")) == {

@@ -1,0 +1,41 @@
+"""What is said of the cost of each tier is measured, in its unit, and as a ratio."""
+
+import re
+from pathlib import Path
+
+from bench import working
+from bench.frame import Options
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_both_tiers_are_measured_and_long_term_memory_beside_short_term_memory(tmp_path, monkeypatch):
+    # E094
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    rows = {row.what: row for row in working.rows(Options(20, quick=True, rounds=2, folder=tmp_path))}
+
+    short = {what: row for what, row in rows.items() if what.startswith("short-term")}
+    long = {what: row for what, row in rows.items() if what.endswith("20 memories")}
+    assert list(short) == ["short-term get", "short-term put"]
+    assert len(long) == len(rows) - len(short) == 4
+    for row in short.values():
+        assert re.fullmatch(r"\S+ \(\S+-\S+\) ns", row.measured)
+        assert row.compared.endswith("x a look-up in a dict")
+    for row in long.values():
+        assert re.fullmatch(r"\S+ \(\S+-\S+\) ms", row.measured)
+        assert row.compared.endswith("x short-term get")
+        assert len(row.figures["s"]) == 2
+
+
+def test_the_documentation_tells_what_each_tier_is():
+    # E094
+    page = (ROOT / "docs" / "two-tiers.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (lasts|how much|reached in) \| (.+) \|$", page, re.MULTILINE))
+
+    assert rows == {
+        "lasts": "as long as the session: a restart leaves nothing | for good: it is in the journal",
+        "how much": "1000 entries | millions",
+        "reached in": "nanoseconds: a look-up in a dict under a lock"
+        " | milliseconds: a look-up in the index, or a query",
+    }
+    assert "bench.working" in page
