@@ -9,6 +9,7 @@ from typing import Any
 from jidomem.constraints import BUILD, COVERED, Doubt, Shape
 from jidomem.follow import DEEPEST, Data, Left, follow
 from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge, severity_of
+from jidomem.patterns import Unsearchable
 from jidomem.terms import Term, Triple, bare, iri, is_iri
 from jidomem.vocab import TYPE
 
@@ -29,7 +30,7 @@ class CompiledJudge:
         shapes = Data(rules)
         self._by: dict[str, dict[Term, list[Shape]]] = {target: {} for target in _TARGETS}
         self.left = frozenset(node for node in shapes.about if not self._take(shapes, node))
-        self.pyshacl, self._rest = Judge(shapes.triples), Judge(shapes.triples, only=self.left)
+        self.pyshacl, self._rest = Judge(shapes.triples, linear=True), Judge(shapes.triples, self.left, linear=True)
 
     def _take(self, shapes: Data, node: Term) -> bool:
         """Keep the shape *node* by its targets; return whether it is covered, or has none."""
@@ -40,7 +41,7 @@ class CompiledJudge:
             return True
         try:
             shape = _shape(shapes, node)
-        except Left:
+        except (Left, Unsearchable):
             return False
         for target, by in self._by.items():
             for term in said.get(target, ()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import Any
 
 from jidomem.follow import Data, Path
 from jidomem.judge import Finding, Severity
+from jidomem.patterns import finder
 from jidomem.terms import XSD, Term, bare, parts
 
 #: How rdflib reads the lexical forms of the datatypes that are compiled.
@@ -108,7 +108,7 @@ BUILD: dict[str, Callable[[Any], Check]] = {
     "maxCount": lambda limit: _all(lambda values: len(values) <= limit),
     "minLength": lambda limit: _text(lambda text: len(text) >= limit) if limit else _all(lambda values: True),
     "maxLength": lambda limit: _text(lambda text: len(text) <= limit),
-    "pattern": lambda pattern: _text(re.compile(bare(pattern)).search),
+    "pattern": lambda pattern: _text(finder(bare(pattern))),
     "equals": _pair(set.symmetric_difference),
     "disjoint": _pair(set.intersection),
     "lessThanOrEquals": _pair(_later),

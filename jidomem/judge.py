@@ -9,6 +9,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from jidomem.errors import Failed
+from jidomem.linear import by_re2
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import JIDO, SHAPE, TYPE, XSD, jido, local_name
 
@@ -36,11 +37,12 @@ class Finding:
 class Judge:
     """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone.
 
-    With *only*, the shapes of these names alone look for nodes; the others are there to be referred to.
+    With *only*, the shapes of these names alone look for nodes; the others are there to be referred to. Where it is
+    *linear* RE2 runs their patterns, else the engine of Python, as pyshacl has it.
     """
 
-    def __init__(self, rules: Iterable[Triple], only: Collection[Term] | None = None) -> None:
-        self._triples, self._only, self._ready = tuple(rules), only, False
+    def __init__(self, rules: Iterable[Triple], only: Collection[Term] | None = None, *, linear: bool = False) -> None:
+        self._triples, self._only, self._linear, self._ready = tuple(rules), only, linear, False
         self._at_write_only = {s for s, p, o in self._triples if p == jido("atWriteOnly") and bare(o) == "true"}
         self._check_severity = {s: severity_of(bare(o)) for s, p, o in self._triples if p == jido("checkSeverity")}
         said = (parts(o).text for s, p, o in self._triples if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE))
@@ -60,7 +62,7 @@ class Judge:
         self._malformed = ReportableRuntimeError
         self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
         try:
-            self._rules = ShapesGraph(as_graph(self._triples, {}))
+            self._rules = ShapesGraph(as_graph(by_re2(self._triples) if self._linear else self._triples, {}))
             self._shapes = [
                 (shape, self._asked(shape))
                 for shape in self._rules.shapes

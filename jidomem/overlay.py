@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from jidomem.judge import SH
-from jidomem.patterns import LONGEST, is_bounded
+from jidomem.patterns import Unsearchable, compiled
 from jidomem.terms import Term, Triple, iri, parts
 from jidomem.vocab import BASE, JIDO, SHAPE, local_name
 
@@ -43,14 +43,19 @@ def objection(triple: Triple) -> Objection | None:
     for code in _CODE_IN_SHAPES & {predicate, value}:
         hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
         return Objection(NO_CODE, f"runs code by sh:{local_name(code)}, which an overlay may not bring", hint)
-    if predicate == iri(SH + "pattern") and not (value.startswith('"') and is_bounded(parts(value).text)):
-        hint = (
-            f"use at most {LONGEST} characters, begin with ^, let what repeats be followed by what it cannot match,"
-            " and repeat no group that holds a repetition or a choice"
-        )
-        return Objection(BOUNDED, f"has the pattern {value}, which is not sure to end soon", hint)
-    if predicate == iri(SH + "flags") and set(parts(value).text) - {"i", "s"}:
-        return Objection(BOUNDED, f"has the flags {value}, by which a pattern begins at every line", "use i or s only")
+    if predicate == iri(SH + "pattern"):
+        return _of_pattern(value, "pattern", value)
+    return _of_pattern(value, "flags", '""', value) if predicate == iri(SH + "flags") else None
+
+
+def _of_pattern(said: Term, what: str, pattern: Term, flags: Term = '""') -> Objection | None:
+    """Return what is wrong with a pattern, or with its flags, where RE2 does not run it."""
+    if not said.startswith('"'):
+        return Objection(BOUNDED, f"has the {what} {said}, which is no text", f'write the {what} in quotes: "..."')
+    try:
+        compiled(parts(pattern).text, parts(flags).text)
+    except Unsearchable as error:
+        return Objection(BOUNDED, f"has the {what} {said}, which RE2 does not run: {error}", error.hint)
     return None
 
 

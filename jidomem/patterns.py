@@ -1,132 +1,90 @@
-"""Which regular expressions of a stranger are sure to end soon, whatever text they meet.
+r"""Patterns that others bring, run by RE2: in a time in proportion to the text, whatever the pattern and the text are.
 
-The engine goes back where several ways lead on, and cannot be stopped meanwhile. So a pattern has to begin in one
-place, and to be left one way: what repeats without end is followed by what it cannot take itself, or stands alone.
+They are written as RE2 has it. As in Python's `re`, `\d`, `\w` and `\s` know the signs of every script; `\b` knows the
+letters of ASCII alone, and `$` is the very end.
 
->>> is_bounded("^[A-Z]+-[0-9]+$"), is_bounded("a*a*b"), is_bounded("(a+)+b")
-(True, False, False)
+>>> compiled(r"^(feat|fix): \w+$").search("fix: Größe") is not None
+True
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from functools import cache
-from math import inf, prod
+from collections.abc import Callable
+from typing import Any
 
-LONGEST = 200
-#: How many ways there may be through a pattern, besides where one repetition ends.
-WAYS = 100
-_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\{\d*,?\d*\}|.", re.DOTALL)
-_COUNTED = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_NO_WIDTH = ("^", "$", r"\A", r"\Z", r"\b", r"\B")
-#: What looks around, looks back or sets flags: `(?...` other than a plain group, and a number of a group.
-_REFUSED = re.compile(r"\\.|\(\?(?!:)|\(\*", re.DOTALL)
-_LIKE = re.IGNORECASE | re.DOTALL  # the widest that sh:flags can make of a class
+LONGEST = 1_000
+FLAGS = "ims"
+_OUTSIDE = re.compile(r"\\.|\[\^?\]?|\{,\d+\}|.", re.DOTALL)
+_INSIDE = re.compile(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
+_WORD = r"\p{L}\p{N}_"
+_SPACE = r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
+_NO_SPACE = (
+    r"\x00-\x08\x0e-\x1b!-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}"
+    r"\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}"
+)
+_DIGITS = {r"\d": r"\p{Nd}", r"\D": r"\P{Nd}"}
+#: How RE2 says what a sign of Python's is, outside a class and inside.
+_SAID = _DIGITS | {r"\w": f"[{_WORD}]", r"\W": f"[^{_WORD}]", r"\s": f"[{_SPACE}]", r"\S": f"[^{_SPACE}]", r"\Z": r"\z"}
+_SAID_INSIDE = _DIGITS | {r"\w": _WORD, r"\s": _SPACE, r"\S": _NO_SPACE}
+#: What to do in the place of what RE2 has not, by what it says of it.
+_INSTEAD = (
+    (r"operator: \(\?(<?[=!])", "it looks around: say what may stand there, or use a second pattern"),
+    (r"sequence: \\[1-9]|operator: \(\?P", "it refers back to a group: write out what the group may be"),
+    (r"operator: \(\?\(", "it asks whether a group took part: write the cases with | between them"),
+    (r"operator: \(\?>|bad repetition", "write a plain * or + or ?: none ever goes back"),
+    (r"operator: \(\?", "leave it out; flags are i, m and s"),
+    (r"sequence: \\[uUN]", r"write the sign itself, or its number as \x{e9}"),
+    (r"repetition size", "repeat it at most 1,000 times in all, or without end"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """One sign or class, with how often it may stand."""
+class Unsearchable(ValueError):
+    """A pattern that RE2 does not run: why, and with `hint` what to write instead."""
 
-    sign: str
-    least: float = 1
-    most: float = 1
-
-    @property
-    def varies(self) -> bool:
-        return self.least != self.most
+    def __init__(self, why: str, hint: str) -> None:
+        super().__init__(why)
+        self.hint = hint
 
 
-def is_bounded(pattern: str) -> bool:
-    """Return whether *pattern* is a regular expression that ends in a time in proportion to the text."""
+def compiled(pattern: str, flags: str = "") -> Any:
+    """Return *pattern* as RE2 has it ready; raises Unsearchable.
+
+    *flags* are of i (in either case), m (`^` and `$` at every line) and s (`.` takes the end of a line, too).
+    """
+    if len(pattern) > LONGEST:
+        raise Unsearchable(f"it has more than {LONGEST:,} signs", "say it in several patterns")
+    if unknown := set(flags) - set(FLAGS):
+        raise Unsearchable(f"there is no flag {min(unknown)!r}", f"flags are of {', '.join(FLAGS)}")
+    import re2  # most processes judge by no pattern
+
+    options = re2.Options()
+    options.log_errors, options.never_capture = False, True
+    written = _written(pattern)
     try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
-        return False
-    if len(pattern) > LONGEST or any(_is_refused(match[0]) for match in _REFUSED.finditer(pattern)):
-        return False
-    read = _read(_PARTS.findall(pattern))
-    if read is None:
-        return False
-    items, ways, is_plain = read
-    loose = [item for at, item in enumerate(items) if item.varies and not (is_plain and _is_left_one_way(items, at))]
-    endless = [item for item in items if item.most == inf]
-    begins = pattern.startswith(("^", r"\A")) and (is_plain or "|" not in pattern)
-    if (endless and not begins) or (len(endless) > 1 and any(item.most == inf for item in loose)):
-        return False
-    return ways * prod(item.most - item.least + 1 for item in loose if item.most != inf) <= WAYS
+        return re2.compile(f"(?{flags}){written}" if flags else written, options)
+    except (re2.error, UnicodeError) as error:
+        said = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else str(error)
+        instead = (hint for known, hint in _INSTEAD if re.search(known, said))
+        raise Unsearchable(said, next(instead, "see https://github.com/google/re2/wiki/Syntax")) from error
 
 
-def _is_refused(part: str) -> bool:
-    return part.startswith("(") or part[1] in "123456789"
+def finder(pattern: str) -> Callable[[str], bool]:
+    """Return what says whether a text has something that fits *pattern*; raises Unsearchable."""
+    search = compiled(pattern).search
+    return lambda text: search(text.encode("utf-8", "replace")) is not None
 
 
-def _read(parts: list[str]) -> tuple[list[_Item], float, bool] | None:
-    """Return the signs in a row, the ways that choices add, and whether there are none; None for what repeats these."""
-    items: list[_Item] = []
-    opened = [(0, 1)]  # of each group where it began, and how many choices it has so far
-    ways, is_plain, at = 1.0, True, 0
-    closed: tuple[int, int] | None = None
-    while at < len(parts):
-        part, at = parts[at], at + 1
-        often = _often(part)
-        if often is not None and (items or closed):
-            at += at < len(parts) and parts[at] in ("?", "+")  # lazy or possessive: as many ways
-            if closed is None:
-                items[-1] = replace(items[-1], least=often[0], most=often[1])
-                continue
-            inside = items[closed[0] :]
-            if often[1] > 1 and (closed[1] > 1 or any(item.varies for item in inside)):
-                return None
-            items[closed[0] :] = [_Item("", *often)]
-            is_plain = False
-        closed = None
-        if part in ("(", "(?:"):
-            opened.append((len(items), 1))
-        elif part == ")":
-            closed = opened.pop()
-            ways *= closed[1]
-        elif part == "|":
-            opened[-1] = (opened[-1][0], opened[-1][1] + 1)
-            is_plain = False
-        elif often is None:
-            items.append(_Item(part))
-    return items, ways * opened[0][1], is_plain
-
-
-def _often(part: str) -> tuple[float, float] | None:
-    """Return how often at least and at most a quantifier lets something stand; None for what is none."""
-    if part in ("*", "+", "?"):
-        return (float(part == "+"), 1.0 if part == "?" else inf)
-    counted = _COUNTED.fullmatch(part)
-    if counted is None or not (counted[1] or counted[3]):
-        return None
-    least = float(counted[1] or 0)
-    return least, (float(counted[3]) if counted[3] else inf) if counted[2] else least
-
-
-def _is_left_one_way(items: list[_Item], at: int) -> bool:
-    """Return whether what may come after an item is nothing that it could take itself."""
-    for following in items[at + 1 :]:
-        if following.sign in _NO_WIDTH:
-            continue
-        if _overlap(items[at].sign, following.sign):
-            return False
-        if following.least > 0:
-            return True
-    return True
-
-
-@cache
-def _overlap(one: str, other: str) -> bool:
-    """Return whether there is a character that both are, in whichever case."""
-    for sign, rest in ((one, other), (other, one)):
-        if len(sign) == 1 and sign != ".":
-            return any(re.fullmatch(rest, each, _LIKE) for each in (sign, sign.lower(), sign.upper()) if len(each) == 1)
-    return re.search(f"(?=(?:{one}))(?:{other})", _everything(), _LIKE) is not None
-
-
-@cache
-def _everything() -> str:
-    return "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+def _written(pattern: str) -> str:
+    """Return *pattern* with what Python and RE2 understand differently in the words of RE2."""
+    parts, at, inside = [], 0, False
+    while at < len(pattern):
+        match = (_INSIDE if inside else _OUTSIDE).match(pattern, at)
+        sign, at = match[0], match.end()  # type: ignore[index, union-attr]  # one of them matches any sign
+        if sign == r"\Q" or (inside and sign == r"\W"):
+            raise Unsearchable(f"it has {sign}{' in brackets' if inside else ''}", "write out what is meant")
+        if sign.startswith("{,"):
+            sign = f"{{0{sign[1:]}"
+        parts.append((_SAID_INSIDE if inside else _SAID).get(sign, sign))
+        inside = sign != "]" if inside else sign.startswith("[")
+    return "".join(parts)

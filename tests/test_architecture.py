@@ -13,7 +13,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"entries", "spaces"},
     {"tiers"},
     {"repository"},
-    {"deadline", "patterns", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
+    {"deadline", "patterns", "linear", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
     {"index"},
     {"read"},

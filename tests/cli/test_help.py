@@ -85,7 +85,7 @@ def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_tabl
     code = (
         "import sys\nfrom jidomem_cli.main import cli\n"
         "try:\n    cli.main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "print([name for name in ('pyoxigraph', 'rdflib', 'rich', 'jidomem') if name in sys.modules])"
+        "print([name for name in ('pyoxigraph', 'rdflib', 'rich', 're2', 'jidomem') if name in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 

@@ -133,7 +133,7 @@ SHAPES = [
      "TermIsDeclared", 1),
     ("my:S sh:targetClass my:Recipe ; sh:sparql [ sh:message 'x' ;\n sh:select 'SELECT $this {}' ] .",
      "ShapeRunsNoCode", 1),
-    ("my:S sh:targetClass my:Recipe ; sh:path my:serves ; sh:message 'x' ;\n sh:pattern '(a+)+b' .",
+    ("my:S sh:targetClass my:Recipe ; sh:path my:serves ; sh:message 'x' ;\n sh:pattern '(?=a)b' .",
      "PatternEndsSoon", 1),
 ]  # fmt: skip
 
