@@ -22,8 +22,8 @@ from jidomem.entries import (
     WriteRequest,
     WriteResult,
 )
-from jidomem.errors import InvalidRequest, TooLarge
-from jidomem.recall import Found, Hit, parsed
+from jidomem.errors import InvalidRequest, JidomemError, TooLarge
+from jidomem.recall import Found, Hit, Narrowing, parsed
 
 REQUEST = RecallRequest(agent_id="demo", query="hello")
 HIT = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"a": []})
@@ -102,6 +102,7 @@ def test_the_metadata_of_a_request_is_a_mapping_kept_unchanged():
 
 def test_a_query_that_is_too_long_is_an_error_of_the_request_too():
     assert len(asking(query="q" * 65_536).query) == 65_536
+    assert asking(query="half \ud800").query == "half \ud800"
     with pytest.raises(ValueError, match=r"^invalid memory recall request: the query has more than 65,536 bytes") as no:
         asking(query="ä" * 32_769)  # B022
     assert isinstance(no.value, TooLarge)
@@ -285,3 +286,64 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
     request = asking(scope=scope, session_id=session)
 
     assert not request.covers(entry(1, agent_id="demo2", session_id=session), include_sessions=every)  # B040
+
+
+@pytest.mark.parametrize(
+    ("make", "told", "hint"),
+    [
+        (lambda: asking(agent_id=""), "request: agent_id is missing or empty", "give agent_id as text"),
+        (
+            lambda: asking(session_id=""),
+            "request: session_id is no name",
+            "give the name of a session, or leave it out",
+        ),
+        (lambda: asking(scope="all"), "request: scope='all' is none", "use one of: agent, session"),
+        (lambda: asking(limit=0), "request: limit=0 is not from 1 to 1,000", "give limit=5, or leave it out"),
+        (
+            lambda: asking(query="q" * 65_537),
+            "request: the query has more than 65,536 bytes",
+            "look for the words that matter",
+        ),
+        (lambda: RecallResult(7), "result: request is no RecallRequest", "give the one that is answered"),
+        (lambda: RecallResult(REQUEST, 7), "result: entries is no list", "give a list of entries, or leave it out"),
+        (lambda: Narrowing(kinds="fact"), "request: kinds='fact' is no list of texts", 'give kinds=["..."]'),
+        (lambda: Narrowing(about=7), "request: about=7 is no list of texts", 'give about=["..."]'),
+        (lambda: Narrowing(about=["a", ""]), "request: about=['a', ''] is no list of texts", 'give about=["..."]'),
+        (lambda: Narrowing(agent=""), "request: agent='' is no name", "give a name, or leave agent out"),
+        (lambda: Narrowing(session=7), "request: session=7 is no name", "give a name, or leave session out"),
+        (lambda: Narrowing(explain=1), "request: explain=1 is no truth", "give explain=true, or leave it out"),
+        (
+            lambda: Narrowing(budget_tokens=0),
+            "request: budget_tokens=0 is no positive whole number",
+            "give budget_tokens=500",
+        ),
+        (
+            lambda: Narrowing(budget_tokens=True),
+            "request: budget_tokens=True is no positive whole number",
+            "give budget_tokens=500",
+        ),
+        (lambda: parsed("hello", {"limt": 2}, "demo"), "request: there is no 'limt'", "did you mean 'limit'?"),
+        (
+            lambda: parsed(REQUEST, {"query": "x"}, "demo"),
+            "request: there is no 'query'",
+            "use ['about', 'agent', 'as_of', 'budget_tokens', 'explain', 'include_inactive', 'kinds', 'session', 'since',"
+            " 'until', 'valid_at']",
+        ),
+        (lambda: parsed("hello", {"query": "x"}, "demo"), "request: there is no 'query'", None),
+        (lambda: parsed(REQUEST, {"limit": 2}, "demo"), "request: there is no 'limit'", None),
+    ],
+)
+def test_a_refusal_names_the_field_and_the_way_out(make, told, hint):
+    with pytest.raises(JidomemError) as no:
+        make()
+    assert str(no.value) == f"invalid memory recall {told}"  # B022
+    assert hint is None or no.value.hint == hint
+
+
+def test_what_is_looked_through_may_be_bounded():
+    narrowing = Narrowing(kinds=["fact"], about=("a", "b"), agent="ana", session="s", budget_tokens=1, explain=True)
+
+    assert (narrowing.kinds, narrowing.about, narrowing.agent, narrowing.session) == (("fact",), ("a", "b"), "ana", "s")
+    assert (narrowing.budget_tokens, narrowing.explain, narrowing.include_inactive) == (1, True, False)
+    assert (Narrowing().explain, Narrowing().budget_tokens, Narrowing().kinds) == (False, None, ())
+    assert parsed(REQUEST, {"explain": True}, "other") == (REQUEST, Narrowing(explain=True))
