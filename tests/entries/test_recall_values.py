@@ -326,8 +326,8 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
         (
             lambda: parsed(REQUEST, {"query": "x"}, "demo"),
             "request: there is no 'query'",
-            "use ['about', 'agent', 'as_of', 'budget_tokens', 'explain', 'include_inactive', 'kinds', 'session', 'since',"
-            " 'until', 'valid_at']",
+            "use ['about', 'agent', 'as_of', 'budget_tokens', 'explain', 'include_inactive', 'kinds', 'session',"
+            " 'since', 'until', 'valid_at']",
         ),
         (lambda: parsed("hello", {"query": "x"}, "demo"), "request: there is no 'query'", None),
         (lambda: parsed(REQUEST, {"limit": 2}, "demo"), "request: there is no 'limit'", None),

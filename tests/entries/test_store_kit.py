@@ -222,6 +222,35 @@ class Absentminded(TwentyLines):
         return replace(super().recall(asked, opts), request=request)
 
 
+class Neighbourly(TwentyLines):
+    """With the scope of a session that holds something it gives what other sessions hold, too."""
+
+    def recall(self, request, opts):
+        found = super().recall(request, opts)
+        if request.scope == "session" and found.entries:
+            return replace(found, entries=[one for one in self.kept.values() if one.session_id])
+        return found
+
+
+class Welcoming(TwentyLines):
+    """With the scope of a session that holds nothing it gives what is of the agent."""
+
+    def recall(self, request, opts):
+        found = super().recall(request, opts)
+        if request.scope == "session" and request.session_id and not found.entries:
+            return replace(super().recall(replace(request, scope="agent"), opts), request=request)
+        return found
+
+
+class Unbounded(TwentyLines):
+    """With the scope of the agent and no session named it gives what is of every session."""
+
+    def recall(self, request, opts):
+        lax = request.session_id is None
+        found = [one for one in self.kept.values() if request.covers(one, include_sessions=lax)]
+        return RecallResult(request, found[: request.limit])
+
+
 class Oversharing(TwentyLines):
     """With the scope of the agent it gives what is of every session."""
 
@@ -297,6 +326,19 @@ class Mixing(TwentyLines):
         return replace(super().recall(replace(request, metadata={}), opts), request=request)
 
 
+class Common(TwentyLines):
+    """What is of no namespace is of each."""
+
+    def recall(self, request, opts):
+        anywhere = replace(request, metadata={})
+        found = [
+            one
+            for one in self.kept.values()
+            if request.covers(one) or ("namespace" not in one.metadata and anywhere.covers(one))
+        ]
+        return RecallResult(request, found[: request.limit])
+
+
 BROKEN = [
     (Halved, kit.it_has_the_three_operations, "has no list_entries"),
     (Parroting, kit.it_answers_with_results, "recall answered another request: "),
@@ -311,6 +353,9 @@ BROKEN = [
     (Gossiping, kit.it_keeps_agents_apart, "recall of one agent gave what another wrote: "),
     (Leaking, kit.it_keeps_sessions_apart, "recall with scope='session' gave what is not of its session: "),
     (Absentminded, kit.it_keeps_sessions_apart, "what is not of its session: none was named: ['mem_kit_all'], not []"),
+    (Neighbourly, kit.it_keeps_sessions_apart, "not of its session: ['mem_kit_s', 'mem_kit_t'], not ['mem_kit_s']"),
+    (Welcoming, kit.it_keeps_sessions_apart, "gave what is not of its session: ['mem_kit_all'], not []"),
+    (Unbounded, kit.it_shares_what_is_of_no_session, "of no session: ['mem_kit_all', 'mem_kit_s', 'mem_kit_t'], not ["),
     (Oversharing, kit.it_shares_what_is_of_no_session, "recall with scope='agent' gave other entries than those of no"),
     (Reticent, kit.it_shares_what_is_of_no_session, "of no session and of the named one: ['mem_kit_all'], not "),
     (Partial, kit.it_lists_everything, "list_entries left out, or added, entries"),
@@ -322,6 +367,7 @@ BROKEN = [
     (Choosy, kit.it_ignores_what_it_does_not_know, "does not know changed what is listed: [], not ['mem_kit_a']"),
     (Meddling, kit.it_ignores_what_it_does_not_know, "the options were changed: "),
     (Mixing, kit.it_keeps_namespaces_apart, "recall in a namespace gave what is not of it: "),
+    (Common, kit.it_keeps_namespaces_apart, "not of it: ['mem_kit_none', 'mem_kit_red'], not ['mem_kit_red']"),
 ]
 
 
