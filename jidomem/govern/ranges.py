@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from jidomem.govern.report import Found
+from jidomem.govern.report import GATE, Found
 from jidomem.govern.sources import Source
 from jidomem.terms import Term, Triple
 from jidomem.vocab import TYPE
@@ -22,7 +22,7 @@ def brought(
     if older is None:
         return list(found)
     own = _Own(source, older)
-    kept = [own.says(each) for each in found]
+    kept = [own.says(each) or own.may_have_brought(each) for each in found]
     touched = [judge is not None and not said and own.touches(each) for each, said in zip(found, kept, strict=True)]
     if judge is not None and any(touched):
         before = {_named(each) for each in judge(older)}
@@ -38,6 +38,7 @@ class _Own:
     def __init__(self, source: Source, older: Source) -> None:
         now, before = {*source.triples}, {*older.triples}
         self._types = source.types
+        self._known = {subject for subject, _, _ in now}
         self._added: dict[Term, list[Triple]] = {}
         for triple in now - before:
             self._added.setdefault(triple[0], []).append(triple)
@@ -50,6 +51,15 @@ class _Own:
     def touches(self, found: Found) -> bool:
         """Return whether the range changed what is said of a node that a finding is about."""
         return not self._changed.isdisjoint((found.item, found.value, *found.beside))
+
+    def may_have_brought(self, found: Found) -> bool:
+        """Return whether it cannot be told who brought the row of a gate: it names no property that is to blame.
+
+        So it counts where the range says anything of its item, or where that is in another graph than the range.
+        """
+        if not found.rule.startswith(GATE) or found.property is not None:
+            return False
+        return self.touches(found) or found.item not in self._known
 
     def _says(self, node: Term, found: Found) -> bool:
         rows = self._added.get(node, ())

@@ -18,6 +18,7 @@ import jidomem
 from jidomem import clock
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.runtime.root import init
+from jidomem.vocab import TYPE
 from jidomem_cli.main import cli
 
 SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;
@@ -91,6 +92,26 @@ def test_since_knows_the_commits_that_have_been_packed_in_the_meantime_and_befor
     git("add", "-A")
     git("commit", "-qm", "packed")
     assert findings("--since", "HEAD", code=0) == []
+
+
+def test_since_reports_the_row_of_a_gate_without_a_property_where_it_said_something_of_the_item(repository):
+    with jidomem.open(repository / ".jidomem", sources=days_later(1)) as memory:
+        old = memory.writer.submit_intent("p", intent(summary="before")).iri
+        other = memory.writer.submit_intent("p", intent(summary="untouched")).iri
+    gate(repository, "none-is-superseded", "?item a jido:Fact ; jido:supersededBy ?by")
+    gate(repository, "no-session-is-long", "?item a jido:WorkSession")
+    gate(repository, "no-module-is-known", "?item a <urn:x:Kind>")
+    git("add", "-A")
+    git("commit", "-qm", "two facts")
+    assert [each["rule"].rpartition("#")[2] for each in findings("--since", "HEAD", code=0)] == []
+
+    with jidomem.open(repository / ".jidomem", sources=days_later(2)) as memory:
+        memory.writer.submit_intent("p", intent(summary="after", supersedes=[old]))
+        memory.long_term("p").insert([("urn:x:m", TYPE[1:-1], "urn:x:Kind")], graph="codebase")
+    found = {(each["rule"].rpartition("#")[2], each["item"]) for each in findings("--since", "HEAD")}
+
+    assert found >= {("none-is-superseded", old), ("no-module-is-known", "urn:x:m")}
+    assert other not in {item for _, item in found}
 
 
 def test_since_of_a_file_reports_the_statements_it_gained(repository):
@@ -279,6 +300,33 @@ def test_a_gate_that_reaches_outside_or_does_not_parse_is_not_run_and_counts_as_
     gate(repository, "outside", body)
 
     assert "unchecked: gate outside: " in run("check", code=3).stdout
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\xff\xfe no text",
+        b"SELECT ?item WHERE { ?item ?p ?o }",
+        b"#+ summary: x\n#+ columns: other\nSELECT ?other WHERE { ?other ?p ?o }",
+        b"#+ summary: x\n#+ params: who\n#+ columns: item\nSELECT ?who ?item WHERE { ?item ?p ?who }",
+        b"#+ summary: x\n#+ columns: item\n#+ shrug: y\nSELECT ?item WHERE { ?item ?p ?o }",
+    ],
+)
+def test_a_gate_that_cannot_be_read_locks_nobody_out_and_no_check_is_clean(repository, text):
+    folder = repository / ".jidomem" / "queries" / "gates"
+    folder.mkdir(parents=True)
+    (folder / "broken.rq").write_bytes(text)
+
+    with jidomem.open(repository / ".jidomem") as memory:
+        assert memory.writer.submit_intent("p", intent(summary="more")).status == "asserted"
+        report = memory.check()
+    git("add", "-A")
+    git("commit", "-qm", "a gate")
+
+    assert (report.problems, [each.partition(": ")[0] for each in report.unchecked]) == ([], ["gate broken"])
+    assert "unchecked: gate broken: " in run("check", code=3).stdout
+    assert "unchecked: gate broken: " in run("check", "--since", "HEAD", code=3).stdout
 
 
 def test_a_gate_that_takes_the_name_of_a_shipped_one_is_not_run_in_its_place(repository):
