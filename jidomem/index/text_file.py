@@ -243,7 +243,7 @@ class TextFile:
         if only is not None:
             clause += " AND m.number IN (SELECT value FROM json_each(?))"
             values.append(json.dumps([*only]))
-        text = f"{_BEST} AND {clause} ORDER BY reach DESC"
+        text = f"{_BEST} AND {clause} ORDER BY reach DESC, m.recorded DESC"
         return (Found(*row) for row in self._store.execute(text, (matching(stems), *values)))
 
     def newest(self, within: Within, limit: int) -> list[str]:

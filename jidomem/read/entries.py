@@ -17,15 +17,18 @@ from jidomem.recall import NAMESPACE, RecallRequest
 from jidomem.terms import Term, bare, date_time, iri
 from jidomem.vocab import jido
 
-#: property -> the field of an entry that it says.
-_FIELDS = {jido("entryId"): "id", jido("agentId"): "agent_id", jido("sessionId"): "session_id",
-           jido("entryText"): "content", jido("entryMetadata"): "metadata"}  # fmt: skip
+#: field -> the property that says it.
+_FIELDS = {"id": "entryId", "agent_id": "agentId", "content": "entryText", "session_id": "sessionId",
+           "metadata": "entryMetadata"}  # fmt: skip
+_FIELD_OF = {jido(name): field for field, name in _FIELDS.items()}
 _KNOWN = "FILTER(?at <= %s)"
 _BY_THEN = "FILTER EXISTS { ?newer jido:recordedAt ?then FILTER(?then <= %s) }"
-_NODES = """
+_KEPT = """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?entry WHERE {
-  ?entry a jido:Entry ; jido:entryText ?text ; jido:recordedAt ?at . %s
+SELECT ?id ?agent ?text ?session ?metadata WHERE {
+  ?entry jido:entryId ?id ; jido:agentId ?agent ; jido:entryText ?text ; jido:recordedAt ?at . %s
+  OPTIONAL { ?entry jido:sessionId ?session }
+  OPTIONAL { ?entry jido:entryMetadata ?metadata }
   FILTER NOT EXISTS { ?newer jido:replaces ?entry %s }
 } ORDER BY ?at ?entry
 """
@@ -58,21 +61,20 @@ class Entries:
     def kept(self, moment: str | None) -> list[Entry]:
         """Return the entries of every agent, the oldest first; with a *moment* those that were kept then."""
         clauses = ("", "") if moment is None else (_KNOWN % date_time(moment), _BY_THEN % date_time(moment))
-        found = self._index.query(_NODES % clauses, graphs=[self._stream.graph])
+        found = self._index.query(_KEPT % clauses, graphs=[self._stream.graph])
         assert isinstance(found, Solutions)
         entries: dict[str, Entry] = {}
-        for entry in (self.entry(row[0] or "") for row in found.rows):
-            if entry is not None:
-                entries.pop(entry.id, None)  # of two that branches kept under one id the newer one counts
-                entries[entry.id] = entry
+        for row in found.rows:
+            entry = _entry({field: bare(term) for field, term in zip(_FIELDS, row, strict=True) if term is not None})
+            entries.pop(entry.id, None)  # of two that branches kept under one id the newer one counts
+            entries[entry.id] = entry
         return [*entries.values()]
 
     def entry(self, node: Term) -> Entry | None:
         """Return one entry; None for what is none, or was redacted."""
         rows = self._index.triples(self._stream.graph, node)
-        said = {_FIELDS[predicate]: bare(value) for _, predicate, value in rows if predicate in _FIELDS}
-        metadata = json.loads(said.pop("metadata", "{}"))
-        return Entry(**said, metadata=metadata) if {"id", "agent_id", "content"} <= said.keys() else None
+        said = {_FIELD_OF[predicate]: bare(value) for _, predicate, value in rows if predicate in _FIELD_OF}
+        return _entry(said) if {"id", "agent_id", "content"} <= said.keys() else None
 
     def _found(self, file: TextFile, request: RecallRequest, within: Within) -> Mapping[str, float]:
         """Return the IRIs of what is found, each with its score, the best first."""
@@ -80,6 +82,11 @@ class Entries:
         scores = {found.match.item: found.score for found in search(file, stems, within, (), request.limit)[0]}
         others = (name for name in file.newest(within, request.limit) if name not in scores)
         return {**scores, **dict.fromkeys(islice(others, request.limit - len(scores)), 0.0)}
+
+
+def _entry(said: Mapping[str, str]) -> Entry:
+    """Return the entry of which the fields say this, metadata as JSON."""
+    return Entry(**{**said, "metadata": json.loads(said.get("metadata", "{}"))})
 
 
 def _sessions(request: RecallRequest, every: bool) -> frozenset[str] | None:

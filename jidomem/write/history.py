@@ -45,7 +45,7 @@ class HistoryWriter(Recovery):
             self._check_besides("description", view)
             if not view.types(place):
                 raise NotOpened(f"no session {bare(place)}", hint="open it with: jidomem session start NAME")
-            node = iri(f"{vocab.BASE}turns/{self._sources.new_id()}")
+            node = self._new("turns", view)
             conversation = turns.conversation_of(place)
             index = turns.next_index(conversation, view)
             rows = turns.described(node, index, conversation, said)
@@ -68,13 +68,20 @@ class HistoryWriter(Recovery):
 
         def judge(view: View, now: datetime) -> Judged:
             self._check_besides("description", view)
-            node = iri(f"{vocab.BASE}entries/{self._sources.new_id()}")
+            node = self._new("entries", view)
             rows = words.described(node, entry, project)
             rows += [(node, words.REPLACES, before) for before in words.held(view, entry.id)]
             agent = words.agent_of(entry)
             return self._kept(node, [*rows, *self._stubs(filter(None, [agent]), project, view)], view)
 
         return judge
+
+    def _new(self, folder: str, view: View) -> Term:
+        """Return the name of what is kept for the first time; an id that is never given twice is not looked up."""
+        node = iri(f"{vocab.BASE}{folder}/{self._sources.new_id()}")
+        if self._stages.fresh_ids:
+            view.add_new(node, ())
+        return node
 
     def _stubs(self, agents: Iterable[Term], project: Term, view: View) -> list[Triple]:
         """Return the declarations of the agents and the project that are named for the first time."""
