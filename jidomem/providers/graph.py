@@ -124,9 +124,11 @@ class GraphProvider:
         With a text, other names are what `recall` takes; with a name, as_of, valid_at and include_inactive.
         """
         only(opts, (), "graph query")
+        hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'
         if ("text" in query) == ("name" in query):
-            hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'
             raise InvalidRequest("a query is for a text or by the name of a question", hint=hint)
+        if not isinstance(asked := query.get("text", query.get("name")), str):
+            raise InvalidRequest(f"{asked!r} is no text", hint=hint)
         try:
             return Answer(state, _recalled(state, query) if "text" in query else _asked(state, query))
         except NotFound as error:
@@ -221,9 +223,8 @@ def _quoted(key: str) -> str:
 
 
 def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
+    only(query, ("text", "top_k", "agent_id", "session_id", "scope", *recall.Narrowing.__slots__), "a query for a text")
     more = {name: value for name, value in query.items() if name not in ("text", "top_k")}
-    if "limit" in more:
-        raise InvalidRequest("a query has no 'limit'", hint="did you mean 'top_k'?")
     found = state.root.recall(query["text"], state.project, limit=query.get("top_k", TOP_K), **more)
     keys = _keys_of(state, [hit.id for hit in found.entries])
     return [Scored(keys.get(hit.id, hit.id), hit.score, hit.to_dict()) for hit in found.entries]
@@ -234,7 +235,8 @@ def _asked(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     only(query, ("name", "params", *_ABOUT, "top_k"), "a query by name")
     params = query.get("params", {})
     about = {name: query[name] for name in _ABOUT if name in query}
-    if not isinstance(params, Mapping) or params.keys() & {"project", "limit", "cursor", *_ABOUT}:
+    ours = {"project", "limit", "cursor", *_ABOUT}
+    if not isinstance(params, Mapping) or not all(isinstance(name, str) and name not in ours for name in params):
         hint = 'write {"name": "...", "params": {"item": "..."}, "as_of": "..."}'
         raise InvalidRequest("params are the query's own parameters", hint=hint)
     reader = state.root.reader

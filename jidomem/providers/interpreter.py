@@ -79,9 +79,9 @@ def _upserted(directive: MemoryUpsert, held: Registered) -> _Outcome:
         opts = directive.opts if item.embedding is None else {**directive.opts, "embedding": item.embedding}
         try:
             kept = _checked(held, "put", held.provider.put(held.state, item.key, item.value, opts), Done)
+            done.append({"key": item.key, **kept.told})
         except Exception as error:
             return _counted(done), error
-        done.append({"key": item.key, **kept.told})
     return _counted(done), None
 
 
@@ -91,12 +91,12 @@ def _deleted(directive: MemoryDelete, held: Registered) -> _Outcome:
     for key in directive.keys:
         try:
             gone = _checked(held, "delete", held.provider.delete(held.state, key, directive.opts), Done, Missing)
+            if isinstance(gone, Done):
+                done.append({"key": key, **gone.told})
+            else:
+                missing.append(key)
         except Exception as error:
             return {**_counted(done), "missing": missing}, error
-        if isinstance(gone, Done):
-            done.append({"key": key, **gone.told})
-        else:
-            missing.append(key)
     return {**_counted(done), "missing": missing}, None
 
 

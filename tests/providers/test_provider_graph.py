@@ -152,11 +152,11 @@ def test_a_recall_may_be_narrowed_and_refuses_what_narrows_nothing(do):
 
     found = do(MemoryQuery(query={**ask, "kinds": ["decision"]}, provider="graph"))["result"]
     unknown = do(MemoryQuery(query={**ask, "kind": ["decision"]}, provider="graph"))["reason"]
-    limited = do(MemoryQuery(query={**ask, "limit": 2}, provider="graph"))["reason"]
+    limited = do(MemoryQuery(query={**ask, "limit": 2, "project": "q"}, provider="graph"))["reason"]
 
     assert [row["key"] for row in found] == ["store"]
     assert (unknown["code"], unknown["hint"]) == ("invalid_argument", "did you mean 'kinds'?")
-    assert limited["hint"] == "did you mean 'top_k'?"
+    assert limited["detail"] == "a query for a text has no 'limit'"
 
 
 def test_a_query_by_name_is_a_question_of_the_playbook(do, memory):
@@ -263,6 +263,10 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
         (upsert("a", {"summary": "x", "extra_triples": 7}), "invalid_argument", "extra_triples"),
         (remember("a", "x", embedding=[1.0], provider="graph"), "invalid_argument", "graph put has no 'embedding'"),
         (lookup("\ud800", provider="graph"), "invalid_argument", "half a surrogate pair"),
+        (MemoryQuery(query={"text": 7}, provider="graph"), "invalid_argument", "7 is no text"),
+        (MemoryQuery(query={"text": "a", "kinds": "fact"}, provider="graph"), "invalid_argument", "kinds='fact'"),
+        (MemoryQuery(query={"name": 7}, provider="graph"), "invalid_argument", "7 is no text"),
+        (MemoryQuery(query={"name": "open-tasks", "params": {7: 7}}, provider="graph"), "invalid_argument", "params"),
         (MemoryQuery(query={"name": "open-task"}, provider="graph"), "unknown_query", "open-task"),
         (
             MemoryQuery(query={"name": "open-tasks", "text": "a"}, provider="graph"),
