@@ -95,7 +95,7 @@ def test_an_answer_to_head_has_no_body_and_its_length(server):
         (b"GET / HTTP/1.1\r\n" + HOST + b"A: " + b"b" * 900_000, (431, "headers_too_large")),
         (INTENTS + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", (400, "invalid_argument")),
         (INTENTS + b"Content-Length: 2, 3\r\n\r\n{}", (400, "invalid_argument")),
-        (INTENTS + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", (400, "invalid_argument")),
+        (INTENTS + b"Content-Length: 2\r\n" + CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\r\n", (400, "invalid_argument")),
         (INTENTS + b"Content-Length: +2\r\n\r\n{}", (400, "invalid_argument")),
         (INTENTS + b"Content_Length: 2\r\n\r\n{}", (400, "invalid_argument")),
         (INTENTS + b"Transfer-Encoding: gzip, chunked\r\n\r\n", (400, "invalid_argument")),

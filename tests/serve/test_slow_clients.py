@@ -1,6 +1,7 @@
 """Clients that stop, trickle or hang up: none of them keeps anybody else out, and nothing cut is taken for whole."""
 
 import json
+import re
 import select
 import signal
 from contextlib import ExitStack, suppress
@@ -141,6 +142,27 @@ def read_one(client):
         client.recv(1)
 
 
+def under_way(server):
+    with Client(server.url) as client:
+        return int(re.search(rb"requests_in_progress (\d+)", client.ask("GET", "/metrics")[2])[1])
+
+
+def to_the_end(client):
+    while client.recv(1 << 16):
+        pass
+
+
+def test_an_answer_that_breaks_off_is_not_taken_for_whole(server):
+    begun = b""
+    while begun != b"HTTP/1.1 200":  # a query of another one may still be under way
+        with connect(server, large_answer().replace(b"HTTP/1.1", b"HTTP/1.0"), window=4096) as client:
+            begun = client.recv(12)
+            if begun == b"HTTP/1.1 200":
+                assert any(has_ended(client) for _ in range(3000))  # each looks for 20 ms
+                with pytest.raises(ConnectionResetError):  # its end would be where the connection is closed
+                    to_the_end(client)
+
+
 def test_clients_that_hang_up_in_the_middle_of_an_answer_free_their_threads(server):
     for _ in range(CONNECTIONS + 1):
         with connect(server, large_answer(), window=4096) as client:
@@ -242,7 +264,7 @@ def test_a_server_that_stops_closes_who_waits_and_tells_those_whose_rest_does_no
         assert client.get("/healthz") == {"status": "ok"}
         half = stack.enter_context(connect(process, INTENTS + b"Content-Length: 9000\r\n\r\n{"))
         lines = stack.enter_context(connect(process, LINES + CHUNKED + b"\r\n"))
-        while "jidomem_http_requests_in_progress 3" not in client.ask("GET", "/metrics")[2].decode():
+        while under_way(process) < 3:
             pass
         process.terminate()
 
