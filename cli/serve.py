@@ -25,6 +25,12 @@ from jidomem_cli.tables import show_json
     envvar="JIDOMEM_ALLOW_ORIGIN",
     help="An origin whose pages may ask (CORS), such as https://yasgui.example.org; repeat it for more.",
 )
+@click.option(
+    "--public-url",
+    metavar="URL",
+    envvar="JIDOMEM_PUBLIC_URL",
+    help="What clients ask it at, where that is another address, as behind TLS: https://memory.example.org.",
+)
 @pass_door
 def serve(
     door: Door,
@@ -34,6 +40,7 @@ def serve(
     form: str | None,
     level: str | None,
     origins: tuple[str, ...],
+    public_url: str | None,
 ) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, questions, sessions, SPARQL.
 
@@ -60,7 +67,9 @@ def serve(
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
             operation = Operation(open_log(door, form, level), connections=said.limits.connections)
-            app = create_app(memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins)
+            app = create_app(
+                memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url
+            )
             url = server.url_of(listening)
             if door.json:
                 show_json({"url": url, "root": str(memory.settings.root), "project": memory.project})

@@ -17,8 +17,10 @@ _EXPOSED = "Allow, Link, Retry-After"
 _AGE = "600"
 
 
-def origins(texts: Iterable[str]) -> frozenset[str]:
-    """Return origins as browsers send them; raises InvalidRequest for what is none.
+def origins(
+    texts: Iterable[str], hint: str = "name each origin: --allow-origin https://yasgui.example.org"
+) -> frozenset[str]:
+    """Return origins as browsers send them; raises InvalidRequest, with *hint*, for what is none.
 
     >>> sorted(origins(["https://Example.org"]))
     ['https://example.org']
@@ -28,7 +30,7 @@ def origins(texts: Iterable[str]) -> frozenset[str]:
         if not _ORIGIN.fullmatch(text):
             raise InvalidRequest(
                 f"{text!r} is no origin: a scheme, a host and a port where it is another one, and nothing after them",
-                hint="name each origin: --allow-origin https://yasgui.example.org",
+                hint=hint,
             )
     return found
 

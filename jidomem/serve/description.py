@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from urllib.parse import quote
 
 from flask import Response, request
 
@@ -24,7 +25,8 @@ _RESULTS = (
 def describe(site: Site, project: str, offers: Mapping[str, str]) -> Response:
     """Return the description of the endpoint that was asked, in the format of *offers* wanted most."""
     media, form = negotiate({media: (media, form) for media, form in offers.items()})
-    data = written(triples(request.base_url, graphs_of(project)), form, {"sd": _SD, "format": _FORMATS})
+    endpoint = request.base_url if site.public_url is None else site.public_url + quote(request.path)
+    data = written(triples(endpoint, graphs_of(project)), form, {"sd": _SD, "format": _FORMATS})
     return wire.document(data, media)
 
 

@@ -26,6 +26,7 @@ from jidomem.serve.watch import Watch, broke
 #: The names of this machine for itself.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]*$")
+_PUBLIC = "give scheme and host as clients ask them: --public-url https://memory.example.org"
 _LONG = ("name", "id")  # parts of a path that may hold slashes
 
 
@@ -36,12 +37,13 @@ def create_app(
     keyring: Keyring | None = None,
     operation: Operation | None = None,
     origins: Collection[str] = (),
+    public_url: str | None = None,
 ) -> Flask:
     """Return the WSGI application that serves *memory* to requests for one of *hosts*.
 
     With a *keyring* that has tokens it serves those who have one, each what its token reaches. *operation* counts what
-    it does, and logs it. Pages of *origins* may read the answers; raises InvalidRequest where one
-    is none.
+    it does, and logs it. Pages of *origins* may read the answers, and *public_url* is the origin that clients ask
+    where that is another than the server sees; raises InvalidRequest where one is none.
     """
     app = _App("jidomem.serve", static_folder=None)
     app.config[wire.LIMITS] = memory.settings.limits
@@ -49,7 +51,8 @@ def create_app(
     app.url_map.merge_slashes = False
     at_work = operation or Operation()
     memory.journal.on_kept = at_work.measures.committed
-    gate, watch = Gate(Site(memory, keyring, operation=at_work)), Watch(at_work)
+    public = None if public_url is None else next(iter(allowed_origins([public_url], _PUBLIC)))
+    gate, watch = Gate(Site(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(allowed_origins(origins))
     for route in ROUTES:
         app.add_url_rule(

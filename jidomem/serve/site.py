@@ -24,13 +24,14 @@ from jidomem.write.writer import MemoryWriter
 class Site:
     """One memory, served to `caller`, who is known by a token; to anybody on this machine where there is none.
 
-    `operation` is the server that serves it.
+    `operation` is the server that serves it, `public_url` the origin it is asked at, where it was told.
     """
 
     memory: Jidomem
     keyring: Keyring | None = None
     caller: Token | None = None
     operation: Operation = field(default_factory=Operation)
+    public_url: str | None = None
 
     def check_caller(self) -> None:
         """Raise Unauthenticated where the token was taken back meanwhile: what takes long asks between its parts."""

@@ -12,6 +12,7 @@ from rdflib.compare import to_isomorphic
 from rdflib.query import Result
 
 import jidomem
+from jidomem.errors import InvalidRequest
 from jidomem.serve.http import create_app
 from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri, graphs_of
 
@@ -256,6 +257,44 @@ def test_without_a_query_the_service_describes_itself(client):
     names = {str(graph.value(each, SD.name)) for each in graph.objects(data, SD.namedGraph)}
     assert names == set(graphs_of("p"))
     assert (service, SD.endpoint, rdflib.URIRef("http://localhost/sparql")) not in graph
+
+
+def test_behind_a_proxy_it_names_the_address_it_was_told_and_believes_no_header(memory):
+    told = create_app(memory, public_url="https://Memory.example.org:8443").test_client()
+    untold = create_app(memory).test_client()
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example", "Forwarded": "proto=https;host=evil"}
+
+    def endpoints(client, path):
+        graph = rdflib.Graph().parse(data=client.get(path, headers=forwarded).text)
+        return {str(found) for found in graph.objects(predicate=SD.endpoint)}
+
+    assert endpoints(told, "/projects/p/sparql") == {"https://memory.example.org:8443/projects/p/sparql"}
+    assert endpoints(told, "/sparql") == {"https://memory.example.org:8443/sparql"}
+    assert endpoints(untold, "/sparql") == {"http://localhost/sparql"}
+
+
+@pytest.mark.parametrize("url", ["", "memory.example.org", "https://memory.example.org/", "https://a/b", "ftp://a"])
+def test_a_public_address_that_is_no_origin_is_refused(memory, url):
+    with pytest.raises(InvalidRequest, match="is no origin") as refusal:
+        create_app(memory, public_url=url)
+    assert refusal.value.hint.endswith("--public-url https://memory.example.org")
+
+
+def test_what_stands_in_two_graphs_is_found_twice_in_their_union_and_once_where_it_is_distinct(tmp_path):
+    with jidomem.open(tmp_path, project="p", sources=fixed_sources()) as memory:
+        for graph in ("codebase", "system"):
+            memory.long_term("p").insert([("urn:x:a", "urn:x:b", "urn:x:c")], graph=graph)
+        client = create_app(memory).test_client()
+        of_both = "{ <urn:x:a> <urn:x:b> ?o }"
+        both = {"default-graph-uri": [CODEBASE, graph_iri("p", "system")]}
+
+        for fields in ({}, both):
+            assert asked(client, f"SELECT ?o {of_both}", CSV, **fields).text.split() == ["o", "urn:x:c", "urn:x:c"]
+            assert asked(client, f"SELECT DISTINCT ?o {of_both}", CSV, **fields).text.split() == ["o", "urn:x:c"]
+            counted = f"SELECT (COUNT(?o) AS ?n) (COUNT(DISTINCT ?o) AS ?m) {of_both}"
+            assert asked(client, counted, CSV, **fields).text.split() == ["n,m", "2,1"]
+            made = asked(client, f"CONSTRUCT {of_both} WHERE {of_both}", "application/n-triples", **fields).text
+            assert made.splitlines() == ["<urn:x:a> <urn:x:b> <urn:x:c> ."]
 
 
 @pytest.mark.parametrize(
