@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
 _ADDS, _REPLACES = "A session says more of it.", "A session holds something else under its key."
-_CONTENT = ("summary", "detailed_explanation")
+_EXPLAINS = "detailed_explanation"
 _OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
 
 
@@ -84,7 +84,7 @@ class Promoting:
     def _submitted(self, key: str, held: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
         """Return the receipt of a new memory, in the place of those that end."""
         instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
-        extras = [*new["extra_triples"], *value.kept_value(key, held, new["summary"], new.get("detailed_explanation"))]
+        extras = [*new["extra_triples"], *value.kept_value(key, held, new["summary"], new.get(_EXPLAINS))]
         who = {**self._who(), "applies_to_project": self.project}
         said = {"confidence": "medium", **new, **who, **instead, "extra_triples": extras}
         return self.memory.writer.submit_intent(self.project, said)
@@ -95,8 +95,8 @@ class Promoting:
         Its content may differ in case and white space: it stays as it is, unless the memory is of this key alone.
         """
         if renewal.keys_of(old) != [key]:
-            new = {**new, **{name: old[name] for name in _CONTENT if name in new}}
-        explanation = new.get("detailed_explanation", old.get("detailed_explanation"))
+            new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
+        explanation = new.get(_EXPLAINS, old.get(_EXPLAINS))
         extras = [*new["extra_triples"], *value.kept_value(key, held, new["summary"], explanation)]
         changed = renewal.changes({**new, "extra_triples": extras}, old)
         if not changed and len(ended) == 1:
@@ -122,9 +122,8 @@ class Promoting:
 
 def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Return whether *old* has the type and the content of *new*, in whatever case; it may explain more."""
-    texts = [(new.get(name), old.get(name)) for name in _CONTENT]
-    alike = all(mine is None or normal_text(mine) == normal_text(theirs or "") for mine, theirs in texts)
-    return alike and new["type"] == old.get("type")
+    mine, theirs = (normal_text(value.core(each["summary"], each.get(_EXPLAINS))) for each in (new, old))
+    return mine == theirs and new["type"] == old.get("type")
 
 
 def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

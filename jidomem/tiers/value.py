@@ -46,7 +46,10 @@ def said(item: Item) -> dict[str, Any]:
             f"an item is a mapping, not {type(item).__name__}", hint='give {"type": "fact", "content": "..."}'
         )
     metadata = item.get("metadata")
-    return {**(metadata if isinstance(metadata, Mapping) else {}), **item}
+    own = {
+        name: value for name, value in item.items() if name != "key"
+    }  # the key of a value is the one it is put under
+    return {**(metadata if isinstance(metadata, Mapping) else {}), **own}
 
 
 def item_of(value: Any, *, session_id: str, now: datetime) -> dict[str, Any]:
@@ -141,9 +144,14 @@ def content_of(summary: str, explanation: str | None) -> str:
     return explanation if explanation.startswith(summary) else f"{summary}\n{explanation}"
 
 
+def core(summary: str, explanation: str | None) -> str:
+    """Return the content that a memory was given: all its lines where the first is the summary, else the summary."""
+    lines = (explanation or "").splitlines()
+    return explanation or "" if len(lines) > 1 and lines[0].strip() == summary else summary
+
+
 def _still_said(value: Any, summary: str, explanation: str | None) -> bool:
-    first, more = told(_with_content(value))
-    return _folded(first) == _folded(summary) and (more is None or _folded(more) == _folded(explanation or ""))
+    return _folded(core(*told(_with_content(value)))) == _folded(core(summary, explanation))
 
 
 def _folded(text: str) -> str:

@@ -247,6 +247,31 @@ def test_what_somebody_else_said_is_added_to_and_loses_nothing(opened, context):
     assert len(in_force(opened)) == 1
 
 
+def test_fewer_lines_under_a_key_are_another_content(opened, context):
+    # E063
+    context.store("k", "one\ntwo", promote="force")
+
+    fewer = context.store("k", "one", promote="force")
+
+    assert (fewer.outcome, "detailedExplanation" in said(opened, fewer.iri)) == ("updated", False)
+    assert another(opened).retrieve("k") == "one"
+
+
+def test_an_explanation_is_added_where_there_is_none_and_changes_nobody_elses(opened, context):
+    # E063
+    context.store("a", "the build is slow", promote="force")
+    why = {"content": "the build is slow", "detailed_explanation": "it links twice"}
+    added = context.store("b", why, promote="force")
+    other = {**why, "detailed_explanation": "it is cold"}
+    kept = context.store("c", other, promote="force")
+
+    assert said(opened, added.iri)["detailedExplanation"] == ["it links twice"]
+    assert said(opened, kept.iri)["detailedExplanation"] == ["it links twice"]
+    with another(opened) as later:
+        assert [later.retrieve(key) for key in "abc"] == ["the build is slow", why, other]
+    assert [context.store("a", "the build is slow", promote="force").outcome, len(in_force(opened))] == ["known", 1]
+
+
 def test_what_is_about_something_else_is_not_the_same(opened, context):
     # E063
     opened.writer.submit_intent("p", intent(type="error", summary="it hangs", about=["a.py"]))

@@ -70,8 +70,8 @@ def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
 
 def test_what_is_said_of_a_value_besides_is_kept_by_properties_of_its_own():
     held = {
-        "content": "c", "id": 42, "key": "k", "context": ["a", "b"], "affected_module": "M", "verified_by_user": True,
-        "metadata": {"affectedModule": "N", "id": "never"},
+        "content": "c", "id": 42, "key": "own", "context": ["a", "b"], "affected_module": "M", "verified_by_user": True,
+        "metadata": {"affectedModule": "N", "id": "never", "key": "k"},
     }  # fmt: skip
     assert extras(held) == [
         ("category", "facts"), ("localId", "42"), ("key", "k"), ("context", "a"), ("context", "b"),
@@ -82,7 +82,7 @@ def test_what_is_said_of_a_value_besides_is_kept_by_properties_of_its_own():
     assert fields("c")["extra_triples"] == [[JIDO + "category", {"@value": "facts", "@type": STRING}]]
 
 
-@pytest.mark.parametrize("name", ["id", "context", "affected_module", "key"])
+@pytest.mark.parametrize("name", ["id", "context", "affected_module"])
 @pytest.mark.parametrize("what", [True, 1.5, {"a": 1}, [["x"]]])
 def test_what_is_no_text_is_refused_by_its_name(name, what):
     with pytest.raises(InvalidRequest, match=f"^{name}=.* is no text") as refusal:
@@ -194,6 +194,22 @@ def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
     assert value.given_back("other", values, "old", "why") == "old\nwhy"
     lines = kept("k", {"content": "one\ntwo"})
     assert value.given_back("k", lines[2], "one", "one\nthree") == "one\nthree"
+    assert value.given_back("k", lines[2], "One", "One\n two") == {"content": "one\ntwo"}
+    explained = kept("k", {"content": "one", "detailed_explanation": "why"})
+    assert explained[:2] == ("one", "why")
+    assert value.given_back("k", explained[2], "one", "because") == {"content": "one", "detailed_explanation": "why"}
+
+
+@pytest.mark.parametrize(
+    ("summary", "explanation", "core"),
+    [
+        ("one", None, "one"), ("one", "", "one"), ("one", "why", "one"), ("one", "one", "one"),
+        ("one", "two\nthree", "one"),
+        ("one", "one \ntwo", "one \ntwo"), ("one", "one two\nthree", "one"),
+    ],
+)  # fmt: skip
+def test_the_content_is_all_lines_where_the_summary_is_the_first(summary, explanation, core):
+    assert value.core(summary, explanation) == core
 
 
 @pytest.mark.parametrize("text", ["{", "[1, 2]", '["k"]', '["k", 1, 2]', '"ab"', '{"k": 1}', "[NaN, 1]", '["k", NaN]'])
