@@ -111,7 +111,7 @@ def kept_value(key: str, value: Any, summary: str, explanation: str | None) -> l
 
     Raises InvalidRequest for a value that JSON does not give back as it was.
     """
-    if isinstance(value, str) and value == content_of(summary, explanation):
+    if isinstance(value, str) and value == core(summary, explanation):
         return []
     return [extra(VALUE, f"[{written(key)}, {written(value)}]")]
 
@@ -124,7 +124,7 @@ def given_back(key: str, values: Iterable[str], summary: str, explanation: str |
     for name, value in filter(None, map(pair, values)):
         if name == key and _still_said(value, summary, explanation):
             return value
-    return content_of(summary, explanation)
+    return core(summary, explanation)
 
 
 def pair(kept: str) -> tuple[str, Any] | None:

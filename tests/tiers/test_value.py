@@ -182,7 +182,8 @@ def test_a_text_that_its_content_gives_back_is_not_kept_twice():
     assert kept("k", "one\ntwo")[2] == []
     assert kept("k", " spaces ") == ("spaces", None, ['["k", " spaces "]'])
     assert kept("k", {"content": "é"}) == ("é", None, ['["k", {"content": "\\u00e9"}]'])
-    assert value.kept_value("k", "a", "a", "why") == [[JIDO + "value", {"@value": '["k", "a"]', "@type": STRING}]]
+    assert value.kept_value("k", "a", "a", "why") == []
+    assert value.kept_value("k", "A", "a", None) == [[JIDO + "value", {"@value": '["k", "A"]', "@type": STRING}]]
 
 
 def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
@@ -191,7 +192,7 @@ def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
     assert value.given_back("k", values, "old", None) == {"content": "old", "n": 1}
     assert value.given_back("k", values, "old", "explained since") == {"content": "old", "n": 1}
     assert value.given_back("k", values, "new", None) == "new"
-    assert value.given_back("other", values, "old", "why") == "old\nwhy"
+    assert value.given_back("other", values, "old", "why") == "old"
     lines = kept("k", {"content": "one\ntwo"})
     assert value.given_back("k", lines[2], "one", "one\nthree") == "one\nthree"
     assert value.given_back("k", lines[2], "One", "One\n two") == {"content": "one\ntwo"}
@@ -210,6 +211,12 @@ def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
 )  # fmt: skip
 def test_the_content_is_all_lines_where_the_summary_is_the_first(summary, explanation, core):
     assert value.core(summary, explanation) == core
+
+
+def test_the_content_of_a_memory_is_its_summary_and_what_explains_it():
+    assert value.content_of("one", None) == "one"
+    assert value.content_of("one", "why") == "one\nwhy"
+    assert value.content_of("one", "one\ntwo") == "one\ntwo"
 
 
 @pytest.mark.parametrize("text", ["{", "[1, 2]", '["k"]', '["k", 1, 2]', '"ab"', '{"k": 1}', "[NaN, 1]", '["k", NaN]'])
