@@ -252,3 +252,10 @@ def test_what_is_no_checkpoint_is_refused():
         Memory.from_dict([])
     with pytest.raises(InvalidRequest, match=r"^a memory has no 'kind'"):
         Memory.from_dict({**Memory().to_dict(), "kind": "x"})
+
+
+def test_a_memory_tells_of_its_spaces_by_name():
+    memory = Memory().ensure_space("plan", [1])
+
+    assert (memory.space("plan"), memory.space("other")) == (Space([1]), None)  # A101
+    assert (memory.has_space("plan"), memory.has_space("other")) == (True, False)
