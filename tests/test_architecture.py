@@ -127,6 +127,7 @@ PURE = [
     "govern/references.py",
     "govern/chains.py",
     "govern/terms_used.py",
+    "govern/unmet.py",
     "govern/junit.py",
     "govern/workflow.py",
     "guard/rule.py",

@@ -19,6 +19,7 @@ from jidomem.govern.report import (
     USABLE,
     Found,
 )
+from jidomem.govern.unmet import unmet
 from jidomem.judge import SH
 from jidomem.schema import ITEM, OWL, Schema, objections, shacl_terms
 from jidomem.terms import Term, Triple, bare, iri, is_iri
@@ -129,7 +130,7 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[Found]:
         for each in broken
     ]
     found += [each for each in aimless(schema.rules, schema) if each.item in nodes]
-    return [*found, *_unheard(own), *_spoken(own, schema.left_to_pyshacl if not broken else frozenset())]
+    return [*found, *unmet(own), *_unheard(own), *_spoken(own, schema.left_to_pyshacl if not broken else frozenset())]
 
 
 def _unheard(own: Sequence[Triple]) -> Iterator[Found]:

@@ -28,6 +28,7 @@ CURRENT = vocab.SHAPE + "TermIsNotDeprecated"
 WRITTEN = vocab.SHAPE + "LiteralIsWellFormed"
 AGREED = vocab.SHAPE + "JudgesAgree"
 TARGETED = vocab.SHAPE + "ShapeHasATarget"
+MEETABLE = vocab.SHAPE + "ShapeCanBeMet"
 CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
 FRESH = vocab.SHAPE + "FileIsAsItWas"
 COMPILED = vocab.SHAPE + "ShapeIsCompiled"
@@ -56,6 +57,7 @@ RULES: Mapping[str, str] = {
     WRITTEN: "A literal is written as its datatype has it.",
     AGREED: "The compiled shapes and pyshacl find the same.",
     TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
+    MEETABLE: "What a shape asks for does not contradict itself.",
     CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
     FRESH: "The files that a memory is about hold what they held when it was written, or confirmed.",
     ADDS_ONLY: "An overlay adds, and never describes again what is shipped.",
