@@ -49,6 +49,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         )
     try:
         from jidomem.serve import mcp as serving
+        from jidomem.serve import mcp_stdio
     except ImportError as error:
         raise Failed(
             f"the MCP SDK is not installed ({error})", hint="pip install 'jidomem[mcp]'", code="missing_extra"
@@ -63,7 +64,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     if not http:
         serving.leave_on_signals(desks, memory.close)
-        serving.serve_stdio(desks, tools, memory.close)
+        mcp_stdio.serve_stdio(desks, tools, memory.close)
         return
     from jidomem.runtime.keyring import Keyring
     from jidomem.runtime.settings import own_config

@@ -12,11 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-import anyio
 import anyio.to_thread
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 import jidomem
@@ -143,21 +141,6 @@ def _prompt(prompt: library.Prompt) -> types.Prompt:
         for name, (what, needed) in prompt.takes.items()
     ]
     return types.Prompt(name=prompt.name, description=prompt.description, arguments=takes)
-
-
-def serve_stdio(desks: Desks, tools: tuple[Tool, ...], leave: Callable[[], None]) -> None:
-    """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*."""
-    try:
-        anyio.run(_serve_stdio, server(desks, tools))
-    except* BrokenPipeError:
-        pass  # it left in the middle of an answer
-    finally:
-        leave_all(desks, leave)
-
-
-async def _serve_stdio(found: Server[Any]) -> None:
-    async with stdio_server() as (reads, writes):
-        await found.run(reads, writes, found.create_initialization_options())
 
 
 def leave_on_signals(desks: Desks, leave: Callable[[], None]) -> None:
