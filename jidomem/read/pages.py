@@ -16,7 +16,6 @@ from jidomem.errors import InvalidRequest
 from jidomem.query import FOREVER, NamedQuery, to_term
 from jidomem.read.walk import Place
 from jidomem.terms import Term
-from jidomem.version import Version
 
 #: How many pages are kept, and how long the longest of them may be.
 SHELF, LONGEST = 256, 200
@@ -105,7 +104,7 @@ def page_size(limit: object) -> int:
     return limit
 
 
-def first_moment(bindings: Mapping[str, Term], version: Version) -> Term:
-    """Return the moment all pages show: the asked one, but none that a later commit could still fall before."""
+def first_moment(bindings: Mapping[str, Term], newest: str) -> Term:
+    """Return the moment all pages show: the asked one, but none after the *newest* commit, as others may follow it."""
     asked = bindings.get("asOf", to_term(FOREVER, "dateTime", "asOf"))
-    return min(asked, to_term(version.recorded_at, "dateTime", "asOf")) if version.recorded_at else asked
+    return min(asked, to_term(newest, "dateTime", "asOf")) if newest else asked

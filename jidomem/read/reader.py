@@ -140,7 +140,9 @@ class MemoryReader(Records):
         if limit is None and start is None:
             return Page(self._all(query, project, bindings), None)
         if start is None:
-            start = Cursor(first_moment(bindings, version), 0, question)
+            versions = (version, *(self._index.mark(graph).version for graph in graphs_of(project)))
+            newest = max(known.recorded_at or "" for known in versions)  # each stream has commits of its own
+            start = Cursor(first_moment(bindings, newest), 0, question)
         return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
 
     def keep_lists(self, projects: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from jidomem.entry import Entry, WriteRequest, WriteResult
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.index import OxigraphIndex
 from jidomem.index.texts import Texts
+from jidomem.intent import Receipt
 from jidomem.query import to_term
 from jidomem.read.entries import Entries
 from jidomem.recall import RecallRequest, RecallResult
@@ -75,7 +76,7 @@ class EntryStore:
         return [
             outcome
             if isinstance(outcome, JidomemError)
-            else WriteResult(request, request.entry, metadata={"iri": outcome.iri, "commit": outcome.commit})
+            else WriteResult(request, request.entry, metadata=_told(outcome))
             for request, outcome in zip(asked, outcomes, strict=True)
         ]
 
@@ -98,6 +99,12 @@ class EntryStore:
                 raise
             return False
         return True
+
+
+def _told(receipt: Receipt) -> dict[str, Any]:
+    """Return what is told of a write: the IRI of the entry, its commit, and warnings where there are any."""
+    warned = {"warnings": list(receipt.warnings)} if receipt.warnings else {}
+    return {"iri": receipt.iri, "commit": receipt.commit, **warned}
 
 
 def _moment(opts: Mapping[str, Any]) -> str | None:

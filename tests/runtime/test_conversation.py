@@ -124,6 +124,27 @@ def test_branches_that_both_went_on_are_merged_without_losing_a_turn(tmp_path):
         assert spoken(talk.turns()) == [(0, "shall we?", None), (1, "yes", None), (1, "no", None), (3, "well?", None)]
 
 
+def test_a_page_tells_also_what_was_recorded_since_the_last_memory(memory):
+    talk, module = memory.conversation("s-1"), "https://example.org/code/parser"
+    for n in range(3):
+        talk.record(f"number {n}")
+    memory.long_term("p").insert(
+        [
+            (module, "rdf:type", "jido:ElixirModule"),
+            (module, "jido:moduleName", "Parser"),
+            (module, "jido:partOfProject", "https://jido.ai/projects/p"),
+        ],
+        graph="codebase",
+    )
+
+    page = memory.reader.ask_page("last-turns", project="p", session=talk.session, limit=2)
+    talk.record("later")
+    rest = memory.reader.ask_page("last-turns", project="p", session=talk.session, limit=2, cursor=page.cursor)
+
+    assert [row["prompt"] for row in (*page.rows, *rest.rows)] == ["number 2", "number 1", "number 0"]
+    assert len(memory.reader.ask("elixir-modules", project="p", limit=5)) == 1
+
+
 @pytest.mark.parametrize(
     ("said", "kind", "detail"),
     [

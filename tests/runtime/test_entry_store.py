@@ -183,6 +183,16 @@ def test_what_cannot_be_kept_is_refused_by_name_and_nothing_is_written(memory, s
     assert not memory.journal.head(HISTORY).heads
 
 
+def test_a_likely_secret_is_kept_with_a_warning_where_the_root_says_so(root):
+    root.mkdir()
+    (root / "config.toml").write_text('secrets = "warn"\n')
+    with opened(root) as memory:
+        result = keep(memory.entries, "the key is AKIAIOSFODNN7EXAMPLF")
+
+        assert len(result.metadata["warnings"]) == 1
+        assert contents(list_entries(memory.entries)) == ["the key is AKIAIOSFODNN7EXAMPLF"]
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
