@@ -59,6 +59,7 @@ PURE = [
     "lexical.py",
     "reach.py",
     "spaces/agent.py",
+    "spaces/changes.py",
     "spaces/container.py",
     "frozen.py",
     "spaces/items.py",
