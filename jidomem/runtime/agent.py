@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from jidomem.clock import Sources
 from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.runtime.state import State
 from jidomem.spaces import Memory
+from jidomem.spaces.changes import applied
 from jidomem.spaces.container import refuse_stale
 from jidomem.write.names import slug
 
@@ -22,6 +23,16 @@ CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, m
 """
 #: The most characters of a memory as JSON: it is read and written whole.
 MOST = 16 * 1024**2
+
+
+def holders(state: State, project: str) -> list[str]:
+    """Return the agents that hold something in *project*, by name."""
+    with state.reading() as store:
+        if store is None:
+            return []
+        return [
+            name for (name,) in store.execute("SELECT agent FROM agents WHERE project = ? ORDER BY agent", (project,))
+        ]
 
 
 class AgentMemory:
@@ -61,6 +72,13 @@ class AgentMemory:
                 store.execute("INSERT OR REPLACE INTO agents VALUES (?, ?, ?)", rows)
             return after
 
+    def apply(self, changes: Sequence[Mapping[str, Any]], *, expected_rev: int | None = None) -> Memory:
+        """Return the memory after *changes*, data of the form that `jidomem.spaces.changes` takes: all of them or none.
+
+        Raises what they are refused for, and what `update` raises.
+        """
+        return self.update(lambda memory: applied(memory, changes, self._now()), expected_rev=expected_rev)
+
     def forget(self) -> bool:
         """Return whether there was a memory; there is none now, and no byte of it in the file."""
         with self._state.changing() as store:
@@ -71,8 +89,10 @@ class AgentMemory:
         return there
 
     def _new(self) -> Memory:
-        now = int(self._sources.now().timestamp() * 1000)
-        return Memory.new(now=now, new_id=self._sources.new_id)
+        return Memory.new(now=self._now(), new_id=self._sources.new_id)
+
+    def _now(self) -> int:
+        return int(self._sources.now().timestamp() * 1000)
 
     def _written(self, memory: Memory) -> str:
         text = json.dumps(memory.to_dict(), ensure_ascii=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
@@ -153,6 +154,19 @@ class Jidomem:
 
         stream = Stream(project or self.project)
         return AgentMemory(self._agents, stream.project, name or self.settings.agent, self.sources)
+
+    def agents(self, project: str | None = None) -> list[dict[str, Any]]:
+        """Return each agent that holds something in *project*: `agent`, `rev`, `updated_at`, `open_tasks`."""
+        from jidomem.runtime.agent import holders
+
+        found = []
+        for name in holders(self._agents, project or self.project):
+            if (memory := self.agent(name, project=project).get()) is not None:
+                at = datetime.fromtimestamp(memory.updated_at / 1000, UTC)
+                found.append(
+                    {"agent": name, "rev": memory.rev, "updated_at": at, "open_tasks": len(memory.tasks_open())}
+                )
+        return found
 
     def context(
         self, session: str, *, project: str | None = None, agent: str | None = None, **options: Any

@@ -7,6 +7,7 @@ from threading import Lock
 
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.intent import Receipt
+from jidomem.runtime.agent import AgentMemory
 from jidomem.runtime.own import Token
 from jidomem.runtime.root import Jidomem
 from jidomem.write.names import slug
@@ -52,6 +53,10 @@ class Desk:
                 hint=f"start the server as: jidomem mcp --agent {self.agent}; or, for another agent, with its name",
             )
         return {"asserted_by": self.agent, "asserted_in": self._name()}
+
+    def working(self) -> AgentMemory:
+        """Return what the agent holds now; raises PolicyDenied for a curator's name that nobody gave it."""
+        return self.memory.agent(self.who()["asserted_by"], project=self.project)
 
     def begin(self) -> dict[str, str]:
         """Return who asserts what is to be kept: as `who`, in a session that is open where the project is strict."""

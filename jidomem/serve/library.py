@@ -14,6 +14,7 @@ from jidomem.govern.review import queued
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
 from jidomem.serve.tools import playbook
+from jidomem.serve.work import held
 
 MARKDOWN, JSON, TURTLE = "text/markdown", "application/json", "text/turtle"
 ITEM = "memory://item/"
@@ -62,6 +63,10 @@ def _conflicts(desk: Desk) -> str:
     return visible(json.dumps(plain(rows), ensure_ascii=False))
 
 
+def _working(desk: Desk) -> str:
+    return visible(json.dumps(held(desk), ensure_ascii=False))
+
+
 RESOURCES: tuple[Resource, ...] = (
     Resource("memory://briefing", "briefing", "What to know before starting.", MARKDOWN, _briefing),
     Resource("memory://ontology", "ontology", "The classes and properties memories are said in.", MARKDOWN, _ontology),
@@ -73,6 +78,7 @@ RESOURCES: tuple[Resource, ...] = (
         lambda desk: json.dumps(playbook(desk), ensure_ascii=False),
     ),
     Resource("memory://conflicts", "conflicts", "What waits for a curator, the most pressing first.", JSON, _conflicts),
+    Resource("memory://working", "working", "What you hold now: your world, your tasks, your spaces.", JSON, _working),
 )
 
 

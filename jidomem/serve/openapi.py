@@ -11,6 +11,7 @@ from jidomem.errors import CODES
 from jidomem.intent import FIELDS, LIST_FIELDS
 from jidomem.serve import corrections, recalls, sessions
 from jidomem.serve.site import Route
+from jidomem.spaces.changes import CHANGES
 
 _VERSION = "0.1.0"
 _TEXT = {"type": "string"}
@@ -39,6 +40,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 _PARTS = {
     "project": "A project id: a-z, 0-9, - and _.",
+    "agent": "The name of an agent.",
     "name": "The name of a query, or role/name, and a suffix where one is wanted.",
     "id": "An IRI, percent-encoded, or a name: a part of a memory's id, or a session's name.",
 }
@@ -187,7 +189,18 @@ def _schemas() -> dict[str, Any]:
         },
         "SessionStart": {**_object(dict.fromkeys(sessions.OPENING, _TEXT), ("name",)), "additionalProperties": False},
         "SessionMove": {**_object(dict.fromkeys(sessions.MOVING, _TEXT), ()), "additionalProperties": False},
+        "WorkingMemory": _object(_HELD, tuple(_HELD)),
+        "WorkingChanges": {
+            **_object({"changes": {"type": "array", "items": _CHANGE}, "expected_rev": _NUMBER}, ("changes",)),
+            "additionalProperties": False,
+        },
     }
+
+
+_NUMBER, _MAPPING = {"type": "integer"}, {"type": "object"}
+_HELD = {"id": _TEXT, "rev": _NUMBER, "created_at": _NUMBER, "updated_at": _NUMBER, "spaces": _MAPPING,
+         "metadata": _MAPPING}  # fmt: skip
+_CHANGE = {"type": "object", "properties": {"do": {"enum": [*CHANGES]}}, "required": ["do"]}
 
 
 def _object(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, Any]:

@@ -78,14 +78,26 @@ class Site:
         """Return whether there may be projects that are not there for who asks."""
         return self.caller is not None and EVERY not in self.caller.projects
 
+    def is_theirs(self, agent: str) -> bool:
+        """Return whether who asks is *agent*, or a curator; anybody is where there are no tokens."""
+        if self.caller is None:
+            return True
+        return _iri(agent) == _iri(self.caller.agent) or role_named(self.caller.role) in CURATORS
+
     def listener(self, agent: str | None) -> str | None:
         """Return who is told: *agent*, else who asks; raises PolicyDenied for another one where that is no curator."""
-        if self.caller is None:
-            return agent
-        own = self.caller.agent
-        if agent is None or _iri(agent) == _iri(own) or role_named(self.caller.role) in CURATORS:
-            return agent or own
-        raise PolicyDenied(f"{own} may not listen for {agent}", hint=f"leave agent out, or give {own}")
+        if self.caller is None or agent is None or self.is_theirs(agent):
+            return agent or (self.caller.agent if self.caller else None)
+        raise PolicyDenied(
+            f"{self.caller.agent} may not listen for {agent}", hint=f"leave agent out, or give {self.caller.agent}"
+        )
+
+    def check_own(self, agent: str) -> None:
+        """Raise PolicyDenied unless what *agent* holds may be reached by who asks."""
+        if self.caller is not None and not self.is_theirs(agent):
+            raise PolicyDenied(
+                f"what {agent} holds is not there for {self.caller.agent}", hint=f"ask for that of {self.caller.agent}"
+            )
 
 
 def _iri(agent: str) -> str:

@@ -62,6 +62,7 @@ def lay_out_files(folder):
     """Write the files that examples name."""
     (folder / "intent.json").write_text(json.dumps(INTENTS[0], indent=2))
     (folder / "intents.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
+    (folder / "changes.json").write_text('[{"do": "tasks_add", "text": "ask about the index"}]')
     (folder / "query.rq").write_text("SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s\n")
     assert run("export", "-o", folder / "memory.ttl", "--root", folder / ".jidomem").exit_code == 0
     (folder / "secret.txt").write_text("Pin the toolchain\n")

@@ -59,6 +59,7 @@ def door(memory, tmp_path):
 def each_address(project="p"):
     for route in ROUTES:
         path = route.path.replace("{project}", project).replace("{name}", "facts").replace("{id}", "00000001")
+        path = path.replace("{agent}", "eve")
         yield route, path
 
 

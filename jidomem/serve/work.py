@@ -1,0 +1,57 @@
+"""The tool by which an agent reads and changes, over MCP, what it holds now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jidomem.serve.desk import Desk
+from jidomem.serve.tool import Arguments, Told, Tool
+from jidomem.spaces import Memory
+from jidomem.spaces.changes import CHANGES
+
+
+def held(desk: Desk) -> dict[str, Any]:
+    """Return what the agent at *desk* holds; an empty memory where it never held anything."""
+    return _told(desk.working().get())
+
+
+def _told(memory: Memory | None) -> dict[str, Any]:
+    if memory is None:
+        return {"rev": 0, "world": {}, "tasks": [], "spaces": {}}
+    spaces = {name: told["data"] for name, told in memory.to_dict()["spaces"].items()}
+    return {"rev": memory.rev, "world": spaces.pop("world"), "tasks": spaces.pop("tasks"), "spaces": spaces}
+
+
+def _work(desk: Desk, given: Arguments) -> Told:
+    if "changes" not in given:
+        return Told(held(desk))
+    return Told(_told(desk.working().apply(given["changes"], expected_rev=given.get("expected_rev"))))
+
+
+_OBJECT, _LIST, _WHOLE = {"type": "object"}, {"type": "array"}, {"type": "integer"}
+WORKING = Tool(
+    "working",
+    "What you hold now and may change or forget: world (facts by key), tasks in the order of their priority, spaces of"
+    " your own. It lasts from run to run; what the project should know, remember. Without changes it shows all.",
+    {
+        "changes": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"do": {"type": "string", "enum": list(CHANGES)}},
+                "required": ["do"],
+            },
+            "description": "Done all or not at all: "
+            + "; ".join(
+                f"{name}({', '.join((*needed, *(f'{each}?' for each in more)))})"
+                for name, (needed, more) in CHANGES.items()
+            ),
+        },
+        "expected_rev": {**_WHOLE, "description": "Refuse if rev is another one."},
+    },
+    {"rev": _WHOLE, "world": _OBJECT, "tasks": _LIST, "spaces": _OBJECT},
+    _work,
+    always=("rev", "world", "tasks", "spaces"),
+    reads=False,
+    same=False,
+)

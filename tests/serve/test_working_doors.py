@@ -1,0 +1,136 @@
+"""What an agent holds now, reached over HTTP and MCP: the same memory, for those it is there for."""
+
+import json
+
+import anyio
+import pytest
+from conftest import fixed_sources
+from mcp.client.client import Client
+from mcp_types import Implementation
+
+import jidomem
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.settings import own_config
+from jidomem.serve.desk import Desks
+from jidomem.serve.http import create_app
+from jidomem.serve.mcp import server
+from jidomem.serve.tools import TOOLS
+from jidomem.serve.work import WORKING
+
+PATH = "/projects/p/agents/ana/memory"
+TASK = {"do": "tasks_add", "text": "ask about the index", "id": "t1"}
+LANGUAGE = {"do": "world_put", "key": "language", "value": "en"}
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
+        yield memory
+
+
+@pytest.fixture
+def client(memory):
+    memory.writer.remember("p", "the build needs Rust 1.80")
+    return create_app(memory).test_client()
+
+
+@pytest.fixture
+def token(memory):
+    root = memory.settings.root
+
+    def header(agent, role="agent"):
+        secret, _ = Keyring(own_config(), root).give_out(agent, role, ("p",), memory.sources)
+        return {"headers": {"Authorization": f"Bearer {secret}"}}
+
+    return header
+
+
+def test_what_is_changed_over_http_is_what_python_holds(client, memory):
+    told = client.patch(PATH, json={"changes": [TASK, LANGUAGE], "expected_rev": 0})
+
+    held = memory.agent("ana", project="p").get()
+    assert (told.status_code, told.json) == (200, held.to_dict())
+    assert (held.tasks_next()["text"], held.world()) == ("ask about the index", {"language": "en"})
+    assert client.get(PATH).json == held.to_dict()
+    rows = client.get("/projects/p/agents").json["rows"]
+    assert [(row["agent"], row["rev"], row["open_tasks"]) for row in rows] == [("ana", 2, 1)]
+
+
+def test_what_is_forgotten_is_not_there_any_more(client):
+    client.patch(PATH, json={"changes": [TASK]})
+
+    assert client.delete(PATH).json == {"forgotten": True}
+    assert client.delete(PATH).json == {"forgotten": False}
+    missing = client.get(PATH)
+    assert (missing.status_code, missing.json["code"]) == (404, "not_found")
+    assert "PATCH this address" in missing.json["hint"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "why"),
+    [
+        ({}, 400, "there are no changes"),
+        ({"changes": LANGUAGE}, 400, "changes is no list"),
+        ({"changes": [{"do": "world_set"}]}, 400, "change 1: do='world_set' is no change of a memory"),
+        ({"changes": [LANGUAGE, {"do": "tasks_complete", "id": "t9"}]}, 404, "change 2: no item of space 'tasks'"),
+        ({"changes": [LANGUAGE], "expected_rev": 7}, 409, "the memory of 'ana' is at revision 0, not at 7"),
+        ({"changes": [LANGUAGE], "rev": 7}, 400, "takes no member 'rev'"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_nothing_is_held(client, memory, sent, status, why):
+    answer = client.patch(PATH, json=sent)
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json")
+    assert why in answer.json["detail"]
+    assert answer.json["hint"]
+    assert memory.agent("ana", project="p").get() is None
+
+
+def test_each_agent_reaches_its_own_and_a_curator_all(client, memory, token):
+    ana, ben, reader, curator = token("Ana"), token("ben"), token("rita", "reader"), token("carl", "curator")
+    client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
+    assert client.patch(PATH, json={"changes": [TASK]}, **ana).status_code == 200
+
+    for who in (ben, reader):
+        for ask in (client.get, client.delete):
+            refused = ask(PATH, **who)
+            assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
+            assert "ask about the index" not in refused.text
+        assert client.get("/projects/p/agents", **who).json["rows"] == []
+    own = client.patch("/projects/p/agents/rita/memory", json={"changes": [TASK]}, **reader)
+    assert (own.status_code, "who writes nothing" in own.json["detail"]) == (403, True)
+    assert client.get(PATH, **curator).json["rev"] == 1
+    assert [row["agent"] for row in client.get("/projects/p/agents", **curator).json["rows"]] == ["ana"]
+    assert client.get("/projects/q/agents/ana/memory", **ana).status_code == 404
+
+
+def test_a_name_that_is_none_and_a_project_that_is_none_are_told(client):
+    assert client.get("/projects/p/agents/.../memory").status_code == 400
+    assert client.get("/projects/nowhere/agents/ana/memory").json["code"] == "unknown_project"
+
+
+def called(desks, *calls, name="Ana"):
+    """The result of each call of the tool, and what the resource says then."""
+
+    async def main():
+        who = Implementation(name=name, version="1")
+        async with Client(server(desks, (*TOOLS, WORKING)), mode="legacy", client_info=who) as client:
+            told = [await client.call_tool("working", arguments) for arguments in calls]
+            return told, (await client.read_resource("memory://working")).contents[0].text
+
+    return anyio.run(main)
+
+
+def test_an_agent_changes_and_reads_over_mcp_what_it_holds(client, memory):
+    (empty, changed, refused), text = called(
+        Desks(memory), {}, {"changes": [TASK, LANGUAGE]}, {"changes": [TASK], "expected_rev": 2}
+    )
+
+    held = {"rev": 2, "world": {"language": "en"}, "tasks": [{"id": "t1", "text": TASK["text"], "status": "open"}]}
+    assert empty.structured_content == {"rev": 0, "world": {}, "tasks": [], "spaces": {}}
+    assert changed.structured_content == json.loads(text) == {**held, "spaces": {}}
+    assert refused.is_error
+    assert refused.content[0].text.startswith("refused (invalid_argument): change 1: ")
+    assert client.get(PATH).json["rev"] == 2
+    _, other = called(Desks(memory), name="ben")
+    assert json.loads(other)["tasks"] == []
