@@ -94,7 +94,7 @@ class GraphProvider:
         if not held:
             return Missing(state)
         said = state.root.writer.restated(state.project, held[0])
-        value = {name: field for name, field in said.items() if name not in _NOT_VALUE}
+        value = {name: part for name, part in said.items() if name not in _NOT_VALUE}
         others = [triple for triple in value.pop("extra_triples", ()) if triple[0] != KEY]
         return Found(state, {"iri": held[0], **value, **({"extra_triples": others} if others else {})})
 
@@ -143,10 +143,8 @@ def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
         same = _held_already(state, said, held)
         if same is not None:
             return same
-        given = {name: field for name, field in said.items() if name != "iri" or field not in held}
-        ended = [*given.get("supersedes", ()), *held]
         try:
-            return writer.submit_intent(state.project, {**given, "supersedes": list(dict.fromkeys(ended))})
+            return writer.submit_intent(state.project, _replacing(said, held))
         except Conflict:
             if _holders(state, key) == held:  # else another process was first
                 raise
@@ -168,10 +166,22 @@ def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
         "confidence": "medium",
         **({"summary": value} if isinstance(value, str) else value),
     }
-    theirs, ours = said.get("extra_triples", []), [KEY, {"@value": key}]
-    if isinstance(theirs, Sequence) and ours not in theirs:
-        said["extra_triples"] = [*theirs, ours]
+    said["extra_triples"] = _together(said.get("extra_triples"), [[KEY, {"@value": key}]])
     return said
+
+
+def _replacing(said: Mapping[str, Any], held: Sequence[str]) -> dict[str, Any]:
+    """Return the intent that takes the place of what is *held*; an `iri` that was read from there is left to it."""
+    given = {name: part for name, part in said.items() if name != "iri" or part not in held}
+    return {**given, "supersedes": _together(given.get("supersedes"), held)}
+
+
+def _together(theirs: object, ours: Sequence[Any]) -> object:
+    """Return what is listed in both, *theirs* first; what is no list is left as it is, for the writer to refuse."""
+    if theirs is not None and not isinstance(theirs, (list, tuple)):
+        return theirs
+    listed = theirs or ()
+    return [*listed, *(each for each in ours if each not in listed)]
 
 
 def _held_already(state: _Graph, said: Mapping[str, Any], held: Sequence[str]) -> Receipt | None:
@@ -179,7 +189,7 @@ def _held_already(state: _Graph, said: Mapping[str, Any], held: Sequence[str]) -
     if not held:
         return None
     with suppress(JidomemError):  # what is refused so may be accepted as what supersedes it; if not, that tells why
-        anew = {name: field for name, field in said.items() if name != "iri"}
+        anew = {name: part for name, part in said.items() if name != "iri"}
         judged = state.root.writer.submit_intent(state.project, anew, dry_run=True)
         return judged if judged.status == "deduplicated" and judged.iri in held else None
     return None

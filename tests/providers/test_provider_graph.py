@@ -109,6 +109,17 @@ def test_what_was_got_can_be_put_again_with_a_change(do, reader):
     assert reader.get_memory("p", changed["iri"])["properties"]["topic"] == ["store"]
 
 
+def test_a_value_may_supersede_more_than_what_is_under_its_key(do, memory):
+    first = do(upsert("toolchain", RUST))["result"]["items"][0]["iri"]
+    other = memory.writer.remember("p", "cargo is old").iri
+    value = {"summary": RUST_NOW, "supersedes": [other, first], "extra_triples": None}
+
+    kept = do(upsert("toolchain", value))["result"]["items"][0]["iri"]
+
+    assert [memory.reader.get_memory("p", old)["superseded_by"] for old in (first, other)] == [[kept], [kept]]
+    assert memory.reader.get_memory("p", kept)["properties"]["key"] == ["toolchain"]
+
+
 def test_a_delete_withdraws_for_a_reason_and_history_still_tells(do, reader):  # A118
     item = do(upsert("toolchain", RUST))["result"]["items"][0]["iri"]
 
@@ -260,7 +271,9 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
         (upsert("a", 7), "invalid_argument", "'a' is to hold a int"),
         (upsert("a", {"text": "x"}), "unknown_field", "'text' is not a field of an intent; did you mean 'summary'?"),
         (upsert("a", {"type": "fact"}), "missing_required_fields", "summary"),
-        (upsert("a", {"summary": "x", "extra_triples": 7}), "invalid_argument", "extra_triples"),
+        (upsert("a", {"summary": "x", "extra_triples": 7}), "invalid_argument", "extra_triples is a list, not int"),
+        (upsert("a", {"summary": "x", "extra_triples": "x"}), "invalid_argument", "extra_triples is a list, not str"),
+        (upsert("there", {"summary": "x", "supersedes": "urn:x"}), "invalid_argument", "supersedes is a list of texts"),
         (remember("a", "x", embedding=[1.0], provider="graph"), "invalid_argument", "graph put has no 'embedding'"),
         (lookup("\ud800", provider="graph"), "invalid_argument", "half a surrogate pair"),
         (MemoryQuery(query={"text": 7}, provider="graph"), "invalid_argument", "7 is no text"),
