@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
+import sys
 from contextlib import suppress
 from threading import Lock
 from time import monotonic
@@ -55,6 +56,8 @@ class Link:
     def __init__(self, connection: socket.socket, idle: float) -> None:
         """Own *connection*, the other end of which is waited for *idle* seconds."""
         connection.setblocking(True)
+        if sys.platform == "linux":  # who is gone for good takes nothing, and would be sent events for minutes
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(idle * 1000))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", *divmod(int(idle * 1e6), 10**6)))
         self._connection, self._idle = connection, idle
         self._reading, self._sending = Lock(), Lock()

@@ -29,8 +29,6 @@ HOST, PORT = "127.0.0.1", 8700
 _NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 #: Seconds that requests under way get when the server stops.
 GRACE = 10
-#: Seconds after which a client that this machine hears nothing of is gone.
-STALLED = 30
 _BACKLOG = 128
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # a terminal that is gone stops it, too
 _ABOUT: Mapping[str, Any] = {
@@ -60,8 +58,6 @@ def listen(host: str, port: int, *, knows_who_asks: bool = False) -> socket.sock
     found = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections have it from here: 40 ms less each
-    if sys.platform == "linux":  # else one that is gone for good would have events for minutes
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED * 1000)
     try:
         found.bind((address, port))
         found.listen(_BACKLOG)

@@ -12,6 +12,7 @@ from http_world import Client, running
 
 import jidomem
 from jidomem.serve import server
+from jidomem.serve.pace import Link
 
 NUMBERS = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
 
@@ -118,9 +119,10 @@ def test_an_ad_hoc_query_is_answered_that_the_server_stops(tmp_path):
     assert (process.returncode, words) == (0, "")
 
 
-def test_a_reader_who_takes_nothing_is_cut_off():
+def test_a_reader_who_is_gone_for_good_is_cut_off():
     place = server.listen("127.0.0.1", 0)
     with place as listening, socket.create_connection(place.getsockname()), listening.accept()[0] as accepted:
+        Link(accepted, 12.5)
         seconds = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000
 
-    assert seconds == server.STALLED
+    assert seconds == 12.5
