@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem import Promotion, create_memory
@@ -89,6 +89,15 @@ def test_what_is_no_rule_is_refused(options, words):
     with pytest.raises(InvalidRequest, match=re.escape(words)) as refusal:
         Promotion.new(**options)
     assert refusal.value.hint in ("give 0.5", "did you mean 'facts'?", "did you mean 'fact'?")
+
+
+def test_a_category_like_none_is_answered_with_all_there_are():
+    with pytest.raises(InvalidRequest) as refusal:
+        Promotion.new(rules={"fact": Rule(0.5, "xyz")})
+    assert refusal.value.hint == f"use one of: {', '.join(TYPE_OF_CATEGORY)}"
+    with pytest.raises(InvalidRequest) as refusal:
+        Promotion.new(rules={"fact": Rule(0.5, "fcts")})
+    assert refusal.value.hint == "did you mean 'facts'?"
 
 
 @pytest.mark.parametrize("threshold", [0, 0.5, 1])
@@ -300,6 +309,7 @@ def test_a_type_that_is_no_text_is_refused(kind):
         Promotion.new().decide(item(kind))
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([*EXTENDED_RULES, "other"]),
     st.fixed_dictionaries({}, optional=dict.fromkeys(BOOSTS, st.booleans())),

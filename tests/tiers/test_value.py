@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jidomem import create_memory
@@ -136,6 +136,7 @@ def test_the_first_line_of_a_content_is_its_summary_and_the_rest_explains_it(con
     assert value.told({"content": content, "detailed_explanation": explanation}) == told
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(min_size=1), JSON)
 def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
     # E093
@@ -145,6 +146,7 @@ def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
     assert repr(found) == repr(held) or not isinstance(held, (int, float, str, type(None)))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON)
 def test_a_value_is_converted_once_and_always_to_the_same_text(held):
     # E093
