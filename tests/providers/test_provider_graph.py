@@ -170,6 +170,26 @@ def test_a_recall_may_be_narrowed_and_refuses_what_narrows_nothing(do):
     assert limited["detail"] == "a query for a text has no 'limit'"
 
 
+def test_a_recall_may_be_of_a_session_and_of_who_asks(do, memory):
+    do(upsert("toolchain", RUST))
+    do(upsert("store", {**STORE, "summary": "Use Oxigraph for the build", "asserted_in": "s-2"}))
+    ask = {"text": "build", "agent_id": "planner", "session_id": "s-2", "scope": "session"}
+
+    found = do(MemoryQuery(query=ask, provider="graph"))["result"]
+
+    assert [row["key"] for row in found] == ["store"]
+
+
+def test_a_question_may_be_about_what_holds_at_another_time(do):
+    do(upsert("freeze", {"summary": "we release nothing", "valid_until": "2026-12-01T00:00:00Z"}))
+    ask = {"name": "facts"}
+
+    during = do(MemoryQuery(query={**ask, "valid_at": "2026-11-22T00:00:00Z"}, provider="graph"))["result"]
+    after = do(MemoryQuery(query={**ask, "valid_at": "2026-12-02T00:00:00Z"}, provider="graph"))["result"]
+
+    assert ([row["key"] for row in during], after) == (["freeze"], [])
+
+
 def test_a_query_by_name_is_a_question_of_the_playbook(do, memory):
     ship = do(upsert("ship", {"type": "task", "summary": "ship it", "assigned_to": "planner"}))["result"]["items"][0]
     other = memory.writer.submit_intent("p", intent(type="task", summary="tell everybody", assigned_to="planner")).iri
