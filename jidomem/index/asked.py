@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from jidomem.index.answers import Solutions
@@ -89,11 +89,16 @@ class Asked:
         fates.proposed.update(self.nodes(graphs, _PROPOSALS, only))
         return fates
 
-    def spans(self, graphs: Sequence[str], items: Set[Term]) -> dict[Term, Span]:
-        """Return the span of each of *items* that is ever in force and an IRI; the longest where it is unknown."""
+    def spans(
+        self, graphs: Sequence[str], items: Set[Term], recorded_at: Mapping[Term, Term] | None = None
+    ) -> dict[Term, Span]:
+        """Return the span of each of *items* that is ever in force and an IRI; the longest where it is unknown.
+
+        *recorded_at* says since when each is known, where that is known already.
+        """
         only = items if len(items) < MANY else None
         fates, since = self.look_up(graphs, Fates(), only), dict[Term, int]()
-        for item, recorded in self.rows(graphs, _KNOWN, only):
+        for item, recorded in (recorded_at or {}).items() or self.rows(graphs, _KNOWN, only):
             if item is not None and item in items:
                 at = ticks(recorded or "") or 0
                 since[item] = min(at, since.get(item, at))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from jidomem.index.asked import ASSERTED, ENDED_BY, STATUS, WRITABLE, Asked, Span
+from jidomem.index.asked import ASSERTED, ENDED_BY, RECORDED, STATUS, WRITABLE, Asked, Span
 from jidomem.index.listing import FOREVER
 from jidomem.reach import reached
 from jidomem.terms import Term, bare
@@ -19,9 +19,12 @@ _VALUE = '"value-is:'
 _KEY, _BY, _WITH = jido("conflictKey"), jido("supersededBy"), jido("conflictsWith")
 _ALL_KEYS = f"SELECT ?key WHERE {{ ?item {_KEY} ?key %s}} GROUP BY ?key HAVING(COUNT(?item) > 1)"
 #: Keys that two share now, the few; and those that two ever shared, with who does: what was revised shares one with
-#: what it says now. So many are found by one scan more, joined by hashing.
+#: what it says now. So many are found by scans, joined by hashing, and with them since when each is known.
 _SHARED_NOW = _ALL_KEYS % f"MINUS {{ ?item {ENDED_BY} ?end }} "
-_HELD_EVER = f"SELECT ?key ?holder WHERE {{ {{ {_ALL_KEYS % ''} }} {{ SELECT * {{ ?holder {_KEY} ?key }} }} }}"
+_HELD_EVER = (
+    f"SELECT ?key ?holder ?since WHERE {{ {{ SELECT ?key ?holder {{ {{ {_ALL_KEYS % ''} }} "
+    f"{{ SELECT * {{ ?holder {_KEY} ?key }} }} }} }} {{ SELECT * {{ ?holder {RECORDED} ?since }} }} }}"
+)
 #: What ends only in name, so is in force still.
 _ENDED_BY_NOTHING = f"SELECT ?item WHERE {{ ?item {ENDED_BY} ?end MINUS {{ ?end {STATUS} {ASSERTED} }} }}"
 _FORKS = f"SELECT ?old WHERE {{ ?old {_BY} ?any }} GROUP BY ?old HAVING(COUNT(?any) > 1)"
@@ -73,12 +76,17 @@ class Rivals:
         return self._asked.rows(graphs, _HOLDERS, [key for key in keys if _kind(key)], "key")
 
     def _by_key(self, graphs: Sequence[str], held: Iterable[Row]) -> dict[Pair, Span]:
-        """Return the pairs that hold the same key, of what is *held* by whom."""
+        """Return the pairs that hold the same key, of what is *held* by whom, and since when where that was found."""
         holders: dict[Term, set[Term]] = defaultdict(set)
-        for key, item in held:
-            holders[key or ""].add(item or "")
-        groups = [(_kind(key), items) for key, items in holders.items() if _kind(key) and len(items) > 1]
-        spans = self._asked.spans(graphs, {item for _, items in groups for item in items})
+        since: dict[Term, Term] = {}
+        for key, holder, *moment in held:
+            if _kind(key or ""):
+                item = holder or ""
+                holders[key or ""].add(item)
+                for said in filter(None, moment):
+                    since[item] = min(said, since.get(item, said))
+        groups = [(_kind(key), items) for key, items in holders.items() if len(items) > 1]
+        spans = self._asked.spans(graphs, {item for _, items in groups for item in items}, since)
         pairs: dict[Pair, Span] = {}
         slots: dict[Pair, int] = defaultdict(int)
         for kind, items in groups:
