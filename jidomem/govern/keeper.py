@@ -27,7 +27,7 @@ from jidomem.write.view import View
 from jidomem.write.writer import MemoryWriter
 
 #: What a memory says in words of its own: what is redacted where no property is named.
-_FREE = tuple(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason"))
+_FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")), jido("value"))
 #: The same of an entry, and of the parts of a turn.
 _SAID = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
 #: What leads from a turn to its parts, whose words are its own.

@@ -44,9 +44,7 @@ class ContextManager:
         interval: float | None = INTERVAL,
     ) -> None:
         """Begin with nothing in short-term memory; raises InvalidRequest for a session without a name."""
-        if not isinstance(session_id, str) or not session_id.strip():
-            raise InvalidRequest(f"{session_id!r:.200} is no name of a session", hint='name it: "session-42"')
-        self.session_id = session_id
+        self.session_id = _named(session_id)
         self.project = project or memory.project
         self.agent = agent or memory.settings.agent
         self.promotion = promotion or Promotion()
@@ -175,9 +173,9 @@ class Contexts:
     def open(self, session_id: str, project: str, agent: str, **options: Any) -> ContextManager:
         """Return the context of a session: until it is closed, the same one.
 
-        Raises InvalidRequest where *options* are given for one that is open.
+        Raises InvalidRequest for what is no name, and where *options* are given for one that is open.
         """
-        place = (project, agent, session_id)
+        place = (project, agent, _named(session_id))
         with self._lock:
             if place in self._open and options:
                 hint = "leave the options out, or close it first"
@@ -197,6 +195,13 @@ class Contexts:
         """Close all of them."""
         for context in [*self._open.values()]:
             context.close()
+
+
+def _named(session_id: str) -> str:
+    """Return the name of a session; raises InvalidRequest for what is none."""
+    if not isinstance(session_id, str) or not session_id.strip():
+        raise InvalidRequest(f"{session_id!r:.200} is no name of a session", hint='name it: "session-42"')
+    return session_id
 
 
 def _mark(held: Any) -> str:

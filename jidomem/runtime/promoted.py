@@ -49,7 +49,7 @@ class Promoted:
         return sorted(self._held(lambda: map(iri, order)), key=lambda held: order[held.iri])
 
     def _held(self, items: Callable[[], Iterable[Term]]) -> list[Held]:
-        """Return those of *items* that are in force."""
+        """Return those of *items* that are in force, and were not redacted."""
         try:
             self._catch_up(self._project)
         except NotFound as missing:
@@ -57,7 +57,8 @@ class Promoted:
                 raise
             return []  # nothing was ever written
         found = [self._read(item) for item in dict.fromkeys(items()) if self._in_force(item)]
-        return [held for _, held in sorted(found, key=lambda each: (each[0], each[1].iri), reverse=True)]
+        found.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
+        return [held for _, held in found if held.summary]
 
     def _with(self, predicate: Term, value: Term) -> Iterable[Term]:
         return (item for item, _, _ in self._index.triples(self._graph, None, predicate, value))

@@ -360,10 +360,11 @@ def test_what_is_no_way_to_promote_is_refused(context, promote):
     assert context.short_term.get_all() == []
 
 
-@pytest.mark.parametrize("name", ["", " ", None, 5])
+@pytest.mark.parametrize("name", ["", " ", None, 5, ["s"]])
 def test_a_session_has_a_name(opened, name):
-    with pytest.raises(InvalidRequest, match="is no name of a session"):
-        opened.context(name)
+    for opener in (opened.context, lambda name: ContextManager(opened, name)):
+        with pytest.raises(InvalidRequest, match="is no name of a session"):
+            opener(name)
 
 
 # --- retrieving ------------------------------------------------------------------------------------------------------
@@ -437,6 +438,21 @@ def test_what_somebody_revised_since_is_what_is_retrieved(opened, context):
     decision = context.store("k", {"content": "the build is slow", "n": 1}, promote="force")
     opened.writer.revise("p", decision.iri, changes={"summary": "the build is fast"}, reason="measured")
     assert another(opened).retrieve("k") == "the build is fast"
+
+
+def test_what_is_redacted_is_gone_from_the_value_too(opened, context):
+    held = {"content": 'naïve "plans" of Ana', "note": "call her at home"}
+    decision = context.store("k", held, promote="force")
+
+    plan = opened.keeper.plan("p", decision.iri)
+    opened.keeper.redact(plan, agent="architect", reason="it is private")
+
+    kept = b"".join(journal(opened).values())
+    assert [text for text in (b"Ana", b"call her", b"plans") if text in kept] == []
+    with another(opened) as later:
+        assert later.retrieve("k", "gone") == "gone"
+        assert later.store("k", "anew", promote="force").outcome == "promoted"
+        assert later.get_context("anew k")["long_term"][0]["content"] == "anew"
 
 
 # --- what both tiers hold of a query ---------------------------------------------------------------------------------
