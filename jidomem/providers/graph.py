@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Lock
 from typing import Any, Protocol, cast
 
@@ -16,6 +17,7 @@ from jidomem import recall
 from jidomem.directive import TOP_K
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
 from jidomem.intent import Receipt
+from jidomem.moments import stamp
 from jidomem.provider import Answer, Done, Found, Missing, Opts, Scored, only
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import iri, literal
@@ -237,7 +239,7 @@ def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     more = {name: value for name, value in query.items() if name not in ("text", "top_k")}
     found = state.root.recall(query["text"], state.project, limit=query.get("top_k", TOP_K), **more)
     keys = _keys_of(state, [hit.id for hit in found.entries])
-    return [Scored(keys.get(hit.id, hit.id), hit.score, hit.to_dict()) for hit in found.entries]
+    return [Scored(keys.get(hit.id, hit.id), hit.score, _plain(hit.to_dict())) for hit in found.entries]
 
 
 def _asked(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
@@ -253,4 +255,13 @@ def _asked(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     first = reader.playbook.get(query["name"]).columns[0]
     rows = reader.ask(query["name"], project=state.project, limit=query.get("top_k"), **about, **params)
     keys = _keys_of(state, [str(row[first]) for row in rows])
-    return [Scored(keys.get(str(row[first]), str(row[first])), 1.0, row) for row in rows]
+    return [Scored(keys.get(str(row[first]), str(row[first])), 1.0, _plain(row)) for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* with its moments as text, so that an agent can keep it in its memory and that in a file."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return stamp(value) if isinstance(value, datetime) else value

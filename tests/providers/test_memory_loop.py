@@ -6,7 +6,7 @@ import jidomem
 from jidomem.directive import MemoryQuery, recall, remember
 from jidomem.providers import GraphProvider, Providers, VectorProvider, execute_directive
 from jidomem.spaces import Agent, Thread, apply_action_result, get, tasks_open, world_get
-from jidomem.spaces.plugin import mount
+from jidomem.spaces.plugin import MemoryPlugin, mount
 from jidomem.spaces.projector import Schedule, SummaryProjector
 from jidomem.spaces.rag import RagPlugin
 
@@ -108,7 +108,8 @@ def test_an_agent_that_is_started_again_finds_what_it_remembered(tmp_path):  # A
             providers.register("graph", GraphProvider(), {"memory": memory})
             agent, mounted = mount(Agent(), [rag])
             agent, _ = settle(agent, [directive], providers, mounted)
-            return rag.recalled(agent, directive.request_id)
+            again = MemoryPlugin().restore(Agent(), MemoryPlugin().checkpoint(agent))
+            return rag.recalled(again, directive.request_id)
 
     run(rag.remember("toolchain", "the build needs rust"))
     found = run(rag.recall("which rust does the build need?"))

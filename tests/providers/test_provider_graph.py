@@ -1,5 +1,6 @@
 """The graph provider: upserts, deletes and queries of a project's memory, judged like every other intent."""
 
+import json
 from threading import Barrier, Thread
 
 import pytest
@@ -168,6 +169,17 @@ def test_a_recall_may_be_narrowed_and_refuses_what_narrows_nothing(do):
     assert [row["key"] for row in found] == ["store"]
     assert (unknown["code"], unknown["hint"]) == ("invalid_argument", "did you mean 'kinds'?")
     assert limited["detail"] == "a query for a text has no 'limit'"
+
+
+def test_what_is_found_is_plain_json(do):
+    do(upsert("toolchain", {"summary": RUST, "expires_on": "2026-12-01", "topic": "toolchain", "about": ["a.py"]}))
+    queries = [{"text": "build", "explain": True}, {"name": "timeline"}, {"name": "facts"}, {"key": "toolchain"}]
+
+    found = [do(MemoryQuery(query=query, provider="graph")) for query in queries]
+
+    assert [len(data["result"]) for data in found] == [1, 1, 1, 1]
+    assert json.loads(json.dumps(found)) == found
+    assert found[0]["result"][0]["value"]["metadata"]["recorded_at"].endswith("Z")
 
 
 def test_a_recall_may_be_of_a_session_and_of_who_asks(do, memory):
