@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from jidomem.govern.governing import earlier_names
-from jidomem.guard.rule import FORCES, Check, Rule, Rules
+from jidomem.guard.rule import FORCES, Basis, Check, Rule, Rules
 from jidomem.moments import stamp
 from jidomem.runtime.root import Jidomem
 from jidomem.terms import bare
-from jidomem.vocab import BASE, TYPE_OF_CLASS, jido, local_name
+from jidomem.version import Version
+from jidomem.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.write.names import plain_path
 
 _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
@@ -39,6 +40,9 @@ _PAIRS = {
     "requires": "SELECT ?item ?value WHERE { ?item jido:requiresPattern ?value } ORDER BY ?value",
     "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
 }
+#: What stands beside memories in their commits and governs nothing.
+_BESIDE = ("Agent", "Project", "WorkSession", "SessionEvent", "Evidence", "Submission", "Commit")
+_ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
 _LABELS = {"strict": "strict convention", "lesson": "lesson"}
 
 
@@ -54,6 +58,15 @@ def rules(memory: Jidomem, project: str) -> Rules:
         if named:
             found[row["item"]] = rule, named
     return Rules(tuple(found.values()), earlier_names(memory.reader, memory.tree, project))
+
+
+def basis(memory: Jidomem, project: str) -> Basis:
+    """Return what the rules of *project* are made of, in a memory that is level."""
+    known = memory.schema.subclasses
+    governing = {kind for name in _FAMILIES for kind in known(jido(name))}
+    kinds = known(jido("MemoryItem")) - governing | set(map(jido, _BESIDE)) | {_ACTIVITY}
+    version = Version() if memory.damage(project) else memory.index.mark(graph_iri(project)).version
+    return Basis(version, frozenset(kinds))
 
 
 class _Said:

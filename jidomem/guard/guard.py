@@ -55,8 +55,11 @@ class Guard:
         """
         if not (self.root / "projects" / self.project).is_dir():
             return {}
-        state = kept.made_of(self.root, self.project, self.tree.git if self.tree else None)
+        git = self.tree.git if self.tree else None
+        state = kept.made_of(self.root, self.project, git)
         found = kept.read(self.root, self.project, state, paths)
+        if found is None:
+            found = kept.follow(self.root, self.project, git, state, paths)
         if found is None:
             found = kept.of_paths(self._gathered(state), paths)
         now = stamp(self._now())
@@ -127,12 +130,12 @@ class Guard:
     def _gathered(self, state: dict[str, object]) -> Rules:
         """Return the rules from the index, kept for the next time where nothing changed meanwhile."""
         from jidomem.clock import Sources
-        from jidomem.guard.gather import rules
+        from jidomem.guard.gather import basis, rules
         from jidomem.runtime.root import Jidomem
 
         with closing(Jidomem(self._settings, Sources(), wait=1.0)) as memory:
-            found = rules(memory, self.project)
+            found, made_on = rules(memory, self.project), basis(memory, self.project)
         now = kept.made_of(self.root, self.project, self.tree.git if self.tree else None)
         if now == state and kept.is_settled(state):
-            kept.keep(self.root, self.project, state, found)
+            kept.keep(self.root, self.project, state, found, made_on)
         return found

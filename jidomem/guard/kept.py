@@ -3,7 +3,8 @@
     cache/guard/<project>.json            what it was made of, and the name of the file it is in
     cache/guard/<project>-<random>.sqlite each memory that governs files, by the texts that name them
 
-It is read where it was made here, of the journal as it is now; else it is made anew.
+It is read where it was made here, of the journal as it is now, or of one that has but commits more that change no rule;
+else it is made anew.
 """
 
 from __future__ import annotations
@@ -12,22 +13,29 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from time import time_ns
+from typing import Any
 
-from jidomem.guard.rule import Check, Rule, Rules, places
+from jidomem.errors import JidomemError
+from jidomem.guard.rule import Basis, Check, Rule, Rules, leaves, places
 from jidomem.here import place, settle
 from jidomem.repository.ignored import matches
+from jidomem.terms import Term, bare
+from jidomem.version import Head, Version
 
 FOLDER = Path("cache", "guard")
-FORM = 1
+FORM = 2
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder may have one time on it within so many nanoseconds.
 _TICK = 50_000_000
-_LARGEST = 65_536
+_LARGEST = 1_048_576
+#: What comes of a file that is none of ours.
+_AMISS = (OSError, ValueError, KeyError, TypeError, sqlite3.Error)
 _TABLES = """
 CREATE TABLE rule (number INTEGER PRIMARY KEY, said TEXT);
 CREATE TABLE place (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
@@ -47,30 +55,78 @@ def made_of(root: Path, project: str, git: Path | None) -> dict[str, object]:
 def read(root: Path, project: str, state: Mapping[str, object], paths: Iterable[str]) -> dict[str, list[Rule]] | None:
     """Return the rules of each of *paths*; None where nothing is kept that is of *state*, and was made here."""
     here = place(root / _INDEX)
-    with suppress(OSError, ValueError, KeyError, TypeError, sqlite3.Error):
+    with suppress(*_AMISS):
         head = _head(root / FOLDER / f"{project}.json")
-        if here and head == {**state, "here": here, "file": head["file"]}:
-            file = root / FOLDER / os.path.basename(str(head["file"]))
-            with closing(sqlite3.connect(f"file:{_quoted(file)}?mode=ro&immutable=1", uri=True)) as store:
+        if here and head == {**head, **state, "here": here}:
+            with _opened(root, head) as store:
                 return {path: list(_rules(store, path)) for path in paths}
     return None
 
 
-def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules) -> None:
-    """Keep *rules* as those of *state*; where nothing can be written, nothing is."""
+def follow(
+    root: Path, project: str, git: Path | None, state: Mapping[str, object], paths: Iterable[str]
+) -> dict[str, list[Rule]] | None:
+    """Return the rules of each of *paths* where all that came since they were kept are commits that change none.
+
+    They are kept as those of *state* then. None where more came, or it cannot be told.
+    """
+    from jidomem.journal.files import FileJournal, Stream  # who comes when nothing was written has no need of it
+
+    here = place(root / _INDEX)
+    with suppress(*_AMISS, JidomemError):
+        head = _head(root / FOLDER / f"{project}.json")
+        if not here or _but_memory({**head, **state, "here": here}) != _but_memory(head) or not head["heads"]:
+            return None
+        journal, stream, kinds = FileJournal(root, wait=1.0), Stream(project), frozenset(head["kinds"])
+        commits = list(journal.read(stream, after=Version.of(Head(*each) for each in head["heads"])))
+        now, is_whole = journal.head(stream), not journal.damage(stream)
+        if not commits or not is_whole:  # something old was redacted, set aside or restored
+            return None
+        with _opened(root, head) as store:
+            if not all(leaves(commit.triples, kinds, partial(_is_rule, store)) for commit in commits):
+                return None
+            found = {path: list(_rules(store, path)) for path in paths}
+        if is_settled(state) and made_of(root, project, git) == state:
+            _put(root, project, {**head, **state, "heads": _heads(now)})
+        return found
+    return None
+
+
+def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, basis: Basis) -> None:
+    """Keep *rules* as those of *state*, made on *basis*; where nothing can be written, nothing is."""
     with suppress(OSError, sqlite3.Error):
         (root / _INDEX).mkdir(parents=True, exist_ok=True)
         folder = root / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{project}-{token_hex(8)}.sqlite"
         _write(file, rules)
-        head = folder / f"{project}.json"
-        draft = folder / f"{project}-{token_hex(8)}.json"
-        draft.write_text(json.dumps({**state, "here": settle(root / _INDEX), "file": file.name}), "utf-8")
-        draft.replace(head)
+        said = {"here": settle(root / _INDEX), "file": file.name, "heads": _heads(basis.version)}
+        _put(root, project, {**state, **said, "kinds": sorted(basis.kinds)})
         for old in folder.glob(f"{project}-*"):
             if old != file and old.stem.rpartition("-")[0] == project:
                 old.unlink(missing_ok=True)
+
+
+def _put(root: Path, project: str, said: Mapping[str, object]) -> None:
+    draft = root / FOLDER / f"{project}-{token_hex(8)}.json"
+    draft.write_text(json.dumps(said), "utf-8")
+    draft.replace(root / FOLDER / f"{project}.json")
+
+
+def _heads(version: Version) -> list[list[object]]:
+    return [[head.recorded_at, head.id, head.position] for head in version.heads]
+
+
+def _but_memory(head: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said beside the state of the stream of memories."""
+    return {**head, "seen": head["seen"][1:]}
+
+
+@contextmanager
+def _opened(root: Path, head: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
+    file = root / FOLDER / os.path.basename(str(head["file"]))
+    with closing(sqlite3.connect(f"file:{_quoted(file)}?mode=ro&immutable=1", uri=True)) as store:
+        yield store
 
 
 def is_settled(state: Mapping[str, object]) -> bool:
@@ -125,6 +181,10 @@ def _rules(store: sqlite3.Connection, path: str) -> Iterator[Rule]:
         yield _rule(json.loads(said))
 
 
+def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
+    return store.execute("SELECT 1 FROM rule WHERE instr(said, ?) LIMIT 1", (bare(item),)).fetchone() is not None
+
+
 def _said(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
@@ -136,7 +196,7 @@ def _rule(said: list[object]) -> Rule:
     return Rule(*plain, tuple(Check(*check) for check in checks), waits)  # type: ignore[arg-type,attr-defined,call-arg]
 
 
-def _head(path: Path) -> dict[str, object]:
+def _head(path: Path) -> dict[str, Any]:
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         found = json.loads(file.read(_LARGEST))
     if not isinstance(found, dict):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from jidomem.terms import Term, Triple
+from jidomem.version import Version
+from jidomem.vocab import TYPE, jido
+
 #: What is put before an agent, the most binding first; the rest of what governs a file is for `jidomem governing`.
 FORCES = ("strict", "decision", "open error", "lesson", "past error")
+#: What a new memory says of an older one, and of a session that ends.
+_LINKS = set(map(jido, ("supersededBy", "invalidatedBy", "confirmedBy", "conflictsWith", "coexistsWith", "endedAt")))
 _ENDING = re.compile(r"\.[^./]*$")
 
 
@@ -52,6 +58,28 @@ class Rules:
 
     rules: tuple[tuple[Rule, tuple[str, ...]], ...] = ()
     earlier: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What rules were made of: a version of the memory, empty where it is damaged; and the *kinds* that make none."""
+
+    version: Version
+    kinds: frozenset[Term]
+
+
+def leaves(triples: Collection[Triple], kinds: Collection[Term], is_rule: Callable[[Term], bool]) -> bool:
+    """Return whether a commit of *triples* leaves all rules as they are.
+
+    It does where all it describes is of *kinds*, and all it says of others is how they stand to what is new, none of
+    which *is_rule*.
+    """
+    typed = {subject for subject, predicate, _ in triples if predicate == TYPE}
+    if any(predicate == TYPE and value not in kinds for _, predicate, value in triples):
+        return False
+    others = {subject: None for subject, predicate, _ in triples if subject not in typed}
+    said = {predicate for subject, predicate, _ in triples if subject not in typed}
+    return said <= _LINKS and not any(map(is_rule, others))
 
 
 @dataclass(frozen=True, slots=True)

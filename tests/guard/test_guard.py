@@ -4,12 +4,14 @@ import json
 import shutil
 import sqlite3
 import subprocess
+import sys
 
 import pytest
 from conftest import intent
 from guard_world import choice, convention, guard_of, hooked, keep, repository_at, run, told
 
 import jidomem
+from jidomem.authority import Change
 from jidomem.govern.quoted import tokens
 from jidomem.guard import kept
 from jidomem.guard.rule import FORCES
@@ -54,6 +56,74 @@ def test_the_guard_finds_what_governing_finds_of_every_place_and_kind(repository
             assert {r.item: r.force for r in found[path]} == {i: f for i, f in expected.items() if i not in over}, path
             forces = [FORCES.index(rule.force) for rule in found[path]]
             assert forces == sorted(forces)
+
+
+#: What is written next -> whether the rules are what they were.
+NEXT = {
+    "a fact about it": (lambda memory, old: intent(summary="a fact", about=["src/a.py"], evidence=["a log"]), True),
+    "a task and its end": (lambda memory, old: intent(type="task", summary="do it", supersedes=[old["task"]]), True),
+    "a decision": (lambda memory, old: choice("anew", "src/a.py"), False),
+    "one in the place of a decision": (lambda memory, old: choice("b", "src/a.py", supersedes=[old["one"]]), False),
+    "the end of a decision": (lambda memory, old: memory.writer.invalidate("p", old["one"], reason="no"), False),
+    "a word of a curator": (lambda memory, old: memory.writer.confirm("p", old["one"]), None),
+    "a session": (lambda memory, old: memory.writer.start_session("p", "s-9"), True),
+    "the end of a session": (lambda memory, old: memory.writer.move_session("p", "s-8", status="closed"), True),
+    "a policy": (lambda memory, old: memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")]), False),
+}
+
+
+@pytest.mark.parametrize("what", NEXT)
+def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, what):
+    one, task = keep(repository, choice("one", "src/a.py"), intent(type="task", summary="do that"))
+    keep(repository, convention("ruled", "src"))
+    with jidomem.open(repository / ".jidomem") as memory:
+        memory.writer.start_session("p", "s-8")
+    guard, root = guard_of(repository), repository / ".jidomem"
+    git, paths = guard.tree.git, ["src/a.py"]
+    while kept.read(root, "p", kept.made_of(root, "p", git), paths) is None:  # not before the folder's time has passed
+        before = guard.governing(paths)
+    says, same = NEXT[what]
+    with jidomem.open(root) as memory:
+        said = says(memory, {"one": one, "task": task})
+        if isinstance(said, dict):
+            memory.writer.submit_intent("p", said)
+
+    state = kept.made_of(root, "p", git)
+    followed = kept.follow(root, "p", git, state, paths)
+    found = guard.governing(paths)
+    shutil.rmtree(root / "cache")
+    anew = guard.governing(paths)
+
+    assert found == anew
+    assert (followed is not None) == bool(same)
+    if same:
+        assert sorted(followed["src/a.py"], key=str) == sorted(anew["src/a.py"], key=str)
+        assert found == before
+
+
+#: Asks what governs a file, in a process that has no index then.
+ASKING = """
+import sys
+from pathlib import Path
+from jidomem.clock import now
+from jidomem.guard.guard import Guard
+from jidomem.runtime.settings import load
+(rule,) = Guard(load(Path(sys.argv[1]), "p"), now, lambda command: False).governing(["src/a.py"])["src/a.py"]
+print(rule.summary)
+sys.exit("jidomem.index.oxigraph" in sys.modules)
+"""
+
+
+def test_what_was_followed_is_kept_for_the_next_and_reads_no_index(repository):
+    keep(repository, choice("one", "src/a.py"))
+    guard, root = guard_of(repository), repository / ".jidomem"
+    while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
+        guard.governing(["src/a.py"])
+    for number in range(3):
+        keep(repository, intent(summary=f"fact {number}"))
+        while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
+            done = subprocess.run([sys.executable, "-c", ASKING, str(root)], capture_output=True, text=True)
+            assert (done.returncode, done.stdout) == (0, "one\n"), done.stderr
 
 
 def test_a_file_renamed_is_governed_by_what_was_said_of_it_before(repository):
