@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jidomem import create_memory
 from jidomem.errors import InvalidRequest
+from jidomem.intent import FIELDS, LIST_FIELDS
 from jidomem.tiers import renewal, value
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -66,6 +67,18 @@ def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
         "confidence": 0.85,
         "timestamp": "2026-11-21T08:00:00.000000Z",
     }
+
+
+@pytest.mark.parametrize("name", value.FIELDS)
+def test_each_field_of_an_intent_that_a_mapping_may_say_is_taken(name):
+    assert name in FIELDS
+    assert fields({"content": "c", name: "said"})[name] == (["said"] if name in LIST_FIELDS else "said")
+
+
+@pytest.mark.parametrize("explanation", [5, ["why"], {"a": 1}])
+def test_an_explanation_that_is_no_text_is_refused(explanation):
+    with pytest.raises(InvalidRequest, match=r"^detailed_explanation=.* is no text"):
+        fields({"content": "c", "detailed_explanation": explanation})
 
 
 def test_what_is_said_of_a_value_besides_is_kept_by_properties_of_its_own():
@@ -188,6 +201,16 @@ def test_a_text_that_its_content_gives_back_is_not_kept_twice():
     assert value.kept_value("k", "A", "a", None) == [[JIDO + "value", {"@value": '["k", "A"]', "@type": STRING}]]
 
 
+def test_a_memory_made_by_its_type_is_kept_as_the_mapping_of_its_fields():
+    memory = create_memory("fact", "c", {"timestamp": NOW, "metadata": {"id": "f-1"}})
+    (text,) = kept("k", memory)[2]
+    assert value.pair(text) == (
+        "k",
+        {"type": "fact", "content": "c", "timestamp": "2026-11-21T08:00:00.000000Z", "confidence": 0.5,
+         "source": "system", "verified": False, "metadata": {"id": "f-1"}},
+    )  # fmt: skip
+
+
 def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
     _, _, values = kept("k", {"content": "old", "n": 1})
 
@@ -275,6 +298,7 @@ def test_a_memory_loses_one_of_its_keys_with_the_value_of_it():
     theirs = [
         value.extra(value.KEY, "k"), value.extra(value.KEY, "o"), value.extra(value.VALUE, '["k", 1]'),
         value.extra(value.VALUE, '["o", 1]'), value.extra(JIDO + "context", "k"), [JIDO + "relatedError", {"@id": "k"}],
+        value.extra(JIDO + "context", '["k", 1]'),
     ]  # fmt: skip
     known = old(extra_triples=theirs)
     assert renewal.keys_of(known) == ["k", "o"]
