@@ -46,6 +46,8 @@ class Counting:
 
     def delete(self, state, key, opts):
         calls, kept = self._next(state, opts, "delete")
+        if key == "poison":
+            raise ZeroDivisionError("it went wrong half way")
         return Done((calls, kept)) if kept.pop(key, self) is not self else Missing((calls, kept))
 
 
@@ -143,6 +145,39 @@ def test_a_call_that_fails_leaves_the_state_as_it_was():  # A106 A125
     assert [row["value"] for row in kept.data["result"]] == [1]
     assert missing.data["result"] == []
     assert [at for _, at, _ in provider.seen] == [0, 1, 1, 2]
+
+
+def test_a_delete_that_fails_half_way_tells_what_is_gone_and_what_was_missing():  # A125
+    providers = having(Counting())
+    execute_directive(MemoryUpsert(items=[{"key": k, "value": k} for k in "ab"], provider="mine"), providers)
+
+    failed = execute_directive(forget("a", "absent", "poison", "b", provider="mine"), providers)
+
+    assert failed.data["result"] == {"count": 1, "items": [{"key": "a"}], "missing": ["absent"]}
+    assert failed.data["reason"]["code"] == "provider_failed"
+    assert execute_directive(lookup("b", provider="mine"), providers).data["result"][0]["value"] == "b"
+
+
+def test_what_is_no_directive_has_no_request_and_no_provider():
+    signal = execute_directive("remember this", Providers())
+
+    assert (signal.data["request_id"], signal.data["result"]) == (None, None)
+    assert (signal.data["meta"]["provider"], signal.data["meta"]["directive"]) == (None, "str")
+
+
+@pytest.mark.parametrize("outcome", [Found(1, 2), Missing(1), Done(1), Scored("a", 1.0, 2), Answer(1, ())])
+def test_an_outcome_is_a_value(outcome):
+    with pytest.raises(AttributeError):
+        outcome.state = outcome.score = 7
+
+
+def test_a_key_may_be_asked_for_with_a_limit():
+    providers = Providers()
+    execute_directive(remember("a", 1), providers)
+
+    found = execute_directive(MemoryQuery(query={"key": "a", "top_k": 3}), providers)
+
+    assert found.data["result"] == [{"key": "a", "score": 1.0, "value": 1}]
 
 
 def test_a_provider_without_queries_reports_them_as_unsupported():  # A107
