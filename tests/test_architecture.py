@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"entry", "frozen", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"},
+    | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"},
     {"entries", "spaces"},
     {"tiers"},
     {"repository"},
@@ -69,7 +69,7 @@ PURE = [
     "spaces/on_spaces.py",
     "spaces/on_tasks.py",
     "spaces/on_world.py",
-    "spaces/plain.py",
+    "plain.py",
     "spaces/plugin.py",
     "spaces/projector.py",
     "spaces/rag.py",

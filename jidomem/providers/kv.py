@@ -10,8 +10,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jidomem.errors import InvalidRequest
+from jidomem.plain import plain
 from jidomem.provider import Done, Found, Missing, Opts, only
-from jidomem.spaces.plain import plain
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

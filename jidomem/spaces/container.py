@@ -8,9 +8,9 @@ from typing import Any, Self, TypedDict, Unpack, cast
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.frozen import FrozenDict, freeze, kind_of
+from jidomem.plain import plain
 from jidomem.spaces.limits import EXPIRES_KEY, Limits, expiring, kept, lapsed
 from jidomem.spaces.names import RESERVED_SPACES, TASKS, WORLD
-from jidomem.spaces.plain import plain
 from jidomem.spaces.sources import fresh, moment
 from jidomem.spaces.value import Space, Spaces, is_map
 

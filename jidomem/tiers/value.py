@@ -11,6 +11,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.intent import parse_json
 from jidomem.item import MemoryItem
 from jidomem.moments import parse_moment, stamp
+from jidomem.plain import plain
 from jidomem.vocab import JIDO, XSD
 
 #: A value with a type and a content: a mapping, or what `create_memory` gives.
@@ -179,40 +180,13 @@ def _extras(item: Mapping[str, Any], category: str) -> list[Any]:
     return found
 
 
-def _plain(value: Any) -> Any:
-    """Return *value* as JSON can hold it: what `create_memory` gives as the mapping of its fields."""
-    if not isinstance(value, MemoryItem):
-        return value
-    fields = {name: getattr(value, name) for name in value.__slots__}
-    return {**fields, "timestamp": stamp(value.timestamp), "metadata": dict(value.metadata)}
-
-
 def written(value: Any, *, readable: bool = False) -> str:
     """Return *value* as one JSON text; raises InvalidRequest for what JSON does not give back as it was."""
-    plain = _plain(value)
-    try:
-        text = json.dumps(plain, ensure_ascii=not readable, sort_keys=True, allow_nan=False)
-        same = _same(json.loads(text), plain)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _no_json(value, str(error)) from None
-    if not same:
-        raise _no_json(value, "it would come back otherwise")
-    return text
+    fields = _fields(value) if isinstance(value, MemoryItem) else value
+    return json.dumps(plain(fields, "value"), ensure_ascii=not readable, sort_keys=True)
 
 
-def _same(read: Any, given: Any) -> bool:
-    """Return whether what was read is what was given, of the same types all the way down."""
-    if type(read) is not type(given):
-        return False
-    if isinstance(read, dict):
-        return read.keys() == given.keys() and all(_same(read[key], given[key]) for key in read)
-    if isinstance(read, list):
-        return len(read) == len(given) and all(map(_same, read, given))
-    return bool(read == given)
-
-
-def _no_json(value: Any, why: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"a {type(value).__name__} cannot be kept for long: {why:.200}",
-        hint="hold it as text, or as mappings, lists, texts, numbers, truths and None",
-    )
+def _fields(item: MemoryItem) -> dict[str, Any]:
+    """Return what `create_memory` gives as the mapping of its fields."""
+    fields = {name: getattr(item, name) for name in item.__slots__}
+    return {**fields, "timestamp": stamp(item.timestamp), "metadata": dict(item.metadata)}

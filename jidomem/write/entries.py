@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from jidomem import vocab
 from jidomem.entry import Entry
-from jidomem.frozen import thaw
 from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, Triple, date_time, iri, literal
 from jidomem.vocab import TYPE, conv, jido
@@ -52,7 +51,7 @@ def _besides(node: Term, entry: Entry) -> Iterator[Triple]:
     """Yield what the metadata say, whole, and the well-known of them by properties of their own."""
     if not entry.metadata:
         return
-    yield node, METADATA, text("metadata", as_json(thaw(entry.metadata), "metadata"))
+    yield node, METADATA, text("metadata", as_json(entry.metadata, "metadata"))
     speaker, said_at = entry.metadata.get("speaker"), entry.metadata.get("timestamp")
     if isinstance(speaker, str) and speaker:
         yield node, jido("speaker"), literal(speaker)

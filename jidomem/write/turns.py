@@ -8,7 +8,6 @@ from hashlib import blake2b
 
 from jidomem import vocab
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.frozen import thaw
 from jidomem.terms import Term, Triple, bare, date_time, integer, iri
 from jidomem.turn import ToolUse
 from jidomem.vocab import TYPE, conv, jido
@@ -115,10 +114,10 @@ def _used(turn: Term, number: int, use: ToolUse) -> Iterator[Triple]:
     yield call, TYPE, conv("ToolInvocation")
     yield call, conv("toolName"), text("the name of a tool", use.name)
     if use.parameters is not None:
-        said = as_json(thaw(use.parameters), f"parameters of {name}")
+        said = as_json(use.parameters, f"parameters of {name}")
         yield call, conv("invocationParameters"), text(f"parameters of {name}", said)
     if use.result is not None:
         result = iri(f"{bare(call)}/result")
         yield call, conv("hasResult"), result
         yield result, TYPE, conv("ToolResult")
-        yield result, conv("resultData"), text(f"result of {name}", as_json(thaw(use.result), f"result of {name}"))
+        yield result, conv("resultData"), text(f"result of {name}", as_json(use.result, f"result of {name}"))

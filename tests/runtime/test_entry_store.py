@@ -160,7 +160,7 @@ def test_an_iterable_of_writes_is_kept_in_few_commits_and_each_has_its_outcome(m
     outcomes = store.write_many(map(WriteRequest, [*entries, bad]))
 
     assert [outcome.entry for outcome in outcomes[:-1]] == entries
-    assert outcomes[-1].detail == "metadata['when'] is a datetime, which JSON does not hold"
+    assert outcomes[-1].detail == "metadata['when'] is a datetime, and JSON has no form for that"
     assert list_entries(store) == entries
     assert memory.journal.head(HISTORY).heads[0].position == 1
 
@@ -169,9 +169,9 @@ def test_an_iterable_of_writes_is_kept_in_few_commits_and_each_has_its_outcome(m
     ("entry", "kind", "detail"),
     [
         ({"metadata": {"a": {"b": [1, (2,)]}}}, InvalidRequest, r"metadata\['a'\]\['b'\]\[1\] is a tuple"),
-        ({"metadata": {"a": {3: 4}}}, InvalidRequest, r"metadata\['a'\] has a key that is a int"),
-        ({"metadata": {"n": float("nan")}}, InvalidRequest, r"metadata\['n'\] is nan, which is no number in JSON"),
-        ({"metadata": {"n": "\ud800"}}, InvalidRequest, r"metadata\['n'\] holds half of a surrogate pair"),
+        ({"metadata": {"a": {3: 4}}}, InvalidRequest, r"metadata\['a'\] has the key 3, and JSON keys are texts"),
+        ({"metadata": {"n": float("nan")}}, InvalidRequest, r"metadata\['n'\] is nan, and JSON has no form for that"),
+        ({"metadata": {"n": "\ud800"}}, InvalidRequest, r"metadata\['n'\] has half a surrogate pair in it"),
         ({"content": "x" * 300_000}, TooLarge, "content has 300000 bytes; a text holds at most 262144"),
         ({"content": "the key is AKIAIOSFODNN7EXAMPLF"}, IntentRefused, "secret|key"),
     ],

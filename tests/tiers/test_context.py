@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem import ContextManager, Promotion, create_memory
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
+from jidomem.spaces import Memory
 from jidomem.tiers.promotion import EXTENDED_RULES
 from jidomem.vocab import GUIDE_TYPES
 
@@ -333,10 +334,25 @@ def test_what_a_document_says_waits_for_a_curator(opened, context):
     assert [row["summary"] for row in opened.reader.ask("proposals", project="p")] == ["the API is free"]
 
 
+def test_what_working_memory_holds_is_promoted_as_it_is(opened, context):
+    # E093
+    found = {"type": "discovery", "content": "a clone is fast", "about": ["a.py"], "seen": [{"at": None}]}
+    held = Memory().world_put("found", found).ensure_space("steps", ["read", "write"])
+
+    outcomes = [
+        context.store("found", held.world_get("found"), promote=True).outcome,
+        context.store("steps", held.spaces.steps.data, promote="force").outcome,
+    ]
+
+    assert outcomes == ["promoted", "promoted"]
+    later = another(opened)
+    assert (later.retrieve("found"), later.retrieve("steps")) == (found, ["read", "write"])
+
+
 @pytest.mark.parametrize(
     ("held", "words"),
     [
-        ((1, 2), "a tuple cannot be kept for long"),
+        ((1, 2), "value is a tuple, and JSON has no form for that"),
         ({"type": 5}, "type=5 is no type of item"),
         ({"content": "c", "context": {"a": 1}}, "context={'a': 1} is no text"),
         ({"type": "error", "content": "c", "status": "odd"}, "status is one of"),

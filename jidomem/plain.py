@@ -1,4 +1,4 @@
-"""Memory as JSON: what has a form in JSON comes back as it was, anything else is refused with its place."""
+"""Values as JSON: what has a form in JSON comes back as it was, anything else is refused with its place."""
 
 from __future__ import annotations
 
