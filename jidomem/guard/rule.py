@@ -15,6 +15,11 @@ from jidomem.vocab import TYPE, jido
 FORCES = ("strict", "decision", "open error", "lesson", "past error")
 #: What a new memory says of an older one, and of a session that ends.
 _LINKS = set(map(jido, ("supersededBy", "invalidatedBy", "confirmedBy", "conflictsWith", "coexistsWith", "endedAt")))
+_COMMIT = jido("Commit")
+#: What every commit says of itself.
+_OF_COMMITS = {
+    TYPE, *map(jido, ("journalFormat", "inStream", "parent", "position", "recordedAt", "committer", "ontologyVersion")),
+}  # fmt: skip
 _ENDING = re.compile(r"\.[^./]*$")
 
 
@@ -72,8 +77,12 @@ def leaves(triples: Collection[Triple], kinds: Collection[Term], is_rule: Callab
     """Return whether a commit of *triples* leaves all rules as they are.
 
     It does where all it describes is of *kinds*, and all it says of others is how they stand to what is new, none of
-    which *is_rule*.
+    which *is_rule*. What it says of itself beyond what every commit does, as that something was redacted, may change
+    any of them.
     """
+    commits = {subject for subject, predicate, value in triples if predicate == TYPE and value == _COMMIT}
+    if any(subject in commits and predicate not in _OF_COMMITS for subject, predicate, _ in triples):
+        return False
     typed = {subject for subject, predicate, _ in triples if predicate == TYPE}
     if any(predicate == TYPE and value not in kinds for _, predicate, value in triples):
         return False

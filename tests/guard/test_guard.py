@@ -114,6 +114,19 @@ sys.exit("jidomem.index.oxigraph" in sys.modules)
 """
 
 
+def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
+    (one,) = keep(repository, choice("topsecretword", "src/a.py"))
+    guard, root = guard_of(repository), repository / ".jidomem"
+    while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
+        guard.governing(["src/a.py"])
+
+    assert run("redact", one, "--reason", "it was a password", "--root", root).exit_code == 0
+    keep(repository, intent(summary="a fact"))
+
+    assert kept.follow(root, "p", guard.tree.git, kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None
+    assert "topsecretword" not in str(guard.governing(["src/a.py"]))
+
+
 def test_what_was_followed_is_kept_for_the_next_and_reads_no_index(repository):
     keep(repository, choice("one", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
