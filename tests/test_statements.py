@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-STATEMENT = re.compile(r"\b[A-E]\d{3}\b")
-#: What is built: the writer and the reader; types, ontology, triple store, graphs and questions of the memory guide.
+STATEMENT = re.compile(r"(?<!noqa: )\b[A-E]\d{3}\b")
+#: What is built: working memory, the contract of stores, the writer and the reader, the two tiers.
 PROVED = {
+    *(f"A{number:03}" for number in range(1, 157)),
+    *(f"B{number:03}" for number in range(1, 75)),
     *(f"C{number:03}" for number in [*range(1, 16), *range(17, 109), 113, 114, 115, 116, 118]),
-    *(f"E{number:03}" for number in [*range(34, 51), *range(64, 80), 81]),
+    *(f"E{number:03}" for number in range(1, 99)),
 }
 
 
@@ -29,11 +31,8 @@ def named(path):
 
 
 def test_every_statement_that_is_built_is_proved_by_a_test_that_names_it():
-    everywhere = {
-        statement for path in TESTS.rglob("*.py") for line in path.read_text("utf-8").splitlines()
-        for statement in STATEMENT.findall(line.partition("#")[2])
-    }  # fmt: skip
-    assert sorted(PROVED - everywhere) == []
+    proved = {found for path in TESTS.rglob("test_*.py") for _, names in named(path) for found in names}
+    assert sorted(PROVED - proved) == []
 
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: str(path.relative_to(TESTS)))
