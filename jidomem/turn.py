@@ -29,6 +29,15 @@ class Turn:
     timestamp: str = ""
     recorded_at: str = ""
 
+    def messages(self) -> list[dict[str, str]]:
+        """Return what was said as `role` and `content`: the prompt as of the user, the answer as of the assistant.
+
+        >>> Turn("", 0, prompt="Which index?", answer="Oxigraph.").messages()
+        [{'role': 'user', 'content': 'Which index?'}, {'role': 'assistant', 'content': 'Oxigraph.'}]
+        """
+        said = {"user": self.prompt, "assistant": self.answer}
+        return [{"role": role, "content": words} for role, words in said.items() if words is not None]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the turn as plain values."""
         tools = [{"name": use.name, "parameters": use.parameters, "result": use.result} for use in self.tools]

@@ -12,7 +12,7 @@ from jidomem.read.functions import Rows
 from jidomem.read.records import Records
 from jidomem.schema import Schema
 from jidomem.terms import bare, iri
-from jidomem.vocab import BASE, LABEL, jido
+from jidomem.vocab import BASE, LABEL, conv, jido
 
 #: Tells, of a project's memory, when and to whom it was shown by a moment.
 Shown = Callable[[str, str, str], Rows]
@@ -26,7 +26,12 @@ _SAID = {
 _COMMITTED = (
     f"SELECT ?committer ?ontology {{ %s {jido('committer')} ?committer ; {jido('ontologyVersion')} ?ontology }}"
 )
-_TEXTS = f"SELECT ?node ?text {{ VALUES ?node {{ %s }} ?node {LABEL} ?text }}"
+#: What says in words what a memory rests on: evidence given as text, turns of a conversation, entries of an agent.
+_WORDED = tuple(f"{BASE}{folder}/" for folder in ("evidence", "turns", "entries"))
+_TEXTS = f"""SELECT ?node ?text ?prompt ?answer {{ VALUES ?node {{ %s }}
+  OPTIONAL {{ ?node {LABEL}|{jido("entryText")} ?text }}
+  OPTIONAL {{ ?node {conv("hasPrompt")}/{conv("promptText")} ?prompt }}
+  OPTIONAL {{ ?node {conv("hasAnswer")}/{conv("answerText")} ?answer }} }}"""
 _ITEMS = f"SELECT DISTINCT ?node {{ VALUES ?node {{ %s }} ?node {jido('hasAssertionStatus')} ?status }}"
 _REVIVALS = f"""SELECT ?node {{ ?node {jido("revives")} %s ; {jido("recordedAt")} ?at FILTER(?at <= %s) }}
 ORDER BY ?at ?node"""
@@ -93,12 +98,13 @@ class Why:
         }
 
     def _evidence(self, named: list[str]) -> Rows:
-        """Return what a memory rests on: memories as they stand, texts, and what has an IRI alone."""
+        """Return what a memory rests on: memories as they stand, texts, what was said, and what has an IRI alone."""
         values = " ".join(map(iri, named))
         rows = self._reader.select(self._project, _ITEMS % values) if named else []
         items = {row["node"] for row in rows}
-        ours = " ".join(iri(node) for node in named if node.startswith(f"{BASE}evidence/"))
-        texts = {row["node"]: row["text"] for row in self._reader.select(self._project, _TEXTS % ours)} if ours else {}
+        ours = " ".join(iri(node) for node in named if node.startswith(_WORDED))
+        worded = self._reader.select(self._project, _TEXTS % ours) if ours else []
+        texts = {row.pop("node"): "\n".join(filter(None, row.values())) or None for row in worded}
         return [self._told(node) if node in items else {"iri": node, "text": texts.get(node)} for node in named]
 
     def _linked(self, said: dict[str, list[str]], names: Iterable[str]) -> Rows:

@@ -82,7 +82,9 @@ def test_a_memory_names_the_turn_it_came_of_as_evidence(memory):  # E097
     rows = memory.reader.select("p", CONV + "SELECT ?fact ?words { ?fact jido:derivedFrom ?turn ."
                                             " ?turn conv:hasAnswer/conv:answerText ?words }")  # fmt: skip
     assert rows == [{"fact": kept.iri, "words": "Oxigraph, as it embeds."}]
-    assert turn.iri in str(memory.reader.why("p", kept.iri))
+    assert memory.reader.why("p", kept.iri)["evidence"] == [
+        {"iri": turn.iri, "text": "Which index?\nOxigraph, as it embeds."}
+    ]
     assert memory.check("p").problems == []
 
 
