@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 
 from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
-from jidomem.runtime.pool import stopping
+from jidomem.runtime import frames
+from jidomem.runtime.pool import hung_up, stopping
 
 SECONDS = 600.0
 #: What the process exits with when what it wrote is an error.
@@ -28,17 +30,19 @@ class Checks:
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def answer(self, project: str, form: str) -> bytes:
+    def answer(self, project: str, form: str, asker: int | None = None) -> bytes:
         """Return the report on the memory of *project* as `json`, `sarif` or `junit`.
 
         Raises Busy `too_many_requests` while another one is made, QueryTimeout after the stated seconds, TooLarge
-        where the process was ended by others, and what the check raises.
+        where the process was ended by others, InvalidRequest where *asker*, a connection, is closed at its other end,
+        and what the check raises.
         """
         if not self._place.acquire(blocking=False):
             hint = "ask again in a minute, or run it where the memory is: jidomem check"
             raise Busy("a check is being made, and no more than one at once", hint=hint, code="too_many_requests")
         try:
-            return self._answer([sys.executable, "-m", "jidomem.runtime.checking", str(self._root), project, form])
+            command = [sys.executable, "-m", "jidomem.runtime.checking", str(self._root), project, form]
+            return self._answer(command, asker)
         finally:
             self._place.release()
 
@@ -49,7 +53,7 @@ class Checks:
             if self._process is not None:
                 self._process.kill()
 
-    def _answer(self, command: list[str]) -> bytes:
+    def _answer(self, command: list[str], asker: int | None) -> bytes:
         theirs, ours = os.pipe()  # it ends when our end is closed, by whatever end of this process
         try:
             with self._lock:
@@ -58,9 +62,7 @@ class Checks:
                 process = self._process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE)
             with process:
                 try:
-                    data, _ = process.communicate(timeout=self.seconds)
-                except subprocess.TimeoutExpired:
-                    raise self._late() from None
+                    data = self._read(process, asker)
                 finally:
                     process.kill()
         finally:
@@ -73,6 +75,22 @@ class Checks:
         if process.returncode != 0:
             raise stopping() if self._closed else _ended(process.returncode)
         return data
+
+    def _read(self, process: subprocess.Popen[bytes], asker: int | None) -> bytes:
+        """Return all that *process* writes, which has ended then."""
+        assert process.stdout is not None
+        found, deadline = bytearray(), monotonic() + self.seconds
+        try:
+            while True:
+                frames.wait(process.stdout.fileno(), deadline, asker)
+                if not (piece := os.read(process.stdout.fileno(), 1 << 20)):
+                    process.wait(max(0.0, deadline - monotonic()))
+                    return bytes(found)
+                found += piece
+        except frames.Left:
+            raise hung_up() from None
+        except (frames.Late, subprocess.TimeoutExpired):
+            raise self._late() from None
 
     def _late(self) -> QueryTimeout:
         return QueryTimeout(

@@ -12,7 +12,7 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from jidomem.dataset import Dataset
-from jidomem.errors import Busy, JidomemError, QueryTimeout, TooLarge
+from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.answers import Solutions, solutions
 from jidomem.runtime import frames
 from jidomem.runtime.limits import Limits
@@ -55,12 +55,14 @@ class Pool:
         dataset: Dataset | None = None,
         seconds: float | None = None,
         patience: float = 0.0,
+        asker: int | None = None,
     ) -> bytes:
         """Return the answer to a query that was checked, as bytes; with *as_of* of a memory replayed to that moment.
 
         The variables in *bindings* stand for these terms, and *dataset* for what FROM says. Where as many are asked as
         can be answered at once, it waits *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after
-        *seconds*, TooLarge `result_too_large`, and what the reader raises.
+        *seconds*, TooLarge `result_too_large`, InvalidRequest where *asker*, a connection, is closed at its other
+        end, and what the reader raises.
         """
         asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         most, known = self.limits, {**(bindings or {})}
@@ -69,7 +71,7 @@ class Pool:
         limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
         while True:
             with self._child(patience) as child, suppress(_Gone):
-                return child.ask(message, limit, most.query_memory)
+                return child.ask(message, limit, most.query_memory, asker)
 
     def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
         """Return the rows of a SELECT that was checked: a question or a gate of the root; raises what `answer` does."""
@@ -178,23 +180,25 @@ class _Child:
         """Return whether the process is there."""
         return self._process.poll() is None
 
-    def ask(self, message: bytes, seconds: float, memory: int) -> bytes:
+    def ask(self, message: bytes, seconds: float, memory: int, asker: int | None) -> bytes:
         """Return the answer.
 
         Raises QueryTimeout where it does not come in time, TooLarge where the process died of it, which has so much
-        *memory*, and _Gone where it had died before it took the query.
+        *memory*, InvalidRequest where *asker* has hung up, and _Gone where it had died before it took the query.
         """
         self.is_sound = False
         try:
             self._hand_over(message)
             try:
-                self._told(seconds)
+                self._told(seconds, asker)
             except JidomemError:
                 self.is_sound = True
                 raise
-            data = frames.receive(self._out.fileno(), seconds)
+            data = frames.receive(self._out.fileno(), seconds, asker)
         except frames.Ended:
             raise self._died(memory) from None
+        except frames.Left:
+            raise hung_up() from None
         except frames.Late:
             raise _late(seconds) from None
         self.is_sound = True
@@ -220,9 +224,9 @@ class _Child:
         for pipe in (self._in, self._out):
             pipe.close()
 
-    def _told(self, seconds: float) -> None:
+    def _told(self, seconds: float, asker: int | None = None) -> None:
         """Return when the child says that it did what it was to do; raises the error it met."""
-        told: dict[str, Any] = json.loads(frames.receive(self._out.fileno(), seconds))
+        told: dict[str, Any] = json.loads(frames.receive(self._out.fileno(), seconds, asker))
         if "error" in told:
             error = told["error"]
             raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
@@ -253,6 +257,11 @@ def out_of_memory(most: int) -> TooLarge:
         hint="ask for less: add LIMIT or a FILTER, and sort fewer rows",
         code="result_too_large",
     )
+
+
+def hung_up() -> InvalidRequest:
+    """Return why what somebody asked was stopped who does not wait for it any more."""
+    return InvalidRequest("who asked has hung up, and it was stopped", hint="keep the connection open, and ask again")
 
 
 def stopping() -> Busy:

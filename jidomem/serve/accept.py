@@ -89,7 +89,7 @@ def _quality(offer: str, ranges: Iterable[_Range]) -> float:
 
 
 def _range(part: str) -> _Range:
-    name, *parameters = (piece.strip().lower() for piece in _PIECE.findall(part))
+    name, *parameters = (piece.strip().lower() for piece in _PIECE.findall(part) or [""])
     quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
     if not (_NAME.fullmatch(name) and _QUALITY.fullmatch(quality)):
         raise InvalidRequest(

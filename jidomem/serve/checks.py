@@ -21,5 +21,5 @@ def check(site: Site, project: str) -> Response:
     if form not in _TYPES:
         raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r}", hint="format=json")
     reach(site, project, given)
-    found = site.memory.checks.answer(project, form)
+    found = site.memory.checks.answer(project, form, wire.asker())
     return Response(found, content_type=f"{_TYPES[form]}; charset=utf-8" if form == "junit" else _TYPES[form])

@@ -70,7 +70,8 @@ class Connection:
             keeps=lambda: keeps() and not (turn.waits() or body.failed),
         )
         self._is_answering = True
-        run(self._app, {**self._about, **environ, "wsgi.input": body}, reply)
+        own = {"wsgi.input": body, wire.CONNECTION: self.link.fileno()}
+        run(self._app, {**self._about, **environ, **own}, reply)
         self._is_answering = False
         if not (turn.is_kept() and body.drain()) and (not turn.at_end or self.link.has_more()):
             self.link.end(_DRAINED)

@@ -13,6 +13,7 @@ from flask import Response, request
 from jidomem.errors import Busy, InvalidRequest, JidomemError
 from jidomem.journal.files import Stream
 from jidomem.read.feed import Entry, entries, version_of
+from jidomem.runtime.frames import has_left
 from jidomem.serve import wire
 from jidomem.serve.accept import negotiate
 from jidomem.serve.positions import reach
@@ -59,6 +60,7 @@ class _Feed:
     def __init__(self, site: Site, project: str, version: Version) -> None:
         self.site, self.project, self.version = site, project, version
         self._stream, self._seen = Stream(project), Version()
+        self._asker = wire.asker()
 
     def next(self) -> Iterator[Entry]:
         """Yield what came since; who goes on has told the one before. Raises what `entries` raises."""
@@ -70,16 +72,20 @@ class _Feed:
             self.version = entry.version
 
     def wait(self, seconds: float) -> bool:
-        """Return whether something came within so many *seconds*; sooner where the server stops.
+        """Return whether something came within so many *seconds*; sooner where the server stops, or nobody reads.
 
         Raises Unauthenticated where the token of who reads was taken back meanwhile.
         """
         deadline = monotonic() + seconds
         while self.site.memory.journal.head(self._stream) == self._seen:
-            if monotonic() > deadline or self.site.operation.stopping.wait(PAUSE):
+            if monotonic() > deadline or self.site.operation.stopping.wait(PAUSE) or self.is_left():
                 return False
             self.site.check_caller()
         return True
+
+    def is_left(self) -> bool:
+        """Return whether who reads has hung up."""
+        return self._asker is not None and has_left(self._asker)
 
     def place(self) -> None:
         """Take one of the places of those who wait; raises Busy `too_many_requests` where there is none."""
@@ -143,6 +149,8 @@ def _told(feed: _Feed, limit: int | None) -> Iterator[bytes]:
             if count == limit:
                 return
             if not feed.wait(HEARTBEAT):
+                if feed.is_left():
+                    return
                 yield b": \n\n"
     except JidomemError as error:
         yield _event("refused", wire.described(error))

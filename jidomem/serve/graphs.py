@@ -29,6 +29,7 @@ def get(site: Site, project: str) -> Response:
         rows_as="json",
         graph_as=_UNNAMED.get(form, form),
         dataset=None if graph is None else Dataset([graph], []),
+        asker=wire.asker(),
     )
     return wire.document(found if graph is None else _named(found, graph, form), media)
 

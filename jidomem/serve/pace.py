@@ -69,6 +69,10 @@ class Link:
         """Return the pace at which something new is waited for."""
         return Pace(self._idle)
 
+    def fileno(self) -> int:
+        """Return the descriptor of the connection, as long as it is not closed."""
+        return self._connection.fileno()
+
     def begin(self) -> bytes:
         """Return what comes next; nothing at the end of the connection, or where it was idle for too long.
 

@@ -109,6 +109,7 @@ def _answer(site: Site, project: str | None, given: Fields) -> Response:
         as_of=given.get("as_of", (None,))[0],
         dataset=Dataset(*asked) if any(asked := [given[which] for which in DATASET]) else None,
         seconds=_seconds(given, limits.query_seconds),
+        asker=wire.asker(),
     )
     return wire.document(found, media)
 

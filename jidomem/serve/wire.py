@@ -21,6 +21,8 @@ from jidomem.moments import stamp
 LIMITS = "JIDOMEM_LIMITS"
 JSON = "application/json"
 PROBLEM = "application/problem+json"
+#: Where WSGI's environ has the descriptor of the connection a request came by.
+CONNECTION = "jidomem.connection"
 #: Refusals that pass by themselves, and after how many seconds to come back.
 _RETRY = {"busy": 1, "too_many_requests": 1, "index_behind": 1}
 
@@ -52,6 +54,12 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
     """Return *value* as a JSON response; an underscore in a header's name stands for a dash."""
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return Response(dump(value), status, named, content_type=JSON)
+
+
+def asker() -> int | None:
+    """Return the descriptor of the connection the request came by, None where none is known."""
+    found: int | None = request.environ.get(CONNECTION)
+    return found
 
 
 def document(data: bytes, media: str) -> Response:

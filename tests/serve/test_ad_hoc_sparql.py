@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from conftest import intent
@@ -179,3 +180,29 @@ def test_a_query_of_the_past_is_asked_of_the_memory_as_it_was_then(client):
     assert counted(as_of="2020-01-01") == (200, b"0")
     assert counted(as_of="2999-01-01") == counted()
     assert counted(as_of="soon")[0] == 400
+
+
+def figures(client, *names):
+    """What /metrics says of each of *names*."""
+    lines = [line.rpartition(" ") for line in client.ask("GET", "/metrics")[2].decode().splitlines()]
+    told = {name: value for name, _, value in lines}
+    return [float(told.get(name, 0)) for name in names]
+
+
+def test_a_query_nobody_waits_for_any_more_is_stopped_and_makes_room_for_others(server, client):
+    late, running = 'jidomem_refusals_total{code="query_timeout"}', "jidomem_sparql_running"
+    cut, place = figures(client, late)[0], urlsplit(server.url)
+    head = f"GET /sparql?{urlencode({'query': CROSS})} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    # When clients hang up while they wait
+    for _ in range(2):
+        with socket.create_connection((place.hostname, place.port)) as asking:
+            asking.sendall(head.encode())
+            while figures(client, running) == [0]:
+                pass
+        while figures(client, running) != [0]:
+            pass
+
+    # Then none of their queries went on until its time was up
+    assert figures(client, late) == [cut]
+    assert asked(client, "ASK {}")[0] == 200

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,6 +14,7 @@ from conftest import decision, intent
 from http_world import Client, running
 
 import jidomem
+from jidomem.serve import wire
 from jidomem.serve.http import create_app
 
 
@@ -147,3 +149,20 @@ def test_it_ends_with_the_server_that_asked_for_it(tmp_path):
         server.wait()
         while is_checked(tmp_path / "root"):
             time.sleep(0.01)
+
+
+def test_a_check_nobody_waits_for_any_more_is_stopped(memory, endless):
+    server = create_app(memory).test_client()
+    ours, theirs = socket.socketpair()
+
+    with ours, ThreadPoolExecutor(1) as aside:
+        here = {"environ_overrides": {wire.CONNECTION: ours.fileno()}}
+        told = aside.submit(server.get, "/projects/p/check", **here)
+        while not is_checked(endless):
+            pass
+        theirs.close()
+        refusal = told.result()
+
+    assert (refusal.status_code, refusal.json["code"]) == (400, "invalid_argument")
+    assert "hung up" in refusal.json["detail"]
+    assert not is_checked(endless)

@@ -17,6 +17,7 @@ import jidomem
 from jidomem.clock import Sources
 from jidomem.runtime.keyring import Keyring, take_back
 from jidomem.runtime.settings import own_config
+from jidomem.serve import wire
 from jidomem.serve.http import create_app
 from jidomem.serve.operation import Operation
 
@@ -274,3 +275,16 @@ def test_readers_who_hang_up_free_their_place(tmp_path):
                 if b" 429 " not in heard.splitlines()[0]:
                     break
                 client.submit(intent(summary=f"wake {_}"))
+
+
+def test_a_stream_of_events_ends_at_once_where_its_reader_has_closed_the_connection(client, memory):
+    memory.writer.submit_intent("p", intent())
+    ours, theirs = socket.socketpair()
+    theirs.close()
+
+    with ours:
+        here = {"environ_overrides": {wire.CONNECTION: ours.fileno()}}
+        told = client.get("/projects/p/journal", headers=EVENTS, **here).text
+
+    assert "event: commit" in told
+    assert "\n: \n" not in told  # no sign of life: it was not waited for
