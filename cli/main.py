@@ -34,6 +34,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "rollback": ("rollback:rollback", "Take the memory back to what was in force at a moment."),
     "policy": ("policy:policy", "Say who may assert, propose or do neither."),
     "session": ("session:session", "Open, move and close work sessions."),
+    "conversation": ("conversation:conversation", "Record what is said in a session, and read it back."),
     "working": ("working:working", "Show and change what an agent holds now."),
     "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
     "review": ("review:review", "Settle what waits for a curator."),

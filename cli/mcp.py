@@ -19,7 +19,7 @@ from jidomem_cli.server_log import log_options, open_log
     type=click.Choice(("jidomem", "working", "server-memory")),
     default="jidomem",
     show_default=True,
-    help="Which tools: our own, these and one for what the agent holds now, or those of the reference memory server.",
+    help="Which tools: our own; with two more for what an agent holds and says; those of the reference memory server.",
 )
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
 @click.option(
@@ -57,11 +57,11 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     from jidomem.serve.desk import Desks
     from jidomem.serve.knowledge import KNOWLEDGE
     from jidomem.serve.tools import TOOLS
-    from jidomem.serve.work import WORKING
+    from jidomem.serve.work import SAID, WORKING
 
     memory = door.open()
     memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
-    tools = {"jidomem": TOOLS, "working": (*TOOLS, WORKING), "server-memory": KNOWLEDGE}[toolset]
+    tools = {"jidomem": TOOLS, "working": (*TOOLS, WORKING, SAID), "server-memory": KNOWLEDGE}[toolset]
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     if not http:
         serving.leave_on_signals(desks, memory.close)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from jidomem.errors import InvalidRequest
+
+_TOOL = ("name", "parameters", "result")
+_HINT = 'write "tools": [{"name": "search", "parameters": {"query": "store"}, "result": "3 files"}]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +50,13 @@ class Turn:
         return {"iri": self.iri, "index": self.index, "prompt": self.prompt, "answer": self.answer,
                 "asked_by": self.asked_by, "answered_by": self.answered_by, "tools": tools,
                 "timestamp": self.timestamp, "recorded_at": self.recorded_at}  # fmt: skip
+
+
+def uses(given: Iterable[Any]) -> list[ToolUse]:
+    """Return the calls of tools that *given* spells; raises InvalidRequest for what is none."""
+    found = []
+    for each in given:
+        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str) or set(each) - set(_TOOL):
+            raise InvalidRequest(f"{each!r:.200} is no call of a tool: it has {', '.join(_TOOL)}", hint=_HINT)
+        found.append(ToolUse(**each))
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.bounds import check_root
 from jidomem.runtime.checks import Checks
+from jidomem.runtime.held import Held
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import ReadLog
@@ -41,11 +41,6 @@ if TYPE_CHECKING:
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
     from jidomem.index.texts import Texts
-    from jidomem.runtime.agent import AgentMemory
-    from jidomem.runtime.context import ContextManager, Contexts
-    from jidomem.runtime.conversation import Conversation
-    from jidomem.runtime.entry_store import EntryStore
-    from jidomem.runtime.state import State
     from jidomem.write.rollback import Rollback
 
 #: The folder of what is derived from the journal.
@@ -70,7 +65,7 @@ project = "{project}"
 """
 
 
-class Jidomem:
+class Jidomem(Held):
     """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
 
     `pool` answers SPARQL nobody vouches for, in processes of its own; none is started before it is needed.
@@ -145,44 +140,6 @@ class Jidomem:
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 
-    def agent(self, name: str | None = None, *, project: str | None = None) -> AgentMemory:
-        """Return the working memory of the agent *name*, of the configured one unless given: `get`, `update`, `forget`.
-
-        Raises InvalidRequest for a name that will not do, NotFound `invalid_project` for such a project.
-        """
-        from jidomem.runtime.agent import AgentMemory  # what lasts has no need of it
-
-        stream = Stream(project or self.project)
-        return AgentMemory(self._agents, stream.project, name or self.settings.agent, self.sources)
-
-    def agents(self, project: str | None = None) -> list[dict[str, Any]]:
-        """Return each agent that holds something in *project*: `agent`, `rev`, `updated_at`, `open_tasks`."""
-        from jidomem.runtime.agent import holders
-
-        found = []
-        for name in holders(self._agents, project or self.project):
-            if (memory := self.agent(name, project=project).get()) is not None:
-                at = datetime.fromtimestamp(memory.updated_at / 1000, UTC)
-                found.append(
-                    {"agent": name, "rev": memory.rev, "updated_at": at, "open_tasks": len(memory.tasks_open())}
-                )
-        return found
-
-    def context(
-        self, session: str, *, project: str | None = None, agent: str | None = None, **options: Any
-    ) -> ContextManager:
-        """Return the context of a session of *agent*: its short-term memory beside the long-term memory of *project*.
-
-        Until it is closed it is the same one. *options* are promotion and interval, as `ContextManager` takes them.
-        """
-        return self._contexts.open(session, project or self.project, agent or self.settings.agent, **options)
-
-    @cached_property
-    def _contexts(self) -> Contexts:
-        from jidomem.runtime.context import Contexts  # most processes have no need of one
-
-        return Contexts(self)
-
     @property
     def keeper(self) -> Keeper:
         """Return who takes secrets out of the journal, and sets damage aside."""
@@ -253,27 +210,6 @@ class Jidomem:
         return told
 
     @cached_property
-    def _agents(self) -> State:
-        from jidomem.runtime.agent import TABLES
-        from jidomem.runtime.state import State
-
-        return State(self.settings.root, TABLES)
-
-    def conversation(self, session: str, project: str | None = None) -> Conversation:
-        """Return the conversation of a work session, to record its turns and to read them back."""
-        from jidomem.runtime.conversation import Conversation  # as above
-
-        name = project or self.project
-        return Conversation(name, session, self.writer, self.index, self.catch_up, self.sources.now)
-
-    @cached_property
-    def entries(self) -> EntryStore:
-        """Return the store of what agents keep in their own words, in the history of the configured project."""
-        from jidomem.runtime.entry_store import EntryStore  # most processes have no need of one
-
-        return EntryStore(self.project, self.writer, lambda: self.texts, self.index, self.catch_up)
-
-    @cached_property
     def texts(self) -> Texts:
         """Return the texts that recall searches, kept below `cache/`."""
         from jidomem.index.texts import Texts  # a writer has no need of it
@@ -340,12 +276,9 @@ class Jidomem:
     def close(self) -> None:
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
         self.stop()
-        if "_contexts" in self.__dict__:
-            self._contexts.close()
+        self.close_held()
         if "texts" in self.__dict__:
             self.texts.close()
-        if "_agents" in self.__dict__:
-            self._agents.close()
         self._shown.state.close()
         self.tail.close()
 

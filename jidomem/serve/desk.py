@@ -74,6 +74,10 @@ class Desk:
             self._is_open = True
         return receipt
 
+    def opened(self) -> None:
+        """Take note that the session is open."""
+        self._is_open = True
+
     def leave(self) -> None:
         """Close the session, where something was kept in it; what goes wrong is told on standard error."""
         if not (self._is_open and self._is_ours):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern import glossary
@@ -17,7 +18,7 @@ from jidomem.serve.tools import playbook
 from jidomem.serve.work import held
 
 MARKDOWN, JSON, TURTLE = "text/markdown", "application/json", "text/turtle"
-ITEM = "memory://item/"
+ITEM, CONVERSATION = "memory://item/", "memory://conversation/"
 #: How many of those that wait for a curator are put before an agent.
 _PRESSING = 50
 #: What a server says of itself when a client connects.
@@ -81,6 +82,12 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("memory://working", "working", "What you hold now: your world, your tasks, your spaces.", JSON, _working),
 )
 
+#: Addresses with a part to fill in, each with its name and what it is.
+TEMPLATES: tuple[tuple[str, str, str], ...] = (
+    (f"{ITEM}{{id}}", "item", "One memory, by its IRI or short id."),
+    (f"{CONVERSATION}{{session}}", "conversation", "What was said in a work session, turn by turn."),
+)
+
 
 def read(desk: Desk, uri: str) -> tuple[str, str]:
     """Return the media type and the text of a resource; raises NotFound for an address there is not."""
@@ -88,10 +95,13 @@ def read(desk: Desk, uri: str) -> tuple[str, str]:
         memory, short = desk.memory, uri.removeprefix(ITEM)
         found = memory.reader.get_memory(desk.project, memory.reader.resolve(desk.project, short))
         return JSON, visible(json.dumps(plain(found), ensure_ascii=False))
+    if uri.startswith(CONVERSATION):
+        turns = desk.memory.conversation(unquote(uri.removeprefix(CONVERSATION)), desk.project).turns()
+        return JSON, visible(json.dumps([turn.to_dict() for turn in turns], ensure_ascii=False))
     for resource in RESOURCES:
         if resource.uri == uri:
             return resource.media, resource.reads(desk)
-    known = ", ".join([*(resource.uri for resource in RESOURCES), f"{ITEM}{{id}}"])
+    known = ", ".join([*(resource.uri for resource in RESOURCES), *(uri for uri, _, _ in TEMPLATES)])
     raise NotFound(f"there is no resource {uri!r}", hint=f"there is {known}")
 
 

@@ -54,13 +54,11 @@ def server(desks: Desks, tools: tuple[Tool, ...], operation: Operation | None = 
     async def list_templates(
         ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        item = types.ResourceTemplate(
-            uri_template=f"{library.ITEM}{{id}}",
-            name="item",
-            description="One memory, by its IRI or short id.",
-            mime_type=library.JSON,
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[item])
+        found = [
+            types.ResourceTemplate(uri_template=uri, name=name, description=description, mime_type=library.JSON)
+            for uri, name, description in library.TEMPLATES
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)

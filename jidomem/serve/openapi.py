@@ -9,7 +9,7 @@ from typing import Any
 from jidomem import vocab
 from jidomem.errors import CODES
 from jidomem.intent import FIELDS, LIST_FIELDS
-from jidomem.serve import corrections, recalls, sessions
+from jidomem.serve import conversations, corrections, recalls, sessions
 from jidomem.serve.site import Route
 from jidomem.spaces.changes import CHANGES
 
@@ -29,7 +29,7 @@ _ASKED = ("query", "timeout", "as_of", "default-graph-uri", "named-graph-uri")
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "query": {"type": "string", "examples": ["SELECT ?s { ?s ?p ?o } LIMIT 5", "ASK { ?s ?p ?o }"]},
     **dict.fromkeys(("as_of", "valid_at"), _MOMENT),
-    **dict.fromkeys(("limit", "budget_tokens"), _WHOLE),
+    **dict.fromkeys(("limit", "budget_tokens", "last"), _WHOLE),
     **dict.fromkeys(("include_inactive", "dry_run", "all"), _TRUTH),
     **dict.fromkeys(("default-graph-uri", "named-graph-uri"), _GRAPHS),
     "about": _TEXTS,
@@ -41,6 +41,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 _PARTS = {
     "project": "A project id: a-z, 0-9, - and _.",
     "agent": "The name of an agent.",
+    "session": "The name of a work session, or its IRI, percent-encoded.",
     "name": "The name of a query, or role/name, and a suffix where one is wanted.",
     "id": "An IRI, percent-encoded, or a name: a part of a memory's id, or a session's name.",
 }
@@ -189,6 +190,8 @@ def _schemas() -> dict[str, Any]:
         },
         "SessionStart": {**_object(dict.fromkeys(sessions.OPENING, _TEXT), ("name",)), "additionalProperties": False},
         "SessionMove": {**_object(dict.fromkeys(sessions.MOVING, _TEXT), ()), "additionalProperties": False},
+        "Turn": _object({"iri": _TEXT, "index": _NUMBER, "tools": {"type": "array", "items": _USE}}, ("iri", "index")),
+        "TurnSaid": {**_object(_SAID, ()), "additionalProperties": False},
         "WorkingMemory": _object(_HELD, tuple(_HELD)),
         "WorkingChanges": {
             **_object({"changes": {"type": "array", "items": _CHANGE}, "expected_rev": _NUMBER}, ("changes",)),
@@ -200,6 +203,12 @@ def _schemas() -> dict[str, Any]:
 _NUMBER, _MAPPING = {"type": "integer"}, {"type": "object"}
 _HELD = {"id": _TEXT, "rev": _NUMBER, "created_at": _NUMBER, "updated_at": _NUMBER, "spaces": _MAPPING,
          "metadata": _MAPPING}  # fmt: skip
+_USE = {"type": "object", "properties": {"name": _TEXT, "parameters": {}, "result": {}}, "required": ["name"],
+        "additionalProperties": False}  # fmt: skip
+_SAID = {
+    **{name: _JSON_TYPES[kind] for name, kind in conversations.RECORDING.items()},
+    "tools": {"type": "array", "items": _USE},
+}
 _CHANGE = {"type": "object", "properties": {"do": {"enum": [*CHANGES]}}, "required": ["do"]}
 
 

@@ -1,4 +1,4 @@
-"""The tool by which an agent reads and changes, over MCP, what it holds now."""
+"""The tools by which an agent, over MCP, reads and changes what it holds now, and records what is said."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from jidomem.serve.desk import Desk
 from jidomem.serve.tool import Arguments, Told, Tool
 from jidomem.spaces import Memory
 from jidomem.spaces.changes import CHANGES
+from jidomem.turn import uses
 
 
 def held(desk: Desk) -> dict[str, Any]:
@@ -52,6 +53,37 @@ WORKING = Tool(
     {"rev": _WHOLE, "world": _OBJECT, "tasks": _LIST, "spaces": _OBJECT},
     _work,
     always=("rev", "world", "tasks", "spaces"),
+    reads=False,
+    same=False,
+)
+
+
+def _said(desk: Desk, given: Arguments) -> Told:
+    asked = dict(given)
+    tools = uses(asked.pop("tools", ()))
+    said = desk.memory.conversation(desk.begin()["asserted_in"], desk.project, writer=desk.writer)
+    turn = said.record(**asked, tools=tools, answered_by=desk.agent if "answer" in asked else None)
+    desk.opened()
+    return Told(turn.to_dict())
+
+
+SAID = Tool(
+    "said",
+    "Record one turn of this conversation, word for word: what you were asked, what you answered, the tools you called."
+    " Name its iri in evidence of what you remember of it.",
+    {
+        "prompt": {"type": "string"},
+        "answer": {"type": "string"},
+        "asked_by": {"type": "string", "description": "Who asked."},
+        "tools": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+            "description": "name, parameters and result of each call.",
+        },
+    },
+    {"iri": {"type": "string"}, "index": _WHOLE},
+    _said,
+    always=("iri", "index"),
     reads=False,
     same=False,
 )

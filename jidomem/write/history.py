@@ -37,12 +37,12 @@ class HistoryWriter(Recovery):
         """Return the receipt of a turn, kept as the next one of the conversation of *session*, a name or an IRI.
 
         Its place is the one thing `filled`. Raises NotOpened for a session nobody opened, InvalidRequest for what JSON
-        does not hold, TooLarge, and IntentRefused for what looks like a secret.
+        does not hold, TooLarge, IntentRefused for what looks like a secret, and PolicyDenied for the words of another.
         """
         project, place = iri(f"{vocab.BASE}projects/{project_id}"), self.session_iri(session)
 
         def judge(view: View, now: datetime) -> Judged:
-            self._check_besides("description", view)
+            self._check_besides("description", view, said.answered_by)
             if not view.types(place):
                 raise NotOpened(f"no session {bare(place)}", hint="open it with: jidomem session start NAME")
             node = self._new("turns", view)
@@ -67,11 +67,11 @@ class HistoryWriter(Recovery):
         project = iri(f"{vocab.BASE}projects/{project_id}")
 
         def judge(view: View, now: datetime) -> Judged:
-            self._check_besides("description", view)
+            agent = words.agent_of(entry)
+            self._check_besides("description", view, agent)
             node = self._new("entries", view)
             rows = words.described(node, entry, project)
             rows += [(node, words.REPLACES, before) for before in words.held(view, entry.id)]
-            agent = words.agent_of(entry)
             return self._kept(node, [*rows, *self._stubs(filter(None, [agent]), project, view)], view)
 
         return judge

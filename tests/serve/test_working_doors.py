@@ -1,4 +1,4 @@
-"""What an agent holds now, reached over HTTP and MCP: the same memory, for those it is there for."""
+"""What an agent holds now and what was said, over HTTP and MCP: the same as in Python, for those it is there for."""
 
 import json
 
@@ -15,7 +15,7 @@ from jidomem.serve.desk import Desks
 from jidomem.serve.http import create_app
 from jidomem.serve.mcp import server
 from jidomem.serve.tools import TOOLS
-from jidomem.serve.work import WORKING
+from jidomem.serve.work import SAID, WORKING
 
 PATH = "/projects/p/agents/ana/memory"
 TASK = {"do": "tasks_add", "text": "ask about the index", "id": "t1"}
@@ -109,14 +109,14 @@ def test_a_name_that_is_none_and_a_project_that_is_none_are_told(client):
     assert client.get("/projects/nowhere/agents/ana/memory").json["code"] == "unknown_project"
 
 
-def called(desks, *calls, name="Ana"):
+def called(desks, *calls, name="Ana", tool="working", reads="memory://working"):
     """The result of each call of the tool, and what the resource says then."""
 
     async def main():
         who = Implementation(name=name, version="1")
-        async with Client(server(desks, (*TOOLS, WORKING)), mode="legacy", client_info=who) as client:
-            told = [await client.call_tool("working", arguments) for arguments in calls]
-            return told, (await client.read_resource("memory://working")).contents[0].text
+        async with Client(server(desks, (*TOOLS, WORKING, SAID)), mode="legacy", client_info=who) as client:
+            told = [await client.call_tool(tool, arguments) for arguments in calls]
+            return told, (await client.read_resource(reads)).contents[0].text
 
     return anyio.run(main)
 
@@ -134,3 +134,71 @@ def test_an_agent_changes_and_reads_over_mcp_what_it_holds(client, memory):
     assert client.get(PATH).json["rev"] == 2
     _, other = called(Desks(memory), name="ben")
     assert json.loads(other)["tasks"] == []
+
+
+TALK = "/projects/p/conversations/evening"
+TURN = {"prompt": "which index?", "asked_by": "ben", "answer": "Oxigraph",
+        "tools": [{"name": "search", "parameters": {"query": "index"}, "result": [1]}],
+        "timestamp": "2026-11-20T10:00:00Z"}  # fmt: skip
+
+
+def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memory(client, memory):
+    first = client.post(TALK, json=TURN)
+    second = client.post(TALK, json={"prompt": "and the journal?"})
+
+    turns = memory.conversation("evening").turns()
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert [first.json, second.json] == [turn.to_dict() for turn in turns] == client.get(TALK).json["rows"]
+    assert client.get(f"{TALK}?last=1").json["rows"] == [second.json]
+    assert first.json["tools"] == TURN["tools"]
+    kept = memory.writer.remember("p", "the index is Oxigraph", evidence=[first.json["iri"]])
+    assert memory.reader.get_memory("p", kept.iri)["derived_from"] == [first.json["iri"]]
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        ({}, "nothing is said in this turn"),
+        ({"prompt": 5}, "prompt is no text"),
+        ({"prompt": "x", "tools": [5]}, "5 is no call of a tool"),
+        ({"prompt": "x", "tools": [{"name": "a", "given": 1}]}, "is no call of a tool"),
+        ({"prompt": "x", "timestamp": "soon"}, "timestamp='soon' is no moment"),
+        ({"prompt": "x", "answered_by": "ana"}, "answered_by='ana', and nothing is said by it"),
+        ({"question": "x"}, "takes no member 'question'"),
+    ],
+)
+def test_what_is_no_turn_is_refused_and_none_is_recorded(client, memory, sent, why):
+    answer = client.post(TALK, json=sent)
+
+    assert answer.status_code == 400
+    assert why in answer.json["detail"]
+    assert answer.json["hint"]
+    assert memory.conversation("evening").turns() == []
+
+
+def test_an_agent_records_its_own_words_and_no_others(client, memory, token):
+    ana, curator = token("ana"), token("carl", "curator")
+    client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
+
+    refused = client.post(TALK, json={**TURN, "answered_by": "carl"}, **ana)
+    own = client.post(TALK, json=TURN, **ana)
+    other = client.post(TALK, json={**TURN, "answered_by": "ana"}, **curator)
+
+    assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
+    assert (own.status_code, other.status_code) == (201, 201)
+    assert own.json["answered_by"].endswith("/ana")
+
+
+def test_a_turn_told_over_mcp_is_of_the_session_in_which_its_client_remembers(memory):
+    desks = Desks(memory, session="s-7")
+    (told, refused), text = called(
+        desks,
+        {"prompt": "which index?", "answer": "Oxigraph", "tools": [{"name": "search"}]},
+        {"question": "x"},
+        tool="said",
+        reads="memory://conversation/s-7",
+    )
+
+    (turn,) = memory.conversation("s-7").turns()
+    assert told.structured_content == turn.to_dict() == json.loads(text)[0]
+    assert (turn.answered_by.rsplit("/")[-1], refused.is_error) == ("ana", True)

@@ -1,0 +1,111 @@
+"""What agents hold and what they said, at an open root: working memories, contexts, conversations and entries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from jidomem.clock import Sources
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.journal.files import Stream
+from jidomem.runtime.settings import Settings
+from jidomem.write.writer import MemoryWriter
+
+if TYPE_CHECKING:
+    from jidomem.index.texts import Texts
+    from jidomem.runtime.agent import AgentMemory
+    from jidomem.runtime.context import ContextManager, Contexts
+    from jidomem.runtime.conversation import Conversation
+    from jidomem.runtime.entry_store import EntryStore
+    from jidomem.runtime.root import Jidomem
+    from jidomem.runtime.state import State
+
+
+class Held:
+    """The part of an open root that nobody judges; most processes have no need of it, and load none of it."""
+
+    settings: Settings
+    sources: Sources
+    writer: MemoryWriter
+    index: OxigraphIndex
+
+    if TYPE_CHECKING:  # what the root has besides
+
+        @property
+        def project(self) -> str:
+            """Return the project asked for when none is named."""
+
+        @property
+        def texts(self) -> Texts:
+            """Return the texts that recall searches."""
+
+        def catch_up(self, project: str) -> object:
+            """Bring the index level with *project*."""
+
+    def agent(self, name: str | None = None, *, project: str | None = None) -> AgentMemory:
+        """Return the working memory of the agent *name*, of the configured one unless given: `get`, `update`, `forget`.
+
+        Raises InvalidRequest for a name that will not do, NotFound `invalid_project` for such a project.
+        """
+        from jidomem.runtime.agent import AgentMemory  # what lasts has no need of it
+
+        stream = Stream(project or self.project)
+        return AgentMemory(self._agents, stream.project, name or self.settings.agent, self.sources)
+
+    def agents(self, project: str | None = None) -> list[dict[str, Any]]:
+        """Return each agent that holds something in *project*: `agent`, `rev`, `updated_at`, `open_tasks`."""
+        from jidomem.runtime.agent import holders
+
+        found = []
+        for name in holders(self._agents, project or self.project):
+            if (memory := self.agent(name, project=project).get()) is not None:
+                at = datetime.fromtimestamp(memory.updated_at / 1000, UTC)
+                found.append(
+                    {"agent": name, "rev": memory.rev, "updated_at": at, "open_tasks": len(memory.tasks_open())}
+                )
+        return found
+
+    def context(
+        self, session: str, *, project: str | None = None, agent: str | None = None, **options: Any
+    ) -> ContextManager:
+        """Return the context of a session of *agent*: its short-term memory beside the long-term memory of *project*.
+
+        Until it is closed it is the same one. *options* are promotion and interval, as `ContextManager` takes them.
+        """
+        return self._contexts.open(session, project or self.project, agent or self.settings.agent, **options)
+
+    @cached_property
+    def _contexts(self) -> Contexts:
+        from jidomem.runtime.context import Contexts  # most processes have no need of one
+
+        return Contexts(cast("Jidomem", self))
+
+    @cached_property
+    def _agents(self) -> State:
+        from jidomem.runtime.agent import TABLES
+        from jidomem.runtime.state import State
+
+        return State(self.settings.root, TABLES)
+
+    def conversation(
+        self, session: str, project: str | None = None, *, writer: MemoryWriter | None = None
+    ) -> Conversation:
+        """Return the conversation of a work session, to record its turns, by *writer* if given, and to read them."""
+        from jidomem.runtime.conversation import Conversation  # as above
+
+        name = project or self.project
+        return Conversation(name, session, writer or self.writer, self.index, self.catch_up, self.sources.now)
+
+    @cached_property
+    def entries(self) -> EntryStore:
+        """Return the store of what agents keep in their own words, in the history of the configured project."""
+        from jidomem.runtime.entry_store import EntryStore  # most processes have no need of one
+
+        return EntryStore(self.project, self.writer, lambda: self.texts, self.index, self.catch_up)
+
+    def close_held(self) -> None:
+        """Let go of what was opened of it."""
+        for name in ("_contexts", "_agents"):
+            if name in self.__dict__:
+                self.__dict__[name].close()
