@@ -16,4 +16,5 @@ def main(root, name, number, key=None):
             print(f"{name} says {n}", flush=True)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -245,8 +245,8 @@ def test_moves_chain_over_agents_and_over_memories():
 
 
 PACKAGE = Path(spaces_package.__file__).parent
-PURE = {"__future__", "collections", "copy", "dataclasses", "datetime", "json", "math", "typing"}
-OURS = {"errors", "frozen", "directive", "spaces"}
+PURE = {"__future__", "collections", "copy", "dataclasses", "datetime", "difflib", "json", "math", "typing"}
+OURS = {"errors", "frozen", "plain", "directive", "spaces"}
 
 
 @pytest.mark.parametrize(
