@@ -33,7 +33,7 @@ class Promoting:
     promotion: Promotion
     kept: Promoted
 
-    def promote(self, key: str, held: Any, *, force: bool = False) -> PromotionDecision:
+    def promote(self, key: str, held: Any, *, force: bool) -> PromotionDecision:
         """Return what became of the value *held* under *key*; what is refused says why, and by whom.
 
         A memory of that key, or one of its type and content, is known: if it says all of it nothing is written, else

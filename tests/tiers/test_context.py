@@ -258,6 +258,27 @@ def test_fewer_lines_under_a_key_are_another_content(opened, context):
     assert another(opened).retrieve("k") == "one"
 
 
+def test_contents_that_begin_with_the_same_line_disagree(opened, context):
+    # E063
+    context.store("a", "one\ntwo", promote="force")
+
+    refused = [context.store("b", content, promote="force") for content in ("one", "one\nthree")]
+
+    assert [(one.outcome, one.error.code) for one in refused] == [("refused", "conflict")] * 2
+    with another(opened) as later:
+        assert (later.retrieve("a"), later.retrieve("b", None), len(in_force(opened))) == ("one\ntwo", None, 1)
+
+
+def test_the_same_content_under_a_key_may_become_another_type(opened, context):
+    # E063
+    context.store("k", {"type": "error", "content": "it hangs", "severity": "high"}, promote=True)
+
+    changed = context.store("k", {"type": "discovery", "content": "it hangs"}, promote=True)
+
+    assert (changed.outcome, opened.reader.get_memory("p", changed.iri)["type"]) == ("updated", "discovery")
+    assert opened.reader.list_open_errors("p") == []
+
+
 def test_an_explanation_is_added_where_there_is_none_and_changes_nobody_elses(opened, context):
     # E063
     context.store("a", "the build is slow", promote="force")
