@@ -7,10 +7,10 @@ from typing import Any, BinaryIO
 
 import click
 
-from jidomem.errors import NotFound
+from jidomem.errors import JidomemError, NotFound
 from jidomem.intent import parse_json
 from jidomem.runtime.agent import AgentMemory
-from jidomem.spaces import Memory, is_map
+from jidomem.spaces import Memory, is_list, is_map
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
 from jidomem_cli.tables import form_of, show_json, show_rows
 
@@ -165,7 +165,11 @@ def _kept(door: Door, *, reads: bool = False) -> AgentMemory:
 
 def _change(door: Door, *changes: Any, expected_rev: int | None = None) -> None:
     kept = _kept(door)
-    memory = kept.apply(changes, expected_rev=expected_rev)
+    try:
+        memory = kept.apply(changes, expected_rev=expected_rev)
+    except JidomemError as refusal:
+        refusal.position = None  # its words name the change, and it is no intent
+        raise
     if door.json:
         show_json({"agent": kept.agent, "rev": memory.rev})
     else:
@@ -186,7 +190,7 @@ def _listed(found: Any) -> list[Any]:
 def _rows(memory: Memory) -> Any:
     """Yield what is held, a row each."""
     for name, space in memory.spaces.items():
-        pairs = space.data.items() if is_map(space) else enumerate(space.data)
+        pairs = space.data.items() if is_map(space) else enumerate(space.data) if is_list(space) else [("", space.data)]
         for at, held in pairs:
             text = held if isinstance(held, str) else json.dumps(held, ensure_ascii=False)
             yield {"space": name, "at": str(at), "holds": text}

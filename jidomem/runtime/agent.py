@@ -66,7 +66,8 @@ class AgentMemory:
             refuse_stale(f"the memory of {self.agent!r}", expected_rev, before.rev)
             after = move(before)
             if not isinstance(after, Memory):
-                raise InvalidRequest(f"a change of a memory gives a Memory, not {after!r:.200}")
+                hint = "let it return the memory: lambda held: held.world_put('language', 'en')"
+                raise InvalidRequest(f"a change of a memory gives a Memory, not {after!r:.200}", hint=hint)
             if after is not kept:
                 rows = (self.project, self.agent, self._written(after))
                 store.execute("INSERT OR REPLACE INTO agents VALUES (?, ?, ?)", rows)

@@ -83,13 +83,13 @@ class Conversation:
         """Return the turns in their order, the *last* so many where that is given, or those recorded by *as_of*."""
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InvalidRequest(f"last={last!r} is no number of turns", hint="give last=10, or leave it out")
+        moment = None if as_of is None else bare(to_term(as_of, "dateTime", "as_of"))
         try:
             self._catch_up(self.project)
         except NotFound as unknown:
             if unknown.code != "unknown_project":
                 raise
             return []
-        moment = None if as_of is None else bare(to_term(as_of, "dateTime", "as_of"))
         found = turns(self._index, self.project, f"<{self.iri}>", moment)
         return found if last is None else found[max(0, len(found) - last) :]
 

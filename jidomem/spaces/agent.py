@@ -50,7 +50,10 @@ def get(agent: HasState, default: Any = None) -> Any:
 def put(agent: A, memory: Memory, *, expected_rev: int | None = None) -> A:
     """Return the agent with *memory* as its memory."""
     if not isinstance(memory, Memory):
-        raise InvalidRequest(f"the memory of an agent is a Memory, not {memory!r:.200}")
+        raise InvalidRequest(
+            f"the memory of an agent is a Memory, not {memory!r:.200}",
+            hint="give one: Memory(), or get(agent) of another agent",
+        )
     _refuse_stale(agent, expected_rev)
     return _with_state(agent, _with_memory(_state(agent), memory))
 

@@ -94,7 +94,7 @@ class Container:
     def from_dict(cls, kept: Mapping[str, Any]) -> Self:
         """Return the memory that `to_dict` wrote; raise `InvalidRequest` unless every field of it is there."""
         if not isinstance(kept, Mapping):
-            raise InvalidRequest(f"a kept memory is a mapping, not {kept!r:.200}")
+            raise InvalidRequest(f"a kept memory is a mapping, not {kept!r:.200}", hint="give what to_dict returned")
         if missing := [each.name for each in fields(cls) if kept.get(each.name) is None]:
             raise InvalidRequest(f"the kept memory lacks {', '.join(missing)}", hint="Memory.new fills it in")
         return cls.new(kept)
@@ -136,7 +136,10 @@ class Container:
             )
         if of_kind is not None and not of_kind(space):
             kind = "map" if of_kind is is_map else "list"
-            raise InvalidRequest(f"space {name!r} is not a {kind} space: it holds a {kind_of(space.data)}")
+            raise InvalidRequest(
+                f"space {name!r} is not a {kind} space: it holds a {kind_of(space.data)}",
+                hint=_TAKES.get(kind_of(space.data), _TAKES_ANY),
+            )
         return space
 
     def _alive(self, name: str, now: int | None) -> Mapping[Any, Any]:
@@ -169,7 +172,10 @@ class Container:
     def _with(self, name: str, space: Space, now: int | None) -> Self:
         """Return the memory with *space* under *name*, a revision further on; raise `TooLarge` beyond its limits."""
         if not isinstance(name, str) or not name:
-            raise InvalidRequest(f"the name of a space is a text of at least one sign, not {name!r}")
+            raise InvalidRequest(
+                f"the name of a space is a text of at least one sign, not {name!r}",
+                hint="name it: 'plans', or 'rag:cache' for one of a plugin",
+            )
         if limits := Limits.of(self.metadata):
             if name in self.spaces:
                 limits.refuse_size(name, space.data, self.spaces[name].data)
@@ -182,12 +188,22 @@ class Container:
         return replace(self, rev=self.rev + 1, spaces=Spaces(spaces), updated_at=max(self.updated_at, moment(now)))
 
 
+#: What changes a space, by the kind of its data.
+_TAKES = {
+    "dict": "it takes put_in_space, delete_from_space, update_space_data",
+    "list": "it takes append_to_space, insert_in_space, update_in_space, remove_from_space",
+}
+_TAKES_ANY = "it takes space_update"
+
+
 def refuse_stale(what: str, expected: int | None, rev: int | None) -> None:
     """Raise `RevisionConflict` if a revision was expected and *what* is at another one, or is not there (None)."""
     if expected is None:
         return
     if type(expected) is not int:
-        raise InvalidRequest(f"an expected revision is a whole number, not {expected!r}")
+        raise InvalidRequest(
+            f"an expected revision is a whole number, not {expected!r}", hint="give the rev of the memory that was read"
+        )
     if expected != rev:
         stands = "does not exist" if rev is None else f"is at revision {rev}"
         raise RevisionConflict(
@@ -198,12 +214,20 @@ def refuse_stale(what: str, expected: int | None, rev: int | None) -> None:
 def _spaces(given: Any) -> Spaces:
     """Return the spaces *given* by name, as spaces or as mappings that spell them, with the built-in ones."""
     if not isinstance(given, Mapping):
-        raise InvalidRequest(f"the spaces of a memory are a mapping of names to spaces, not {given!r:.200}")
+        raise InvalidRequest(
+            f"the spaces of a memory are a mapping of names to spaces, not {given!r:.200}", hint='{"plans": Space([])}'
+        )
     made: dict[str, Space] = {TASKS: Space([]), WORLD: Space({})}
     for name, space in given.items():
         if not isinstance(name, str) or not name:
-            raise InvalidRequest(f"the name of a space is a text of at least one sign, not {name!r}")
+            raise InvalidRequest(
+                f"the name of a space is a text of at least one sign, not {name!r}",
+                hint="name it: 'plans', or 'rag:cache' for one of a plugin",
+            )
         if not isinstance(space, Space | Mapping):
-            raise InvalidRequest(f"space {name!r} is a Space, or a mapping with its data, not {space!r:.200}")
+            raise InvalidRequest(
+                f"space {name!r} is a Space, or a mapping with its data, not {space!r:.200}",
+                hint='Space([]), or {"data": []}',
+            )
         made[name] = space if isinstance(space, Space) else Space.new(space)
     return Spaces(made)

@@ -21,7 +21,7 @@ def id_of(item: Any) -> Any:
 def placed(items: Sequence[Any], index: int, item: Any) -> list[Any]:
     """Return the items with one more at *index*: 0 is the front, beyond the end is the end."""
     if type(index) is not int or index < 0:
-        raise InvalidRequest(f"an index is a whole number from 0, the front, not {index!r}")
+        raise InvalidRequest(f"an index is a whole number from 0, the front, not {index!r}", hint="0 is the front")
     return FrozenList([*items[:index], freeze(item), *items[index:]])
 
 
@@ -44,9 +44,11 @@ def replaced(items: Sequence[Any], item_id: Any, fun: Callable[[Any], Any], plac
 def reordered(items: Sequence[Any], ids: Sequence[Any], place: str) -> Sequence[Any]:
     """Return the items of *ids* in that order, then those not named in the order they had."""
     if isinstance(ids, str) or not isinstance(ids, Sequence):
-        raise InvalidRequest(f"the order of {place} is a list of ids, not {ids!r:.200}")
+        raise InvalidRequest(
+            f"the order of {place} is a list of ids, not {ids!r:.200}", hint='give the ids in order: ["t2", "t1"]'
+        )
     if twice := [item_id for place_, item_id in enumerate(ids) if item_id in ids[:place_]]:
-        raise InvalidRequest(f"{twice[0]!r} stands twice in the order of {place}")
+        raise InvalidRequest(f"{twice[0]!r} stands twice in the order of {place}", hint="name each id once")
     for item_id in ids:
         _refuse_unknown(items, item_id, place)
     named = [item for item_id in ids for item in items if id_of(item) == item_id]
@@ -64,14 +66,22 @@ def new_task(text: str, status: str, task_id: str, items: Sequence[Any]) -> dict
 def as_task(item: Any) -> dict[str, str]:
     """Return *item* if it is a task: an id, a text and a status, and nothing else; raise `InvalidRequest` if not."""
     if not isinstance(item, Mapping) or set(item) != {"id", "text", "status"}:
-        raise InvalidRequest(f"a task has id, text and status and nothing else, not {item!r:.200}")
+        raise InvalidRequest(
+            f"a task has id, text and status and nothing else, not {item!r:.200}",
+            hint='{"id": "t1", "text": "ship", "status": "open"}',
+        )
     for name in ("id", "text"):
         if not isinstance(item[name], str):
-            raise InvalidRequest(f"the {name} of a task is a text, not {item[name]!r:.200}")
+            raise InvalidRequest(
+                f"the {name} of a task is a text, not {item[name]!r:.200}", hint=f"give {name} as text"
+            )
     if not item["id"]:
-        raise InvalidRequest("the id of a task has at least one sign")
+        raise InvalidRequest("the id of a task has at least one sign", hint="leave the id out to have one made")
     if item["status"] not in TASK_STATUSES:
-        raise InvalidRequest(f"a task is {' or '.join(TASK_STATUSES)}, not {item['status']!r:.200}")
+        raise InvalidRequest(
+            f"a task is {' or '.join(TASK_STATUSES)}, not {item['status']!r:.200}",
+            hint=f"give status={OPEN!r}, or leave it out",
+        )
     return {name: item[name] for name in ("id", "text", "status")}
 
 
@@ -85,7 +95,7 @@ def merged(items: Sequence[Any], tasks: Sequence[Any]) -> list[Any]:
     given = [as_task(task) for task in tasks]
     by_id = {task["id"]: task for task in given}
     if len(by_id) < len(given):
-        raise InvalidRequest("two of the tasks given have the same id")
+        raise InvalidRequest("two of the tasks given have the same id", hint="give each task an id of its own")
     held = {id_of(item) for item in items if isinstance(id_of(item), str)}
     there = [by_id.get(id_of(item), item) if isinstance(id_of(item), str) else item for item in items]
     return [*there, *(task for task in given if task["id"] not in held)]
@@ -95,7 +105,7 @@ def _refuse_unknown(items: Sequence[Any], item_id: Any, place: str) -> None:
     if any(id_of(item) == item_id for item in items):
         return
     known = [repr(id_of(item)) for item in items if id_of(item) is not _NO_ID]
-    hint = f"there are {', '.join(known[:10])}" if known else "no item there has an id"
+    hint = f"there are {', '.join(known[:10])}" if known else "no item there has an id" if items else "nothing is there"
     raise NotFound(f"no item of {place} has the id {item_id!r}", hint=hint)
 
 

@@ -48,7 +48,10 @@ class Memory(Container):
         before = self._known(name)
         after = fun(before)
         if not isinstance(after, Space):
-            raise InvalidRequest(f"the function for space {name!r} gave {after!r:.200}, not a Space")
+            raise InvalidRequest(
+                f"the function for space {name!r} gave {after!r:.200}, not a Space",
+                hint="return the new space: lambda space: replace(space, data=[])",
+            )
         return self._with(name, replace(after, rev=before.rev + 1), change.get("now"))
 
     def space_delete(self, name: str, **change: Unpack[SpaceChange]) -> Memory:
@@ -79,7 +82,10 @@ class Memory(Container):
     ) -> Memory:
         """Return the memory with *value* under *key* of a map space, for *ttl_ms* milliseconds if that is given."""
         if ttl_ms is not None and (type(ttl_ms) is not int or ttl_ms <= 0):
-            raise InvalidRequest(f"ttl_ms is a whole number of milliseconds from 1, not {ttl_ms!r}")
+            raise InvalidRequest(
+                f"ttl_ms is a whole number of milliseconds from 1, not {ttl_ms!r}",
+                hint="leave ttl_ms out to keep it for good",
+            )
         held = freeze(value)
         end = None if ttl_ms is None else moment(change.get("now")) + ttl_ms
         return self._edit(name, is_map, lambda data: FrozenDict({**data, key: held}), (key, end), **change)
@@ -219,17 +225,26 @@ class Memory(Container):
         """
         if not isinstance(result, Mapping) or (unknown := [key for key in result if key not in RESERVED_SPACES]):
             named = f"{unknown[0]!r}" if isinstance(result, Mapping) else f"{result!r:.200}"
-            raise InvalidRequest(f"the result of an action has world and tasks, not {named}")
+            raise InvalidRequest(
+                f"the result of an action has world and tasks, not {named}",
+                hint='{"world": {"key": "value"}, "tasks": []}',
+            )
         self._expect(**change)
         after, now = self, change.get("now")
         if WORLD in result:
             if not isinstance(result[WORLD], Mapping):
-                raise InvalidRequest(f"the world an action gives back is a mapping, not {result[WORLD]!r:.200}")
+                raise InvalidRequest(
+                    f"the world an action gives back is a mapping, not {result[WORLD]!r:.200}",
+                    hint='{"world": {"key": "value"}}',
+                )
             if result[WORLD]:
                 after = after.world_update(lambda world: {**world, **result[WORLD]}, now=now)
         if TASKS in result:
             if not isinstance(result[TASKS], list | tuple):
-                raise InvalidRequest(f"the tasks an action gives back are a list, not {result[TASKS]!r:.200}")
+                raise InvalidRequest(
+                    f"the tasks an action gives back are a list, not {result[TASKS]!r:.200}",
+                    hint='{"tasks": [{"id": "t1", "text": "ship", "status": "open"}]}',
+                )
             if result[TASKS]:
                 after = after._edit(TASKS, is_list, lambda data: items.merged(data, result[TASKS]), now=now)
         return after

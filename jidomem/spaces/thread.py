@@ -41,7 +41,9 @@ class Thread:
     def __post_init__(self) -> None:
         entries = tuple(self.entries)
         if any(entry.seq != place for place, entry in enumerate(entries)):
-            raise InvalidRequest("the entries of a thread are numbered from 0 without a gap")
+            raise InvalidRequest(
+                "the entries of a thread are numbered from 0 without a gap", hint="begin with Thread() and append"
+            )
         object.__setattr__(self, "entries", entries)
 
     def append(
@@ -56,7 +58,10 @@ class Thread:
     ) -> Thread:
         """Return the thread with one entry more at its end."""
         if not isinstance(kind, str) or not kind:
-            raise InvalidRequest(f"the kind of an entry is a word such as 'message', not {kind!r}")
+            raise InvalidRequest(
+                f"the kind of an entry is a word such as 'message', not {kind!r}",
+                hint='append("message", {"text": "hello"})',
+            )
         entry_id = fresh("entry_", id, new_id)
         entry = ThreadEntry(entry_id, len(self.entries), moment(at), kind, payload, refs or {})
         return replace(self, entries=(*self.entries, entry))

@@ -250,7 +250,9 @@ OURS = {"errors", "frozen", "plain", "directive", "spaces"}
 
 
 @pytest.mark.parametrize(
-    "path", [*sorted(PACKAGE.glob("*.py")), PACKAGE.parent / "frozen.py"], ids=lambda path: path.name
+    "path",
+    [*sorted(PACKAGE.glob("*.py")), PACKAGE.parent / "frozen.py", PACKAGE.parent / "plain.py"],
+    ids=lambda path: path.name,
 )
 def test_no_module_of_working_memory_can_do_anything_but_compute(path):
     tree = ast.parse(path.read_text("utf-8"))
