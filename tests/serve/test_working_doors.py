@@ -152,7 +152,7 @@ def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memor
     assert client.get(f"{TALK}?last=1").json["rows"] == [second.json]
     assert first.json["tools"] == TURN["tools"]
     kept = memory.writer.remember("p", "the index is Oxigraph", evidence=[first.json["iri"]])
-    assert memory.reader.get_memory("p", kept.iri)["derived_from"] == [first.json["iri"]]
+    assert memory.reader.get_memory("p", kept.iri)["properties"]["derivedFrom"] == [first.json["iri"]]
 
 
 @pytest.mark.parametrize(
