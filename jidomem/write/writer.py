@@ -23,6 +23,7 @@ from jidomem.write.view import View
 
 #: What only an answer to a proposed term says.
 _OF_ANSWERS = frozenset(map(jido, ("answersProposal", "isAccepted", "answeredBy", "answerReason")))
+_IS_ANSWER = vocab.TYPE, jido("TermAnswer")
 
 
 class MemoryWriter(HistoryWriter):
@@ -65,7 +66,7 @@ class MemoryWriter(HistoryWriter):
         What is there already is not kept again. Raises IntentRefused for memories, which are proposed by intents, and
         for what the ontology or a shape forbids; PolicyDenied for an answer to a proposed term.
         """
-        if any(predicate in _OF_ANSWERS or value == jido("TermAnswer") for _, predicate, value in rows):
+        if any(predicate in _OF_ANSWERS or (predicate, value) == _IS_ANSWER for _, predicate, value in rows):
             hint = "memory.term_proposals().accept(TERM) or .reject(TERM, reason=...), or: jidomem ontology accept TERM"
             raise PolicyDenied("a proposed term is answered by a curator, not by triples", hint=hint)
         return self._append(project_id, stream, rows)

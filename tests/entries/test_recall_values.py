@@ -90,6 +90,7 @@ def test_the_metadata_of_a_request_is_a_mapping_kept_unchanged():
     mine = {"trace": ["a"], "tenant": object()}
     request = asking(metadata=mine)
     assert request.metadata == mine  # B021
+    assert asking().metadata == {}
     assert asking().metadata is not asking().metadata
 
     kept = dict(mine, trace=["a"])

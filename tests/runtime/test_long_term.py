@@ -4,11 +4,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
+import pyoxigraph as ox
 import pytest
 from conftest import fixed_sources, intent
 
 import jidomem
-from jidomem import LongTerm, TripleStore
+from jidomem import LongTerm, TripleStore, resources
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, PolicyDenied
 
 A, FACT = "urn:example:a", "https://jido.ai/memory/f-1"
@@ -103,6 +104,19 @@ def test_a_query_sees_all_four_graphs_unless_one_is_named(long_term):
     other = GRAPHS["history"].replace("/p/", "/q/")
     with pytest.raises(InvalidRequest, match="no graph that is asked here"):
         long_term.query(f"SELECT ?o FROM <{other}> {{ ?s ?p ?o }}")
+
+
+def test_the_shipped_ontology_loads_into_the_system_graph(long_term):
+    # E073 E098
+    for path in resources.ontology():
+        quads = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
+        rows = [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
+        assert long_term.insert(rows, graph="system") is True, path.name
+
+    jido, broader = "https://jido.ai/ontology#", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>+"
+    asked = f"ASK FROM <{GRAPHS['system']}> {{ <{jido}Bug> {broader} <{jido}MemoryItem> }}"
+    assert long_term.query(asked) is True
+    assert long_term.query(asked.replace(GRAPHS["system"], GRAPHS["codebase"])) is False
 
 
 def test_the_codebase_graph_holds_what_code_is_made_of_and_the_system_graph_how_it_is_set_up(long_term):

@@ -108,6 +108,7 @@ def test_a_move_gives_a_new_agent_and_leaves_all_that_it_was_given_as_it_was(nam
     assert get(after) == getattr(START, name)(*arguments, now=NOW, **OPTIONS.get(name, {}))  # A101
     assert own(get(agent)) == own(START) == before
     assert get(agent) is START
+    assert after.state.keys() == {"mine", "__memory__"}  # A003
     assert after.state["mine"] is mine == [1]
     assert [a for a in arguments[1:] if not callable(a)] == [a for a in passed if not callable(a)]
 
