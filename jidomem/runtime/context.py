@@ -144,10 +144,8 @@ class ContextManager:
     def _recalled(self, query: str, limit: int) -> Sequence[Hit]:
         try:
             return self._memory.recall(query, self.project, agent_id=self.agent, limit=limit).entries
-        except NotFound as missing:
-            if missing.code != "unknown_project":
-                raise
-            return ()  # nothing was ever written
+        except NotFound:  # nothing was ever written
+            return ()
 
     def _matching(self, query: str) -> list[dict[str, Any]]:
         """Return the entries of short-term memory that hold words of *query*: with most first, then the newest."""

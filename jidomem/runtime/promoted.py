@@ -52,10 +52,8 @@ class Promoted:
         """Return those of *items* that are in force, and were not redacted."""
         try:
             self._catch_up(self._project)
-        except NotFound as missing:
-            if missing.code != "unknown_project":
-                raise
-            return []  # nothing was ever written
+        except NotFound:  # nothing was ever written
+            return []
         found = [self._read(item) for item in dict.fromkeys(items()) if self._in_force(item)]
         found.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
         return [held for _, held in found if held.summary]

@@ -522,6 +522,8 @@ def test_entries_with_more_of_the_words_come_first_and_of_these_the_newest(conte
     found = context.get_context("the red boat")["short_term"]
     assert [entry["key"] for entry in found] == ["d", "a", "c", "b"]
     assert [entry["key"] for entry in context.get_context("the")["short_term"]] == []
+    context.store("f", {("green",): "ship"})  # which is no JSON
+    assert [entry["key"] for entry in context.get_context("ships")["short_term"]] == ["f"]
 
 
 def test_what_is_known_by_a_key_of_the_query_comes_first_and_once(opened, context):
@@ -707,7 +709,10 @@ def test_a_session_has_one_context_until_it_is_closed(opened):
 
     assert opened.context("s-1") is first
     assert opened.context("s-1", agent="planner") is not first
-    assert opened.context("s-1", project="q") is not first
+    elsewhere = opened.context("s-1", project="q")
+    assert (elsewhere.project, elsewhere.store("k", DECISION, promote=True).outcome) == ("q", "promoted")
+    assert len(opened.reader.list_decisions("q")) == 1
+    assert all(name.startswith("projects/q/") for name in journal(opened))
     with pytest.raises(InvalidRequest, match="the context of 's-1' is open already") as refusal:
         opened.context("s-1", interval=None)
     assert refusal.value.hint == "leave the options out, or close it first"
