@@ -115,7 +115,8 @@ def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
         lines.append(f"hint: {error.hint}")
     for conflict in values.get("conflicts", ()):
         lines.append(f"- {conflict['kind']} with {conflict['iri']}: {_json(conflict['summary'])}")
-        lines.append(f"  to settle it add: {_json(conflict['resolve_with'])}")
+        if conflict["resolve_with"].keys() <= tool.takes.keys():
+            lines.append(f"  to settle it add: {_json(conflict['resolve_with'])}")
     for violation in values.get("violations", ()) if retry is None else ():
         allowed = f" (allowed: {', '.join(violation['allowed'])})" if violation["allowed"] else ""
         lines.append(f"- {violation['message']}{allowed}")

@@ -7,10 +7,12 @@ from typing import Any
 
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
 from jidomem.govern.recalled import markdown
+from jidomem.intent import FIELDS
 from jidomem.read.counts import counts
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
 from jidomem.serve.tool import Arguments, Told, Tool
+from jidomem.write.correction import in_place_of
 
 #: How many rows a question is answered with, unless said otherwise: they are read by a model.
 ROWS = 50
@@ -46,11 +48,24 @@ def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
 
 
 def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
+    if astray := [name for name in given if name not in REMEMBER.takes]:
+        return _put_right(given, astray)
     if isinstance(error, IntentRefused) and error.fixed_intent:
         return _as_arguments(error.fixed_intent)
     if isinstance(error, Conflict) and len(error.conflicts) == 1 and error.conflicts[0].resolve_with:
         return _as_arguments({**_fields(given), "summary": given["text"], **error.conflicts[0].resolve_with})
     return None
+
+
+def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
+    """Return arguments with those *astray* among the further fields, where all are fields of an intent."""
+    more = given.get("fields", {})
+    if not (isinstance(more, dict) and all(name in FIELDS and name not in (*_WORKED_OUT, *more) for name in astray)):
+        return None
+    rest = {name: value for name, value in given.items() if name in REMEMBER.takes}
+    moved = {name: given[name] for name in astray if name != "summary"}
+    text = given.get("text", given.get("summary"))
+    return None if text is None else {**rest, "text": text, **({"fields": {**more, **moved}} if moved else {})}
 
 
 def _remember(desk: Desk, given: Arguments) -> Told:
@@ -92,6 +107,19 @@ REMEMBER = Tool(
     reads=False,
     mend=_mended,
 )
+
+
+def _mended_revision(given: Arguments, error: JidomemError) -> Arguments | None:
+    asked = given.get("set", {})
+    if isinstance(error, IntentRefused) and error.fixed_intent:
+        fixed = {name: error.fixed_intent.get(name) for name in asked}
+        return {**given, "set": fixed} if None not in fixed.values() and fixed != asked else None
+    if not isinstance(error, Conflict):
+        return None
+    if newer := in_place_of(error):
+        return {**given, "id": newer}
+    resolving = error.conflicts[0].resolve_with if len(error.conflicts) == 1 else {}
+    return {**given, "set": {**asked, **resolving}} if resolving and "invalidate" not in given else None
 
 
 def _revise(desk: Desk, given: Arguments) -> Told:
@@ -204,6 +232,7 @@ TOOLS: tuple[Tool, ...] = (
         always=("iri", "status"),
         reads=False,
         same=False,
+        mend=_mended_revision,
     ),
     Tool(
         "recall",

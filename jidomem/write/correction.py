@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -133,7 +134,8 @@ class Corrections(Policing):
         """Return the receipt of one correction: what every door does; raises InvalidRequest unless it is one.
 
         *changes* are fields to set, alone or beside `supersede` (another summary), `confirm` or `undo`. *who* are
-        fields that say who corrects, such as asserted_by.
+        fields that say who corrects, such as asserted_by. Raises Conflict, which names what took the place of *item*,
+        where that is superseded already.
         """
         changed, more = dict(changes or {}), dict(who or {})
         ways = [supersede is not None, invalidate, confirm, undo]
@@ -142,15 +144,16 @@ class Corrections(Policing):
             raise InvalidRequest("say what becomes of it, in one way", hint=hint)
         if invalidate and not reason:
             raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint="say why it is wrong: give reason")
-        if invalidate:
-            return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **more)
-        if confirm:
-            return self.confirm(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
-        if undo:
-            return self.undo(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
-        if supersede is not None:
-            changed["summary"] = supersede
-        return self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+        with _pointing_on():
+            if invalidate:
+                return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **more)
+            if confirm:
+                return self.confirm(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
+            if undo:
+                return self.undo(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
+            if supersede is not None:
+                changed["summary"] = supersede
+            return self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
         """Return the blob ids that *item* keeps of the files it is about, by path."""
@@ -162,6 +165,24 @@ class Corrections(Policing):
         said = {name: value for name, value in restated_in(view, item).items() if name not in OWN}
         who = {"asserted_by": self.agent, "asserted_in": self.session}
         return {**said, "coexists_with": _beside(iri(item), view), **who}
+
+
+@contextmanager
+def _pointing_on() -> Iterator[None]:
+    """Let the hint of a Conflict name what took the place of a memory that was to be corrected."""
+    try:
+        yield
+    except Conflict as error:
+        if newer := in_place_of(error):
+            error.hint = f"correct what took its place: {newer}"
+        raise
+
+
+def in_place_of(error: Conflict) -> str | None:
+    """Return what took the place of a memory that was to be corrected, where that is one memory."""
+    stale = (each.resolve_with for each in error.conflicts if each.kind == "stale_supersession")
+    newer = {item for resolving in stale for items in resolving.values() for item in items}
+    return newer.pop() if len(newer) == 1 else None
 
 
 def restated_in(view: View, item: str) -> dict[str, Any]:

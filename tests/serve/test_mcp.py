@@ -203,6 +203,56 @@ def test_a_refusal_says_what_to_call_instead_and_that_is_accepted(desks):
     assert (found["class"], found["properties"]["about"]) == ("Fact", ["a.py"])
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "key", "value"),
+    [
+        ("remember", {"text": "It broke", "type": "error", "severity": "high"}, "severityLevel", "high"),
+        ("remember", {"summary": "It broke", "type": "error", "fields": {"severity": "low"}}, "severityLevel", "low"),
+        ("revise", {"set": {"status": "Done"}}, "hasTaskStatus", "Completed"),
+    ],
+    ids=["a field beside text", "a text by the name an intent has for it", "a value that is nearly one"],
+)
+def test_arguments_that_are_nearly_right_are_put_right_by_the_refusal(desks, tool, given, key, value):
+    if tool == "revise":
+        given = {**given, "id": desks.memory.writer.submit_intent("p", intent(type="task", summary="Ship it")).iri}
+
+    (wrong,) = called(desks, (tool, given))
+    assert wrong.is_error
+    retry = wrong.structured_content["retry"]
+    assert f"call {tool} with: {json.dumps(retry)}" in wrong.content[0].text
+    (kept,) = called(desks, (tool, retry))
+
+    found = desks.memory.reader.get_memory("p", kept.structured_content["iri"])
+    assert [local_name(each) for each in found["properties"][key]] == [value]
+
+
+@pytest.mark.parametrize(
+    "way", [{"set": {"status": "Blocked"}}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}], ids=str
+)
+def test_who_corrects_what_was_replaced_is_told_to_correct_what_took_its_place(desks, way):
+    old = desks.memory.writer.submit_intent("p", intent(type="task", summary="Ship it")).iri
+    new = desks.memory.writer.correct("p", old, changes={"status": "InProgress"}).iri
+
+    (wrong,) = called(desks, ("revise", {"id": old, **way}))
+    assert wrong.structured_content["retry"] == {"id": new, **way}
+    assert wrong.structured_content["hint"] == f"correct what took its place: {new}"
+    assert "to settle it add" not in wrong.content[0].text  # revise takes no supersedes
+    (kept,) = called(desks, ("revise", wrong.structured_content["retry"]))
+
+    assert not kept.is_error
+
+
+def test_a_correction_that_disagrees_with_others_is_settled_by_the_call_it_names(desks):
+    first = desks.memory.writer.submit_intent("p", decision(topic="store")).iri
+    other = desks.memory.writer.submit_intent("p", decision(summary="Use Jena", topic="index")).iri
+
+    (wrong,) = called(desks, ("revise", {"id": other, "set": {"topic": "store"}}))
+    (kept,) = called(desks, ("revise", wrong.structured_content["retry"]))
+
+    for old in (first, other):
+        assert desks.memory.reader.get_memory("p", old)["superseded_by"] == [kept.structured_content["iri"]]
+
+
 def test_a_conflict_is_settled_by_the_call_it_names(desks):
     old = desks.memory.writer.submit_intent("p", decision(topic="store")).iri
 
