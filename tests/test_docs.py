@@ -69,6 +69,27 @@ def test_every_link_between_pages_leads_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_every_page_is_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached:
+            reached.add(page)
+            links = re.findall(r"\]\((?!https?://)([^)#\s]+\.md)", page.read_text("utf-8"))
+            waiting += [(page.parent / link).resolve() for link in links]
+
+    assert {page.resolve() for page in PAGES} <= {page.resolve() for page in reached}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_into_a_page_leads_to_a_heading(page):
+    for target, anchor in re.findall(r"\]\((?!https?://)([^)#\s]*)#([^)\s]+)\)", page.read_text("utf-8")):
+        linked = (page.parent / target).resolve() if target else page
+        headings = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.MULTILINE)
+        anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert anchor in anchors, f"{target}#{anchor}"
+
+
 def test_the_error_page_has_each_code_with_its_status_and_exit():
     rows = re.findall(r"^\| `(\w+)` \| .+ \| (\d+) \| (\d+) \|$", (ROOT / "docs/errors.md").read_text(), re.MULTILINE)
 

@@ -15,7 +15,7 @@ MAXIMUM, SLACK = 1_000, 100
 _RAISE = object()
 
 
-class Entry(NamedTuple):
+class Stamped(NamedTuple):
     """A value, and when it was put, in milliseconds since 1970."""
 
     value: Any
@@ -48,7 +48,7 @@ class ShortTerm:
                 raise InvalidRequest(f"{name}={number!r} is no whole number from {least} on", hint=f"leave {name} out")
         self.session_id = session_id
         self._maximum, self._slack, self._now_ms = maximum, slack, now_ms
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, Stamped] = {}
         self._lock = Lock()
 
     def put(self, key: str, value: Any) -> Literal[True]:
@@ -60,7 +60,7 @@ class ShortTerm:
             raise InvalidRequest(f"{key!r:.200} is no key", hint="a key is a printable text without spaces at its ends")
         with self._lock:
             self._entries.pop(key, None)
-            self._entries[key] = Entry(value, self._now_ms())
+            self._entries[key] = Stamped(value, self._now_ms())
             if gone := surplus(len(self._entries), self._maximum, self._slack):
                 for old in [*islice(self._entries, gone)]:
                     del self._entries[old]
@@ -76,7 +76,7 @@ class ShortTerm:
             raise NotFound(f"short-term memory holds nothing under {key!r:.200}", hint="put it there, or ask for all")
         return default
 
-    def entry(self, key: str) -> Entry | None:
+    def entry(self, key: str) -> Stamped | None:
         """Return the value of *key* and when it was put, None where it holds none."""
         with self._lock:
             return self._entries.get(key)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jidomem import ShortTerm
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.tiers.short import Entry, surplus
+from jidomem.tiers.short import Stamped, surplus
 
 
 def filled(number, **options):
@@ -102,7 +102,7 @@ def test_each_entry_is_stamped_with_the_millisecond_it_was_put():
 
     assert before <= memory.entry("now").at <= after
     assert isinstance(memory.entry("now").at, int)
-    assert (timed.entry("a"), timed.entry("b")) == (Entry("x", 1_700_000_000_123), Entry("y", 1_700_000_000_124))
+    assert (timed.entry("a"), timed.entry("b")) == (Stamped("x", 1_700_000_000_123), Stamped("y", 1_700_000_000_124))
     assert timed.entry("c") is None
 
 
@@ -122,7 +122,7 @@ def test_putting_a_key_again_replaces_its_value_and_makes_it_the_newest():
     memory = filled(3, maximum=3, slack=0, now_ms=count(10).__next__)
 
     memory.put("k0", "again")
-    assert (len(memory), memory.entry("k0"), keys(memory)) == (3, Entry("again", 13), ["k1", "k2", "k0"])
+    assert (len(memory), memory.entry("k0"), keys(memory)) == (3, Stamped("again", 13), ["k1", "k2", "k0"])
 
     memory.put("k3", 3)
     assert keys(memory) == ["k2", "k0", "k3"]
