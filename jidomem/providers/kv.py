@@ -95,7 +95,7 @@ class KeptProvider:
         only(opts, ("namespace", "state"), "the kept key-value provider")
         file, name = opts.get("state"), opts.get("namespace")
         if file is None or not isinstance(name, str):
-            hint = 'register("kept", KeptProvider(), {"state": State(root, TABLES), "namespace": "architect"})'
+            hint = "memory.providers() of an open memory has one, named 'kept'"
             raise InvalidRequest("a kept provider needs a state and a namespace", hint=hint)
         return _Namespace(file, _text("namespace", name))
 

@@ -14,6 +14,7 @@ from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
     from jidomem.index.texts import Texts
+    from jidomem.providers import Providers
     from jidomem.runtime.agent import AgentMemory
     from jidomem.runtime.context import ContextManager, Contexts
     from jidomem.runtime.conversation import Conversation
@@ -51,14 +52,14 @@ class Held:
         from jidomem.runtime.agent import AgentMemory  # what lasts has no need of it
 
         stream = Stream(project or self.project)
-        return AgentMemory(self._agents, stream.project, name or self.settings.agent, self.sources)
+        return AgentMemory(self._state, stream.project, name or self.settings.agent, self.sources)
 
     def agents(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return each agent that holds something in *project*: `agent`, `rev`, `updated_at`, `open_tasks`."""
         from jidomem.runtime.agent import holders
 
         found = []
-        for name in holders(self._agents, project or self.project):
+        for name in holders(self._state, project or self.project):
             if (memory := self.agent(name, project=project).get()) is not None:
                 at = datetime.fromtimestamp(memory.updated_at / 1000, UTC)
                 found.append(
@@ -81,12 +82,27 @@ class Held:
 
         return Contexts(cast("Jidomem", self))
 
+    def providers(self, *, project: str | None = None) -> Providers:
+        """Return who performs the directives of an agent: `inline`, `kept` in this root for it alone, and `graph`.
+
+        The agent is the configured one, `graph` the memory of *project*; more can be registered. Nothing is opened
+        before a directive asks. Raises NotFound `invalid_project` for such a project.
+        """
+        from jidomem.providers import GraphProvider, KeptProvider, Providers
+
+        name = Stream(project or self.project).project
+        found = Providers()
+        found.register("kept", KeptProvider(), {"state": self._state, "namespace": f"{name}/{self.settings.agent}"})
+        found.register("graph", GraphProvider(), {"memory": self, "project": name})
+        return found
+
     @cached_property
-    def _agents(self) -> State:
-        from jidomem.runtime.agent import TABLES
+    def _state(self) -> State:
+        from jidomem.providers.kv import TABLES
+        from jidomem.runtime import agent
         from jidomem.runtime.state import State
 
-        return State(self.settings.root, TABLES)
+        return State(self.settings.root, agent.TABLES + TABLES)
 
     def conversation(
         self, session: str, project: str | None = None, *, writer: MemoryWriter | None = None
@@ -106,6 +122,6 @@ class Held:
 
     def close_held(self) -> None:
         """Let go of what was opened of it."""
-        for name in ("_contexts", "_agents"):
+        for name in ("_contexts", "_state"):
             if name in self.__dict__:
                 self.__dict__[name].close()

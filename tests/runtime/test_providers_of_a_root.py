@@ -1,0 +1,52 @@
+"""The providers an open root gives an agent: in memory, kept in the root, and the memory of its project."""
+
+import pytest
+from conftest import files
+
+import jidomem
+from jidomem.directive import MemoryQuery, lookup, remember
+from jidomem.errors import NotFound
+from jidomem.providers import execute_directive
+
+
+def opened(root, project="p", agent="planner"):
+    return jidomem.open(root, project=project, agent=agent)
+
+
+def values(providers, directive):
+    return [row["value"] for row in execute_directive(directive, providers).data["result"]]
+
+
+def test_what_is_kept_is_there_for_that_agent_of_that_project_when_the_root_is_opened_again(tmp_path):
+    with opened(tmp_path) as memory:
+        providers = memory.providers()
+        assert providers.names == ("inline", "kept", "graph")
+        assert execute_directive(remember("plan", {"steps": ["test"]}, provider="kept"), providers).ok
+        memory.agent().update(lambda held: held.world_put("a", 1))
+
+    asked = lookup("plan", provider="kept")
+    with opened(tmp_path) as memory:
+        assert values(memory.providers(), asked) == [{"steps": ["test"]}]
+        assert values(memory.providers(project="q"), asked) == []
+        assert memory.agent().get().world_get("a") == 1
+    with opened(tmp_path, agent="ana") as memory:
+        assert values(memory.providers(), asked) == []
+
+
+def test_the_graph_is_the_memory_of_the_project_that_is_named(tmp_path):
+    with opened(tmp_path) as memory:
+        providers = memory.providers(project="q")
+        assert execute_directive(remember("planner:fact", "it embeds", provider="graph"), providers).ok
+
+        rows = execute_directive(MemoryQuery(query={"name": "facts"}, provider="graph"), providers).data["result"]
+        assert [row["key"] for row in rows] == ["planner:fact"]
+        assert [row["summary"] for row in memory.reader.ask("facts", project="q")] == ["it embeds"]
+        with pytest.raises(NotFound, match="'A B' is no project id"):
+            memory.providers(project="A B")
+
+
+def test_nothing_is_written_before_a_directive_asks_for_it(tmp_path):
+    with opened(tmp_path) as memory:
+        memory.providers()
+
+    assert files(tmp_path) == {}
