@@ -13,6 +13,8 @@ from jidomem.repository import git
 
 NAME = "pre-commit"
 MODE = 0o755
+#: What the guard ends with where something is broken; what it could not do stops no commit.
+_STOPPED = 3
 _OPENS, _CLOSES = "# >>> jidomem setup git >>>", "# <<< jidomem setup git <<<"
 _BLOCK = re.compile(rf"^{re.escape(_OPENS)}\n.*?^{re.escape(_CLOSES)}\n", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:sh|bash|dash|ksh|zsh)\b[^\n]*\n")
@@ -30,12 +32,12 @@ def change(folder: Path, command: str, *, removed: bool = False) -> Change:
     plain = _BLOCK.sub("", before) if before is not None else None
     if removed:
         return Change(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
-    block = f"{_OPENS}\n{quote(command)} guard --staged || exit 1\n{_CLOSES}\n"
+    block = f"{_OPENS}\n{quote(command)} guard --staged || [ $? -ne {_STOPPED} ] || exit 1\n{_CLOSES}\n"
     if plain is None or not plain.strip():
         return Change(path, before, _SHEBANG + block)
     shebang = _SHELL.match(plain)
     if shebang is None:
-        hint = f"have it call this, and stop where it fails: {quote(command)} guard --staged"
+        hint = f"have it call this, and stop where it ends with {_STOPPED}: {quote(command)} guard --staged"
         raise Failed(f"{path} is no shell script, and is left as it is", hint=hint, code="invalid_config")
     return Change(path, before, shebang[0] + block + plain[shebang.end() :])
 

@@ -135,3 +135,20 @@ def test_where_there_is_no_repository_there_is_no_hook(tmp_path, monkeypatch):
 
     assert run("setup", "git").exit_code == 4
     assert list((tmp_path / "plain").iterdir()) == []
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["jidomem is gone", "the memory cannot be read"])
+def test_what_the_guard_cannot_do_is_said_and_stops_no_commit(repository, gone):
+    keep(repository, convention("Nothing prints", "src", forbidsPattern="print"))
+    run("setup", "git")
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    if gone:
+        hook.write_text(hook.read_text().replace("jidomem guard", "jidomem-that-is-gone guard"))
+    else:
+        (repository / ".jidomem" / "config.toml").write_text("of_a_later_version = 1\n")
+    write(repository, "src/a.py", "print(1)\n")
+
+    said = git("commit", "-qm", "goes on").stderr
+
+    assert ("jidomem-that-is-gone" if gone else "of_a_later_version") in said
+    assert b"goes on" in subprocess.check_output(["git", "log", "--format=%s"])
