@@ -33,7 +33,9 @@ def test_a_space_needs_data():
     assert refusal.value.hint == "pass data={} for a map, data=[] for a list"  # A011
 
 
-@pytest.mark.parametrize("data", [{}, {"a": 1}, [], [1], {1, 2}, "text", 5, None, (1, 2), object()], ids=repr)
+@pytest.mark.parametrize(
+    "data", [{}, {"a": 1}, [], [1], {1, 2}, "text", 5, None, (1, 2), object()], ids=lambda data: type(data).__name__
+)
 def test_a_space_may_hold_anything(data):
     assert Space(data).data == data  # A011 A020
     assert Memory().ensure_space("x", data).spaces["x"].data == data
