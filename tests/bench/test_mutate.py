@@ -1,0 +1,84 @@
+"""Changes of the code that tests are to notice: which are tried, which are left alone, and what is said of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.mutants import mutants
+
+ROOT = Path(__file__).parent.parent.parent
+CODE = "def larger(a, b):\n    if a > b:\n        return a\n    return b\n"
+RUN = """
+import sys
+from pathlib import Path
+from bench import mutate
+mutate.ROOT = Path(sys.argv.pop(1))
+mutate.TARGETS = {"odd": mutate.Target(("odd.py",), ("test_odd.py",))}
+mutate.main()
+"""
+
+
+def changes(source: str) -> list[str]:
+    return [mutant.what for mutant in mutants("odd.py", source)]
+
+
+def test_operators_constants_branches_answers_and_calls_are_changed():
+    assert changes(CODE) == ["a > b -> True", "a > b -> False", "a > b -> a >= b", "a -> None", "b -> None"]
+    assert changes("x = f(not a, key=1)\nprint(x)\n") == [
+        "not a -> a",
+        "key=1 -> left out",
+        "1 -> 2",
+        "print(x) -> pass",
+    ]
+    assert changes("x = a and f'{b}s'\n") == ["a and f'{b}s' -> a or f'{b}s'", "'s' -> 'XXs'"]
+
+
+def test_types_docstrings_and_log_lines_are_left_alone():
+    source = '''"""What it is."""
+from typing import TYPE_CHECKING, Literal
+if TYPE_CHECKING:
+    import json
+Kind = Literal["a", "b"]
+@dataclass(slots=True)
+class Odd:
+    """What it is."""
+    kind: Literal["a"] | None
+    def said(self, kind: "Kind") -> str | None:
+        """What it says."""
+        log.info("said")
+        return
+'''
+    assert changes(source) == []
+
+
+def test_a_changed_module_is_compiled_with_that_one_change():
+    compiled = {}
+
+    for number, mutant in enumerate(list(mutants("odd.py", CODE))[:3]):
+        found: dict = {}
+        exec(next(m for m in mutants("odd.py", CODE) if m.what == mutant.what).compiled("odd.py"), found)
+        compiled[number] = [found["larger"](*pair) for pair in ((1, 2), (2, 1))]
+
+    assert compiled == {0: [1, 2], 1: [2, 1], 2: [2, 2]}
+
+
+def test_what_no_test_notices_is_listed_and_too_much_of_it_fails_while_no_file_changes(tmp_path):
+    (tmp_path / "odd.py").write_text(CODE)
+    (tmp_path / "test_odd.py").write_text(
+        "from odd import larger\n\n\ndef test_larger():\n    assert larger(1, 2) == larger(2, 1) == 2\n"
+        "\n\ndef test_broken():\n    assert larger(1, 1) == 2\n"
+    )
+
+    command = [sys.executable, "-c", RUN, str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    refused = subprocess.run([*command, "even"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert ran.stdout.splitlines() == [
+        "left out, for it fails without any change: test_odd.py::test_broken",
+        "survived: odd.py:2: a > b -> a >= b",
+        "odd: 4 of 5 killed (80%), 5 there are",
+    ], ran.stderr
+    assert ran.returncode == 1
+    assert (tmp_path / "odd.py").read_text() == CODE
+    assert refused.returncode == 2
+    assert "even: name one of odd, or a file of theirs" in refused.stderr
