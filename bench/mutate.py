@@ -62,7 +62,10 @@ TARGETS = {
         ("jidomem/journal/commit.py", "jidomem/journal/redaction.py"),
         tuple(f"tests/journal/test_{name}.py" for name in ("commit", "contract", "erasing", "mutations")),
     ),
-    "rank": Target(("jidomem/read/rank.py",), ("tests/read/test_recall.py", "tests/read/test_recall_law.py")),
+    "rank": Target(
+        ("jidomem/read/rank.py",),
+        ("tests/read/test_rank.py", "tests/read/test_recall.py", "tests/read/test_recall_law.py"),
+    ),
 }
 
 
