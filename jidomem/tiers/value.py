@@ -12,6 +12,7 @@ from jidomem.intent import parse_json
 from jidomem.item import MemoryItem
 from jidomem.moments import parse_moment, stamp
 from jidomem.plain import plain
+from jidomem.spaces.names import TO_ONTOLOGY
 from jidomem.vocab import JIDO, XSD
 
 #: A value with a type and a content: a mapping, or what `create_memory` gives.
@@ -23,6 +24,8 @@ FIELDS = (
     "expires_on", "valid_from", "valid_until", "source_type",
 )  # fmt: skip
 _LISTS = ("about", "evidence", "alternatives")
+#: The types of a task, which may have its content as `text` and the status it has in working memory.
+_TASKS = ("task", "task_completed")
 #: What a value may say besides -> the property that keeps it.
 _PROPERTIES: Mapping[str, str] = {
     "id": "localId", "key": "key", "context": "context", "affected_module": "affectedModule",
@@ -96,6 +99,8 @@ def fields_of(item: Mapping[str, Any], kind: str, category: str) -> dict[str, An
         given.setdefault("confidence", "high")
     if item.get("type") == "task_completed":
         given.setdefault("status", "Completed")
+    if kind == "task" and isinstance(given.get("status"), str):
+        given["status"] = TO_ONTOLOGY.get(given["status"], given["status"])
     moment = parse_moment(item.get("timestamp"))
     if moment is not None:
         given["timestamp"] = stamp(moment)
@@ -163,7 +168,7 @@ def _folded(text: str) -> str:
 def _with_content(value: Any) -> dict[str, Any]:
     """Return what *value* says by name, its content in any case."""
     own = said(value) if isinstance(value, (Mapping, MemoryItem)) else {}
-    content = own.get("content")
+    content = own.get("content", own.get("text") if own.get("type") in _TASKS else None)
     return {**own, "content": content if isinstance(content, str) and content.strip() else value}
 
 

@@ -10,7 +10,10 @@ from conftest import fixed_sources
 
 import jidomem
 from jidomem import Promotion
+from jidomem.spaces import Memory
 from jidomem.tiers.promotion import EXTENDED_RULES
+
+JIDO = "https://jido.ai/ontology#"
 
 
 @pytest.fixture
@@ -137,3 +140,27 @@ def test_what_was_promoted_is_there_for_later_sessions_of_a_root_that_was_closed
         assert [row["name"] for row in reader.list_conventions("p")] == ["c"]
         assert [row["summary"] for row in reader.list_open_errors("p")] == ["e"]
         assert [row["summary"] for row in reader.list_recent_lessons("p")] == ["l"]
+
+
+def test_tasks_of_working_memory_are_promoted_with_their_status(memory, context):
+    # E005 E062
+    held = Memory().tasks_add("ship it", id="t1").tasks_add("test it", id="t2").tasks_complete("t2")
+
+    kept = [context.store(f"task:{task['id']}", {**task, "type": "task"}, promote=True) for task in held.tasks()]
+    done = context.store("task:t3", {"text": "write it", "id": "t3", "type": "task_completed"}, promote=True)
+    again = context.store("task:t1", {**held.tasks_complete("t1").tasks()[0], "type": "task"}, promote=True)
+
+    assert [one.outcome for one in (*kept, done, again)] == ["promoted", "promoted", "promoted", "updated"]
+    rows = memory.reader.select(
+        "p",
+        """PREFIX jido: <https://jido.ai/ontology#> SELECT ?summary ?status ?name {
+        ?task a jido:Task ; jido:summary ?summary ; jido:hasTaskStatus ?status ; jido:localId ?name
+        FILTER NOT EXISTS { ?task jido:supersededBy ?newer } } ORDER BY ?name""",
+    )
+    assert [(row["name"], row["summary"], row["status"].partition("#")[2]) for row in rows] == [
+        ("t1", "ship it", "Completed"),
+        ("t2", "test it", "Completed"),
+        ("t3", "write it", "Completed"),
+    ]
+    assert memory.reader.get_memory("p", kept[0].iri)["properties"]["hasTaskStatus"] == [f"{JIDO}Planned"]
+    assert context.retrieve("task:t2") == {"id": "t2", "text": "test it", "status": "done", "type": "task"}
