@@ -83,7 +83,7 @@ def _does_not_matter(parent: ast.AST, node: ast.AST) -> bool:
             return True  # a docstring
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))) if name in LOGS:
             return True
-        case ast.keyword(arg="slots") | ast.If(test=ast.Name(id="TYPE_CHECKING")):
+        case ast.keyword(arg="slots" | "strict" | "maxsize") | ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
         case ast.Subscript(value=ast.Name(id=name)) if name[0].isupper() and not name.isupper():
             return True  # Literal["a"], Callable[..., None]

@@ -89,6 +89,18 @@ def test_a_redacted_commit_keeps_its_id_and_loses_only_what_was_taken_out():
     assert bytes.hex(b"nonce of") not in redacted.data.decode()
 
 
+def test_a_redacted_commit_has_a_salt_for_each_triple_and_its_leaves_in_order():
+    data = verifier.redact(plain().data, lambda triple: triple[1] in {J("summary"), J("topic"), J("kind")})
+    salt = re.search(rb"# salt .*\n", data)[0]
+    leaves = re.findall(rb"# leaf .*\n", data)
+
+    for changed in (edited(data, salt, b""), edited(data, salt, 2 * salt)):
+        assert re.search(r"\d+ salts for \d+ triples, or leaves out of order", str(refusal(changed)))
+    swapped = edited(data, b"".join(leaves[:2]), leaves[1] + leaves[0])
+    assert "leaves out of order" in str(refusal(swapped))
+    assert len(leaves) == 3 == len(plain().triples - parse(data).triples)
+
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAME = st.from_regex(r"[A-Za-z0-9_.é-]{0,12}", fullmatch=True)
 LITERAL = st.one_of(
@@ -141,6 +153,7 @@ def test_a_file_cut_short_anywhere_is_refused():
 
 
 BLANK = b"    jido:committer [] ;\n"
+NOT_WHAT_IT_MUST_BE = "^committer, stream, ontology version or a parent is not what it must be$"
 OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
 
 
@@ -157,6 +170,11 @@ OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
         (OWN, b"    jido:committer _:b ;\n", "blank node", 12),
         (OWN, b"", "0 jido:committer of the commit, not one", 9),
         (OWN, OWN + b"    jido:committer <urn:a> ;\n", "2 jido:committer of the commit, not one", 9),
+        (OWN, b'    jido:committer "memory-writer" ;\n', NOT_WHAT_IT_MUST_BE, 9),
+        (b"jido:inStream <", b'jido:inStream "a stream" ;\n    jido:instead <', NOT_WHAT_IT_MUST_BE, 9),
+        (b'ontologyVersion "0.1.0"', b'ontologyVersion "0.1.0"@en', NOT_WHAT_IT_MUST_BE, 9),
+        (b"    jido:position", b"    jido:parent <urn:a> ;\n    jido:position", NOT_WHAT_IT_MUST_BE, 9),
+        (b"\n\n<https://jido.ai/agents/a>", b"\n\n_:b", "a blank node: every subject and object has a name", 23),
         (b'jido:position "1"', b'jido:position "2"', "position .* cannot be", 9),
         (b'jido:position "1"', b'jido:position "01"', "position .* cannot be", 9),
         (b'"2026-11-21T08:00:01', b'"2026-13-21T08:00:01', "moment .* cannot be", 9),
@@ -180,7 +198,9 @@ def test_a_document_that_breaks_one_rule_is_refused_by_name_and_line(old, new, m
 def test_the_placeholder_in_a_file_is_refused_though_its_digest_is_the_same():
     commit = commit_on(Version(), "a")
     own = f"recordedIn <{commit.iri}>".encode()
-    assert "<urn:jido:this> does not belong" in str(refusal(edited(commit.data, own, b"recordedIn <urn:jido:this>")))
+    data = edited(commit.data, own, b"recordedIn <urn:jido:this>")
+    assert "<urn:jido:this> does not belong" in str(refusal(data))
+    assert refusal(data).line == data.partition(b"<urn:jido:this>")[0].count(b"\n") + 1 > 20
 
 
 @pytest.mark.parametrize(
@@ -208,8 +228,17 @@ def test_a_term_that_is_not_one_canonical_legal_term_is_refused_before_anything_
         commit_on(Version(), "a", [triple])
 
 
-@pytest.mark.parametrize("changed", [{"nonce": b"short"}, {"recorded_at": "2026-11-21 08:00"}, {"graph": "not an iri"}])
-def test_a_description_that_cannot_be_is_refused(changed):
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"nonce": b"short"}, "^a nonce is 32 bytes, not 5$"),
+        ({"recorded_at": "2026-11-21 08:00"}, "moment .* cannot be"),
+        ({"graph": "not an iri"}, "Invalid IRI code point"),
+        ({"body": [("<urn:s>", J("p"), '"text"@en--ltr')]}, '^text with a base direction: "text"@en--ltr$'),
+        ({"body": [(vocab.THIS, J("position"), terms.integer(7))]}, "position> of a commit is written by the journal"),
+    ],
+)
+def test_a_description_that_cannot_be_is_refused(changed, message):
     arguments = {
         "graph": STREAM.graph,
         "parents": Version(),
@@ -220,7 +249,7 @@ def test_a_description_that_cannot_be_is_refused(changed):
         "nonce": bytes(32),
     }
     assert build(**arguments).position == 1
-    with pytest.raises(FormatError):
+    with pytest.raises(FormatError, match=message):
         build(**{**arguments, **changed})
 
 
