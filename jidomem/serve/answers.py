@@ -12,6 +12,7 @@ from flask import Response, g, request
 
 from jidomem.errors import InvalidRequest, NotServed, TooLarge
 from jidomem.govern.review import queued
+from jidomem.index.answers import written
 from jidomem.query import NamedQuery, snake
 from jidomem.read import sessions as read_sessions
 from jidomem.read.counts import counts
@@ -23,7 +24,7 @@ from jidomem.serve.accept import negotiate
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
-CSV, TSV, TURTLE = "text/csv", "text/tab-separated-values", "text/turtle"
+CSV, TSV, TURTLE, LINKED = "text/csv", "text/tab-separated-values", "text/turtle", "application/ld+json"
 _ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
 _SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
 #: Arguments that name a moment: of the journal, and of the world.
@@ -155,15 +156,17 @@ def _rendered(page: Page, columns: tuple[str, ...], form: str) -> Response:
 
 
 def memory(site: Site, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return one memory, named by its IRI or a unique part of its id, as JSON or Turtle."""
+    """Return one memory, named by its IRI or a unique part of its id, as JSON, Turtle or JSON-LD."""
     given = wire.arguments(*MOMENTS, "min_position")
-    form = negotiate({wire.JSON: "json", TURTLE: "ttl"})
+    form = negotiate({wire.JSON: "json", TURTLE: "turtle", LINKED: "jsonld"})
     reach(site, project, given)
     item = site.memory.reader.resolve(project, id, as_of=given.get("as_of"))
     if form == "json":
         return wire.answer(site.memory.reader.get_memory(project, item, **_moment(given)))
-    text = turtle(site.memory.reader.describe(project, item, **_moment(given)))
-    return Response(text, content_type=f"{TURTLE}; charset=utf-8")
+    triples = site.memory.reader.describe(project, item, **_moment(given))
+    if form == "jsonld":
+        return wire.document(written(triples, form, {}), LINKED)
+    return wire.document(turtle(triples).encode(), TURTLE)
 
 
 def _moment(given: Mapping[str, str]) -> dict[str, str]:

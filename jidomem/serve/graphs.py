@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 from flask import Response, request
@@ -10,6 +11,7 @@ from jidomem.dataset import Dataset
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.serve import wire
 from jidomem.serve.accept import negotiate
+from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 from jidomem.serve.sparql import GRAPHS, refused
 from jidomem.vocab import GRAPHS as NAMES
@@ -21,9 +23,11 @@ _ALL = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 def get(site: Site, project: str) -> Response:
     """Return the graph that is asked for by its short name, or by its IRI; or the default graph."""
     site.memory.catch_up(project)  # raises for a project there is not
-    graph = _graph(project)
+    found = wire.arguments("graph", "default", "min_position")
+    graph = _graph(project, {name: value for name, value in found.items() if name != "min_position"})
+    reach(site, project, found)
     media, form = negotiate({media: (media, form) for media, form in GRAPHS.items()})
-    found = site.memory.pool.answer(
+    data = site.memory.pool.answer(
         project,
         _ALL,
         rows_as="json",
@@ -31,7 +35,7 @@ def get(site: Site, project: str) -> Response:
         dataset=None if graph is None else Dataset([graph], []),
         asker=wire.asker(),
     )
-    return wire.document(found if graph is None else _named(found, graph, form), media)
+    return wire.document(data if graph is None else _named(data, graph, form), media)
 
 
 def refuse(site: Site, project: str) -> Response:
@@ -39,9 +43,8 @@ def refuse(site: Site, project: str) -> Response:
     raise refused(f"{request.method} would change a graph")
 
 
-def _graph(project: str) -> str | None:
+def _graph(project: str, found: Mapping[str, str]) -> str | None:
     """Return the IRI of the graph that is asked for, None for the default one; raises what cannot be read or found."""
-    found = wire.arguments("graph", "default")
     if len(found) != 1 or found.get("default", "") != "":
         hint = f"give ?graph={'|'.join(_short(project))}, or ?default"
         raise InvalidRequest("this names no graph, or more than one", hint=hint)

@@ -46,6 +46,7 @@ _SPARQL = {
     **dict.fromkeys(sparql.FORMAT, "The format of the answer (json, csv, turtle ...), beside Accept."),
     "timeout": "Seconds it may take; lowers the server's limit.",
     "as_of": "A moment: ask a memory replayed to then, of a stated size.",
+    **_AT,
 }
 _GRAPHS = {**dict.fromkeys(sparql.GRAPHS, "Text"), "application/ld+json": "Linked"}
 _RESULTS = {
@@ -78,6 +79,7 @@ def _graph_store(path: str) -> Iterator[Route]:
     takes = {
         "graph": "context, codebase, history, system or ontology, or the IRI of one of them.",
         "default": "All of them as one graph; it has no value.",
+        **_AT,
     }
     yield Route("GET", path, graphs.get, "Give a whole graph", _OK, _GRAPHS, takes)
     for method in ("PUT", "POST", "DELETE", "PATCH"):
@@ -126,7 +128,7 @@ ROUTES: tuple[Route, ...] = (
         answers.memory,
         "Show one memory, by its IRI or a unique part of its id",
         _OK,
-        {_JSON: "Object", answers.TURTLE: "Text"},
+        {_JSON: "Object", answers.TURTLE: "Text", answers.LINKED: "Linked"},
         {**_MOMENTS, **_AT},
     ),
     Route(

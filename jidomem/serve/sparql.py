@@ -12,6 +12,7 @@ from jidomem.dataset import Dataset
 from jidomem.errors import InvalidRequest, PolicyDenied
 from jidomem.serve import description, fields, wire
 from jidomem.serve.accept import named, negotiate
+from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
 FORM, QUERY, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
@@ -45,7 +46,7 @@ _FORMATS = {
     "rdf+xml": ("application/rdf+xml",),
     "json-ld": ("application/ld+json",),
 }
-_BESIDE = ("timeout", "as_of", *DATASET, *FORMAT)
+_BESIDE = ("timeout", "as_of", "min_position", *DATASET, *FORMAT)
 
 Fields = Mapping[str, Sequence[str]]
 
@@ -100,6 +101,7 @@ def _answer(site: Site, project: str | None, given: Fields) -> Response:
     name = _project(site, project)
     word = sparql.first_word(code)
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")
+    reach(site, name, {"min_position": given["min_position"][0]} if "min_position" in given else {})
     media, form = _format(GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS, given)
     found = site.memory.pool.answer(
         name,

@@ -9,6 +9,8 @@ from urllib.parse import quote
 
 import pytest
 from conftest import decision, intent
+from rdflib import Graph
+from rdflib.compare import isomorphic
 
 from jidomem.authority import Change
 from jidomem.errors import InvalidRequest
@@ -107,7 +109,7 @@ def test_more_rows_than_are_given_at_once_are_refused_and_come_in_pages(client, 
     assert client.get("/projects/p/queries/open-tasks").status_code == 200
 
 
-def test_a_memory_is_found_by_its_id_a_part_of_it_and_its_iri_as_json_and_turtle(client, memory):
+def test_a_memory_is_found_by_its_id_a_part_of_it_and_its_iri_in_each_format(client, memory):
     whole = as_json(memory.reader.get_memory("p", ITEM))
 
     for name in ("00000001", ITEM.rsplit("/", 1)[1], quote(ITEM, safe=""), quote(ITEM)):
@@ -115,6 +117,10 @@ def test_a_memory_is_found_by_its_id_a_part_of_it_and_its_iri_as_json_and_turtle
     turtle = client.get("/projects/p/memories/00000001", headers={"Accept": "text/turtle"})
     assert turtle.mimetype == "text/turtle"
     assert f"<{ITEM}> a jido:ArchitecturalDecision ;" in turtle.text
+    linked = client.get("/projects/p/memories/00000001", headers={"Accept": "application/ld+json"})
+    assert linked.mimetype == "application/ld+json"
+    told = Graph().parse(data=linked.data, format="json-ld")
+    assert isomorphic(told, Graph().parse(data=turtle.data, format="turtle"))
 
 
 def test_the_past_of_a_memory_and_of_a_project_is_asked_for_by_its_moment(client, memory):

@@ -54,6 +54,23 @@ def asked(client, text, accept="*/*", **fields):
     return client.get(path, headers={"Accept": accept})
 
 
+def test_a_version_is_waited_for_or_told_to_be_missing(client, memory):
+    here, form = str(memory.catch_up("p")), "application/x-www-form-urlencoded"
+
+    def told(version):
+        given = {"query": "ASK {}", "min_position": version}
+        return [
+            client.get("/projects/p/sparql", query_string=given),
+            post(client, urlencode(given), form),
+            post(client, b"ASK {}", path=f"/projects/p/sparql?{urlencode({'min_position': version})}"),
+            client.get("/projects/p/graphs", query_string={"graph": "context", "min_position": version}),
+        ]
+
+    assert [answer.status_code for answer in told(here)] == [200] * 4
+    assert [refused(answer) for answer in told("99-abcdef")] == [(503, "index_behind")] * 4
+    assert [refused(answer) for answer in told("new")] == [(400, "invalid_argument")] * 4
+
+
 def count(client, **fields):
     """How many triples the default graph has."""
     return int(asked(client, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", CSV, **fields).text.split()[1])
