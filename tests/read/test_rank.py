@@ -9,7 +9,7 @@ from jidomem.lexical import Counts, Match
 from jidomem.read.rank import TIES, Scored, behind, ceiling, most, scored, ties, weights
 
 NEWEST = "2026-03-31T00:00:00.000000Z"
-COUNTS = Counts(memories=10, words=100, holding={"journal": 2, "common": 9}, newest=NEWEST)
+COUNTS = Counts(memories=10, words=100, holding={"journal": 2, "merge": 2, "common": 9}, newest=NEWEST)
 MATCH = Match(
     number=1,
     item="<urn:a>",
@@ -102,6 +102,7 @@ def test_how_much_a_score_can_exceed_what_sqlite_scores():
 
     assert ceiling({"journal": told}, COUNTS, COUNTS) == pytest.approx((1.0, 0.0))
     assert ceiling({"journal": 2 * told, "common": 3.0}, COUNTS, COUNTS) == pytest.approx((2.0, most([3.0])))
+    assert ceiling({"journal": told, "merge": 2.5 * told}, COUNTS, COUNTS) == pytest.approx((1.0, most([2.5 * told])))
     assert most([3.0, 1.0]) == pytest.approx(4.0 * 2.2)
 
 
