@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -119,6 +120,12 @@ class Held:
         from jidomem.runtime.entry_store import EntryStore  # most processes have no need of one
 
         return EntryStore(self.project, self.writer, lambda: self.texts, self.index, self.catch_up)
+
+    def redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
+        """Take each text that *shows* says yes to out of what the agents of *project* hold and keep in this root."""
+        from jidomem.runtime.redacting import redact_held
+
+        redact_held(self._state, project, shows)
 
     def close_held(self) -> None:
         """Let go of what was opened of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -149,7 +149,10 @@ class Jidomem(Held):
             self.texts.forget_all()
             self.reader.keep_lists(self.projects())
 
-        unlog = self._shown.forget  # what was kept before it was switched off, too
+        def unlog(project: str, shows: Callable[[str], bool]) -> None:
+            self._shown.forget(project, shows)  # what was kept before it was switched off, too
+            self.redact_held(project, shows)
+
         return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog)
 
     def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:

@@ -5,10 +5,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import fixed_sources
+from conftest import files, fixed_sources
 
 import jidomem
+from jidomem.directive import lookup, remember
 from jidomem.errors import Failed, InvalidRequest, NotFound, RevisionConflict, TooLarge
+from jidomem.providers import execute_directive
 from jidomem.runtime import agent as kept
 
 ADD = """
@@ -151,3 +153,41 @@ def test_a_memory_is_given_as_it_was_made_the_first_time(root):
         again = memory.agent("planner").update(lambda held: held.world_put("step", 2))
 
     assert (again.id, again.created_at, again.world()) == (first.id, first.created_at, {"step": 2})
+
+
+def test_what_is_redacted_is_taken_out_of_what_agents_hold_and_keep(tmp_path):
+    secret = "hunterzwei9 opens the door"
+    with jidomem.open(tmp_path, project="p", agent="ana") as memory:
+        memory.writer.remember("p", secret)
+        memory.agent().update(
+            lambda held: (
+                held.world_put("note", [{"said": f"Ben: {secret}!", secret: 1}, 5])
+                .tasks_add(secret, id="t1")
+                .ensure_space(secret, {})
+                .ensure_space("rag:cache", ["the weather"])
+            )
+        )
+        memory.agent("ben", project="q").update(lambda held: held.world_put("note", secret))
+        for key, value in (("plan", {"steps": [secret]}), (secret, 1), ("other", "the weather")):
+            assert execute_directive(remember(key, value, provider="kept"), memory.providers()).ok
+        before = memory.agent().get()
+
+        keeper = memory.keeper
+        keeper.redact(keeper.plan("p", None, texts=[secret]), agent="ana", reason="a password")
+
+        held, asked = memory.agent().get(), memory.providers()
+        assert held.world() == {"note": [{"said": "[redacted]"}, 5]}
+        assert held.tasks() == [{"id": "t1", "text": "[redacted]", "status": "open"}]
+        assert held.spaces.keys() == {"tasks", "world", "rag:cache"}
+        assert [held.rev - before.rev, *(held.spaces[name].rev - before.spaces[name].rev for name in held.spaces)] == [
+            *(1, 1, 1, 0)
+        ]
+        kept = [
+            execute_directive(lookup(key, provider="kept"), asked).data["result"] for key in ("plan", secret, "other")
+        ]
+        assert [[row["value"] for row in rows] for rows in kept] == [
+            [{"steps": ["[redacted]"]}], [], ["the weather"]
+        ]  # fmt: skip
+        assert memory.agent("ben", project="q").get().world_get("note") == secret
+        memory.agent("ben", project="q").forget()
+    assert [name for name, data in files(tmp_path).items() if secret.encode() in data] == []

@@ -1,0 +1,85 @@
+"""Redaction in the working state: what agents hold, and what is kept for them, loses the texts that are to go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from jidomem.errors import JidomemError
+from jidomem.runtime.state import State
+from jidomem.spaces.names import RESERVED_SPACES
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+#: What stands where a text stood.
+GONE = "[redacted]"
+Shows = Callable[[str], bool]
+
+
+def redact_held(state: State, project: str, shows: Shows) -> None:
+    """Take each text that *shows* says yes to out of what the agents of *project* hold, to the last byte of the file.
+
+    A value that was one is `GONE`, a key that was one goes with what stood under it, and each revision moves. What
+    cannot be taken out, as another process writes to the file, is still there.
+    """
+    with suppress(JidomemError):
+        with state.reading() as store:
+            if store is None:
+                return
+        with state.changing() as store:
+            changed = [*_memories(store, project, shows), *_kept(store, project, shows)]
+            for statement, row in changed:
+                store.execute(statement, row)
+        if changed:
+            state.scrub()
+
+
+def _memories(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what changes the memories of agents that show one."""
+    rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
+    for agent, text in rows:
+        if shows(agent):
+            yield "DELETE FROM agents WHERE project = ? AND agent = ?", (project, agent)
+        elif (left := _memory(json.loads(text), shows)) is not None:
+            yield "UPDATE agents SET memory = ? WHERE project = ? AND agent = ?", (_json(left), project, agent)
+
+
+def _memory(held: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
+    """Return a memory without what shows a text, None where nothing of it does."""
+    spaces = {}
+    for name, space in held["spaces"].items():
+        if name in RESERVED_SPACES or not shows(name):
+            left = {**space, "data": _without(space["data"], shows), "metadata": _without(space["metadata"], shows)}
+            spaces[name] = {**left, "rev": space["rev"] + 1} if left != space else space
+    left = {**held, "spaces": spaces, "metadata": _without(held["metadata"], shows)}
+    return {**left, "rev": held["rev"] + 1} if left != held else None
+
+
+def _kept(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what changes the values that are kept for agents and show one."""
+    rows = store.execute("SELECT namespace, key, value FROM key_values").fetchall()
+    for namespace, key, text in rows:
+        if not namespace.startswith(f"{project}/"):
+            continue
+        value = json.loads(text)
+        if shows(key) or shows(namespace):
+            yield "DELETE FROM key_values WHERE namespace = ? AND key = ?", (namespace, key)
+        elif (left := _without(value, shows)) != value:
+            yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(left), namespace, key)
+
+
+def _without(value: Any, shows: Shows) -> Any:
+    if isinstance(value, str):
+        return GONE if shows(value) else value
+    if isinstance(value, list):
+        return [_without(each, shows) for each in value]
+    if isinstance(value, dict):
+        return {key: _without(each, shows) for key, each in value.items() if not shows(key)}
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
