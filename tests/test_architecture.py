@@ -210,6 +210,12 @@ def test_the_packages_listed_for_the_wheel_are_the_folders_of_the_tree():
     assert all(folder.is_dir() for folder in listed)
 
 
+def test_no_two_files_of_tests_have_one_name():
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+
+    assert sorted({name for name in names if names.count(name) > 1}) == []  # pytest collects one of them alone
+
+
 TOUCHES_THE_DISK = {"os", "io", "shutil", "tempfile", "fcntl", "mmap", "glob", "subprocess"}
 OF_PATHS = set(dir(Path)) - set(dir(PurePath))
 
