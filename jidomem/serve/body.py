@@ -13,9 +13,11 @@ _DRAINED = 256 * 1024
 class Body:
     """What an application reads as `wsgi.input`."""
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, turn: Turn, length: int | None) -> None:
+        """Read the body of *turn*, which has *length* bytes; None where that is not known before its end."""
+        self._turn, self._length = turn, length
         self._left = b""
+        self._came = 0
         self.failed = False
 
     def read(self, size: int = -1) -> bytes:
@@ -39,6 +41,12 @@ class Body:
         self._left = b"" if size < 0 else piece[size:]
         return piece if size < 0 else piece[:size]
 
+    def is_long(self) -> bool:
+        """Return whether more is to come than is read to keep the connection; of chunks that is a guess."""
+        if self._turn.at_end:
+            return False
+        return self._came > _DRAINED if self._length is None else self._length - self._came > _DRAINED
+
     def drain(self) -> bool:
         """Return whether the end was met soon, by reading what nobody wants."""
         begun = self._turn.pace.moved
@@ -51,7 +59,9 @@ class Body:
 
     def _next(self) -> bytes:
         try:
-            return self._turn.piece()
+            piece = self._turn.piece()
+            self._came += len(piece)
+            return piece
         except TooSlow:
             error: JidomemError = RequestTimeout(
                 "the rest of the body did not come in time",

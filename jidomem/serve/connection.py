@@ -63,11 +63,11 @@ class Connection:
             self._refuse(refusal, requestid.id_of(named), began, turn)
             self.link.end(_DRAINED)
             return turn
-        body = Body(turn)
+        body = Body(turn, head.length(environ))
         reply = Reply(
             turn,
             is_bare=environ["REQUEST_METHOD"] == "HEAD",
-            keeps=lambda: keeps() and not (turn.waits() or body.failed),
+            keeps=lambda: keeps() and not (turn.waits() or body.failed or body.is_long()),
         )
         self._is_answering = True
         own = {"wsgi.input": body, wire.CONNECTION: self.link.fileno()}

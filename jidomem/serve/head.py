@@ -42,6 +42,11 @@ def environ(request: h11.Request, named: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def length(environ: dict[str, Any]) -> int | None:
+    """Return how many bytes the body of a request has, None where it comes in chunks."""
+    return None if "HTTP_TRANSFER_ENCODING" in environ else int(environ.get("CONTENT_LENGTH", "0"))
+
+
 def _refuse_ambiguous(request: h11.Request, named: dict[str, str]) -> None:
     """Raise InvalidRequest for what h11 lets through, and another reader may take for something else."""
     if request.http_version not in (b"1.1", b"1.0"):

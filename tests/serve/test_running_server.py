@@ -60,9 +60,19 @@ def test_lines_stream_in_while_their_outcomes_wait_for_whoever_reads_them_late(c
 
 
 def test_a_body_that_is_too_large_is_refused_where_the_client_sees_it(client):
-    status, _, body = client.ask("POST", "/projects/p/intents", b" " * 5_000_000, {"Content-Type": "application/json"})
+    for sent in (b" " * 5_000_000, iter([b" " * 500_000] * 10)):
+        status, headers, body = client.ask("POST", "/projects/p/intents", sent, {"Content-Type": "application/json"})
 
-    assert (status, json.loads(body)["code"]) == (413, "payload_too_large")
+        assert (status, json.loads(body)["code"]) == (413, "payload_too_large")
+        assert headers["Connection"] == "close"  # so that no client sends its next request here
+        assert client.ask("GET", "/healthz")[0] == 200
+
+
+def test_a_refusal_keeps_the_connection_where_what_it_did_not_read_is_short(client):
+    status, headers, _ = client.ask("POST", "/projects/p/nothing", b" " * 100_000, {"Content-Type": "application/json"})
+
+    assert (status, headers["Connection"]) == (404, None)
+    assert client.ask("GET", "/healthz")[0] == 200
 
 
 def test_a_body_sent_in_chunks_is_read(client):
