@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
 from threading import Event, Thread, current_thread
 
@@ -9,7 +11,10 @@ from jidomem.errors import InvalidRequest
 
 
 class Every:
-    """Calls *run* every so many *seconds*, the first time after as many; never where they are None."""
+    """Calls *run* every so many *seconds*, the first time after as many; never where they are None.
+
+    What *run* raises is told by `threading.excepthook`, and it is called again all the same.
+    """
 
     def __init__(self, seconds: float | None, run: Callable[[], object], name: str) -> None:
         """Raise InvalidRequest for *seconds* that are no time to wait."""
@@ -37,4 +42,7 @@ class Every:
 
     def _go_on(self) -> None:
         while not self._stopped.wait(self._seconds):
-            self._run()
+            try:
+                self._run()
+            except Exception:  # told as those of any thread are; the next time may do better
+                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), current_thread())))

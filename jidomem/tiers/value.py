@@ -188,7 +188,10 @@ def _extras(item: Mapping[str, Any], category: str) -> list[Any]:
 def written(value: Any, *, readable: bool = False) -> str:
     """Return *value* as one JSON text; raises InvalidRequest for what JSON does not give back as it was."""
     fields = _fields(value) if isinstance(value, MemoryItem) else value
-    return json.dumps(plain(fields, "value"), ensure_ascii=not readable, sort_keys=True)
+    try:
+        return json.dumps(plain(fields, "value"), ensure_ascii=not readable, sort_keys=True)
+    except RuntimeError as error:  # another thread puts keys into it
+        raise InvalidRequest(f"the value changed while it was read: {error}", hint="store a copy of it") from None
 
 
 def _fields(item: MemoryItem) -> dict[str, Any]:

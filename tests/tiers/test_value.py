@@ -316,3 +316,15 @@ def test_a_memory_loses_one_of_its_keys_with_the_value_of_it():
     assert renewal.keys_of(known) == ["k", "o"]
     assert renewal.without("k", known) == {"extra_triples": [theirs[1], *theirs[3:]]}
     assert renewal.keys_of({}) == []
+
+
+def test_a_value_that_changes_while_it_is_read_is_refused():
+    class Growing(dict):
+        def items(self):
+            for pair in super().items():
+                self[f"more-{len(self)}"] = 1
+                yield pair
+
+    with pytest.raises(InvalidRequest, match="the value changed while it was read") as refusal:
+        value.text_of(Growing(a=1))
+    assert refusal.value.hint == "store a copy of it"
