@@ -168,6 +168,11 @@ def snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
 
 
+#: Where the IRIs of a parameter of that name lie, and the names that stand in them as they are.
+_FOLDERS = {"agent": "agents", "session": "sessions"}
+_NAME = re.compile(r"[a-z0-9_.-]{1,100}")
+
+
 def to_term(value: object, kind: str, name: str) -> Term:
     """Return *value* as a term of the type *kind*; text is read as the type says.
 
@@ -178,7 +183,9 @@ def to_term(value: object, kind: str, name: str) -> Term:
     """
     term = _term(value, kind)
     if term is None:
-        raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=f"give {name} as {_ARTICLE[kind]}")
+        plain = kind == "iri" and name in _FOLDERS and isinstance(value, str) and _NAME.fullmatch(value)
+        meant = f"{name}={BASE}{_FOLDERS[name]}/{value}" if plain else f"give {name} as {_ARTICLE[kind]}"
+        raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=meant)
     return term
 
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.query import FOREVER, parse, snake
+from jidomem.query import FOREVER, parse, snake, to_term
 
 X = "http://www.w3.org/2001/XMLSchema#"
 QUERY = parse(
@@ -73,6 +73,16 @@ def test_a_missing_parameter_is_refused_by_name():
     with pytest.raises(InvalidRequest, match="planner/mine needs the parameter 'who'") as refusal:
         QUERY.bind({"project": "demo", "what": "text"})
     assert refusal.value.hint == "give who, an IRI such as https://jido.ai/agents/architect"
+
+
+@pytest.mark.parametrize(("name", "meant"), [("session", "sessions/s-1"), ("agent", "agents/s-1")])
+def test_a_plain_name_is_answered_with_the_iri_that_is_meant(name, meant):
+    with pytest.raises(InvalidRequest, match=f"{name}='s-1' is not an IRI") as refusal:
+        to_term("s-1", "iri", name)
+    assert refusal.value.hint == f"{name}=https://jido.ai/{meant}"
+    with pytest.raises(InvalidRequest) as other:
+        to_term("s 1", "iri", name)
+    assert other.value.hint == f"give {name} as an IRI such as https://jido.ai/agents/architect"
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest():
