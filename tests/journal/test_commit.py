@@ -160,7 +160,7 @@ OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
 @pytest.mark.parametrize(
     ("old", "new", "message", "line"),
     [
-        (b"journal 1", b"journal 2", "journal format '2' is not known here, only 1", 1),
+        (b"journal 1", b"journal 2", "journal format '2' is not known here, only 1: upgrade jidomem$", 1),
         (b"# jidomem", b"# notes of", "not a jidomem journal file", 1),
         (b"@prefix jido:", b"@prefix jida:", "prefix lines", 2),
         (b"\n# nonce", b"\n# nonse", "no nonce", 7),
@@ -178,6 +178,8 @@ OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
         (b'jido:position "1"', b'jido:position "2"', "position .* cannot be", 9),
         (b'jido:position "1"', b'jido:position "01"', "position .* cannot be", 9),
         (b'"2026-11-21T08:00:01', b'"2026-13-21T08:00:01', "moment .* cannot be", 9),
+        (b'T08:00:01.123456Z"', b'T08:00:01.123456789Z"', "moment .* cannot be", 9),
+        (b'"2026-11-21T08:00:01', b'"2026-11-21 08:00:01', "moment .* cannot be", 9),
         (b'journalFormat "1"', b'journalFormat "2"', "not described as a commit of this format", 9),
         (b"a prov:Activity", b"a prov:Entity", "not described as a commit of this format", 9),
         (b'"to show every form"', b'"to show another form"', "not what the id stands for", 9),

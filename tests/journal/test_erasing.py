@@ -69,12 +69,21 @@ def test_triples_taken_out_at_once_or_one_after_the_other_leave_the_same_bytes_a
 
 def test_what_a_commit_says_of_itself_is_not_taken_out_and_nothing_is_no_redaction():
     whole = commit_on(Version(), "a")
-    place = next(leaf for (_, predicate, _), leaf in leaves(whole).items() if predicate == J("position"))
-    with pytest.raises(FormatError, match=r"what commit .* says of itself cannot be taken out"):
-        without(whole, [place])
+    own = [triple for triple in leaves(whole) if triple[0] == f"<{whole.iri}>"]
+    assert {J("position"), J("recordedAt"), vocab.TYPE} <= {predicate for _, predicate, _ in own}
+    for triple in own:
+        with pytest.raises(FormatError, match=f"^what commit {whole.id} says of itself cannot be taken out$"):
+            without(whole, [leaves(whole)[triple]])
     with pytest.raises(FormatError, match="no nonce, and not the salts and leaves"):
         without(whole, ["00" * 32])
     assert without(parse(redacted_bytes()), []).data == redacted_bytes()
+
+
+def test_what_a_writer_added_to_the_description_of_a_commit_can_be_taken_out():
+    whole = commit_on(Version(), "a", [(vocab.THIS, J("reason"), '"a secret"')])
+    added = (f"<{whole.iri}>", J("reason"), '"a secret"')
+
+    assert whole.triples - without(whole, [leaves(whole)[added]]).triples == {added}
 
 
 def test_an_order_is_known_by_its_triple_and_not_by_a_text_that_names_it():

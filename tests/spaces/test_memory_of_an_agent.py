@@ -4,10 +4,12 @@ import collections
 import copy
 import pickle
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
+from jidomem import spaces
 from jidomem.errors import InvalidRequest
 from jidomem.spaces import (
     MEMORY_KEY,
@@ -74,6 +76,22 @@ def test_ensure_makes_a_memory_with_both_built_in_spaces_once():
     assert set(memory.spaces) == {"tasks", "world"}  # A042
     assert (memory.id, memory.metadata, memory.created_at) == ("mem_mine", {"of": "ana"}, 5)  # A044
     assert ensure(agent, id="mem_other", metadata={}, now=9) is agent  # A043
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        partial(spaces.ensure_space, name="log", default_data=[]),
+        partial(spaces.space_put, name="log", space=spaces.Space({})),
+        partial(spaces.limited, limits=spaces.Limits(max_spaces=3)),
+        partial(spaces.apply_action_result, result={"world": {"a": 1}}),
+        partial(spaces.world_put, key="a", value=1),
+        partial(spaces.tasks_add, text="ship"),
+    ],
+    ids=lambda move: move.func.__name__,
+)
+def test_a_memory_that_a_change_makes_is_as_old_as_the_change(move):
+    assert get(move(Agent(), now=5)).created_at == 5
 
 
 def test_an_id_source_can_be_given_to_ensure():
