@@ -27,6 +27,8 @@ from jidomem.write.names import slug
 
 #: How many signs of a text are shown; of a list one entry is looked at for so many tokens, and never more than so many.
 LONGEST, TOKENS_AN_ENTRY, MOST = 320, 100, 200
+#: Of so many files it is looked up what governs them; each is a question of its own to the index.
+MOST_FILES = 50
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
 _LAST = (
@@ -63,7 +65,10 @@ class Briefed:
         as_of: object = None,
         valid_at: object = None,
     ) -> None:
-        """Brief *agent*, a plain name or an IRI, in a *role*, about the files *about*, at *now* on the clock."""
+        """Brief *agent*, a plain name or an IRI, in a *role*, about the files *about*, at *now* on the clock.
+
+        Raises InvalidRequest for more than MOST_FILES files.
+        """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
         self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
         self._moved: Mapping[Anchor, Freshness] | None = None
@@ -71,7 +76,12 @@ class Briefed:
         self._now = now if valid_at is None else valid_at
         self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
         self._role = _role(role) if role else self._declared_role()
-        self._about = tuple(about)
+        self._about = tuple(dict.fromkeys(about))
+        if len(self._about) > MOST_FILES:
+            raise InvalidRequest(
+                f"a briefing is about {MOST_FILES} files at most, not {len(self._about):,}",
+                hint="name those that are worked on next in about",
+            )
         self._looked_at = MOST
 
     def brief(self, budget: int = BUDGET) -> Briefing:

@@ -257,3 +257,13 @@ def test_the_command_line_prints_markdown_or_json(tmp_path, monkeypatch):
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     assert json.loads(run("briefing", "--json"))["agent"] == "https://jido.ai/agents/ana"
     assert "Sign commits" not in run("briefing", "--as-of", "2020-01-01")
+
+
+def test_a_briefing_about_more_files_than_are_looked_up_is_refused(told):
+    names = [f"src/{number}.py" for number in range(51)]
+
+    with pytest.raises(InvalidRequest, match="about 50 files at most, not 51") as refusal:
+        told.briefing("p", about=names)
+
+    assert "about" in refusal.value.hint
+    assert told.briefing("p", about=[*names[:50], names[0]]).text
