@@ -35,6 +35,7 @@ from bench.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
 ENOUGH = 0.85
+LONGEST = 3600  # seconds for all tests of a target on the code as it stands
 AT_ONCE = 2
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imported before pytest is run
 FIRST = ("pyoxigraph", "rdflib", "re2", "orjson", "uuid_utils", "xdist.plugin", "_hypothesis_pytestplugin")
@@ -42,11 +43,11 @@ FIRST = ("pyoxigraph", "rdflib", "re2", "orjson", "uuid_utils", "xdist.plugin", 
 
 @dataclass(frozen=True)
 class Target:
-    """Code to change, the tests that are to notice, and those of them that would take too long."""
+    """Code to change, the tests that are to notice, and what pytest is to leave out of them."""
 
     code: tuple[str, ...]
     tests: tuple[str, ...]
-    without: str = "-"
+    without: tuple[str, ...] = ()
 
     def files(self) -> list[str]:
         found = (ROOT / name for name in self.code)
@@ -57,7 +58,15 @@ class Target:
 TARGETS = {
     "spaces": Target(("jidomem/spaces",), ("tests/spaces",)),
     "tiers": Target(("jidomem/tiers",), ("tests/tiers",)),
-    "write": Target(("jidomem/write",), ("tests/write",), "*/test_stateful*.py"),
+    "write": Target(
+        ("jidomem/write",),
+        ("tests/write",),
+        (
+            "--ignore-glob=*/test_stateful*.py",  # long, and other tests notice the same
+            # where it is traced, this one does not end
+            "--deselect=tests/write/test_placement.py::test_an_overlays_term_is_declared",
+        ),
+    ),
     "commit": Target(
         ("jidomem/journal/commit.py", "jidomem/journal/redaction.py"),
         tuple(f"tests/journal/test_{name}.py" for name in ("commit", "contract", "erasing", "mutations")),
@@ -154,10 +163,11 @@ def passage(target: Target, files: list[str]) -> Passage:
     answer = Path(os.environ["MUTATE_FOLDER"], "passage")
 
     def watch() -> int:
+        signal.alarm(LONGEST)
         measured = coverage.Coverage(data_file=None, config_file=False, include=[str(ROOT / name) for name in files])
         watched = Watched(measured)
         measured.start()
-        code = run_tests(watched, [*target.tests, *files, f"--ignore-glob={target.without}"])
+        code = run_tests(watched, [*target.tests, *files, *target.without])
         measured.stop()
         data = measured.get_data()
         watched.passage.lines = {name: data.contexts_by_lineno(str(ROOT / name)) for name in files}
