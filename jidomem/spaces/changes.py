@@ -29,6 +29,8 @@ CHANGES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "insert_in_space": ((_SPACE, "index", "item"), ()),
     "remove_from_space": ((_SPACE, _ID), ()),
 }
+#: The most changes at once: each looks at all that its space holds, and others wait meanwhile.
+MOST = 1_000
 _TEXT, _WHOLE = (str, "text"), (int, "whole number")
 _KINDS: Mapping[str, tuple[type, str]] = {
     _KEY: _TEXT, _SPACE: _TEXT, _ID: _TEXT, "text": _TEXT, "status": _TEXT, "ids": (list, "list"),
@@ -47,6 +49,11 @@ def applied(memory: Memory, changes: Sequence[Mapping[str, Any]], now: int | Non
     """
     if isinstance(changes, str | bytes) or not isinstance(changes, Sequence):
         raise InvalidRequest(f"changes are a list, not {changes!r:.200}", hint=_HINT)
+    if len(changes) > MOST:
+        raise InvalidRequest(
+            f"{len(changes):,} changes are more than the {MOST:,} that are done at once",
+            hint="send the rest by another call; a space is given as a whole by ensure_space",
+        )
     for number, change in enumerate(changes, 1):
         try:
             memory = _done(memory, change, now)

@@ -76,6 +76,16 @@ def test_what_is_no_change_is_refused_and_says_what_to_send(changes, why, hint):
     assert refusal.value.hint.startswith(hint.replace("\\", ""))
 
 
+def test_more_changes_than_are_done_at_once_are_refused():
+    each = {"do": "world_put", "key": "k", "value": 1}
+
+    with pytest.raises(InvalidRequest, match="1,001 changes are more than the 1,000") as refusal:
+        applied(EMPTY, [each] * 1001)
+
+    assert "another call" in refusal.value.hint
+    assert applied(EMPTY, [each] * 1000).world() == {"k": 1}
+
+
 def test_a_refusal_says_which_change_it_is_about_and_none_is_done():
     with pytest.raises(NotFound, match="change 2: ") as refusal:
         applied(HELD, [{"do": "world_put", "key": "k", "value": 1}, {"do": "tasks_complete", "id": "t9"}])
