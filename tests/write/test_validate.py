@@ -292,3 +292,29 @@ def test_a_strict_project_knows_the_agents_its_configuration_names_and_says_how_
             memory.writer.start_session("p", "s-3", agent="eve")
         with pytest.raises(IntentRefused, match="jidomem session start s-2"):
             memory.writer.submit_intent("p", intent(summary="two", asserted_in="s-2"))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [f"https://jido.ai/{kind}" for kind in ("memory/1", "submissions/1", "policies/1")]
+    + ["urn:jido:commit:" + "0" * 64],
+)
+@pytest.mark.parametrize("stream", ["codebase", "system"])
+def test_what_the_writer_makes_is_described_by_nobody_else(memory, node, stream):
+    error = refusal(memory.writer.append, "p", stream, [(iri(node), jido("hasModule"), iri("urn:x:m"))])
+    assert f"{node} jido:hasModule: only the writer says this" in error.detail
+    assert codes(error) == ["shape_violation"]
+    assert files(memory.settings.root) == {}
+
+
+@pytest.mark.parametrize("name", ["Commit", "Submission", "SessionEvent", "PolicyChange"])
+def test_no_intent_makes_what_the_writer_alone_makes(memory, name):
+    made = jido(name)[1:-1]
+    error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=[["urn:x:1", "rdf:type", {"@id": made}]]))
+    assert f"{made} is what the writer alone makes" in [violation.message for violation in error.violations]
+
+
+def test_a_project_is_declared_with_its_name_by_the_first_memory_of_it(memory):
+    kept(memory)
+    project = iri("https://jido.ai/projects/p")
+    assert {(project, TYPE, jido("Project")), (project, jido("projectName"), '"p"')} <= held(memory)

@@ -428,7 +428,9 @@ UNREADABLE = [["http://example.org/p", {"@value": "a", "@type": RDF + "langStrin
 
 def test_what_would_not_read_back_is_refused_alone(memory):  # C019 C079
     bad = intent(summary="same", extra_triples=UNREADABLE)
-    assert codes(refusal(memory.writer.submit_intent, "p", bad, dry_run=True)) == ["invalid_iri"]
+    error = refusal(memory.writer.submit_intent, "p", bad, dry_run=True)
+    assert codes(error) == ["invalid_iri"]
+    assert error.violations[0].field == "extra_triples"
     assert refusal(memory.writer.submit_many, "p", [intent(), bad], atomic=True).position == 1
     assert files(memory.settings.root) == {}
     given = [intent(), bad, intent(summary="same"), intent(summary="last")]
