@@ -60,7 +60,7 @@ TARGETS = {
     "tiers": Target(("jidomem/tiers",), ("tests/tiers",)),
     "write": Target(
         ("jidomem/write",),
-        ("tests/write",),
+        ("tests/write", "tests/govern/test_freshness.py", "tests/govern/test_review_queue.py"),
         (
             "--ignore-glob=*/test_stateful*.py",  # long, and other tests notice the same
             # where it is traced, this one does not end

@@ -1,6 +1,7 @@
 """Taking a memory back to what was in force at a moment: by corrections in one commit, or by none."""
 
 import os
+import re
 from collections import Counter
 
 import pytest
@@ -68,6 +69,8 @@ def test_what_was_in_force_at_a_moment_is_in_force_again_and_nothing_else(memory
     assert was < held(memory)  # nothing is removed
     assert Counter(found.change for found in done.corrections) == {"withdrawn": 3, "restated": 3}
     (marker,) = {found.by for found in done.corrections if found.change == "withdrawn"}
+    (summary,) = said(memory, marker, "summary")
+    assert re.fullmatch(r'"Rolled back to 2026-11-21T\S+Z: 3 withdrawn"', summary)
     assert {*said(memory, marker, "invalidates")} == {f"<{found.iri}>" for found in (other, noise)} | {
         f"<{memory.reader.history('p', task.iri)[1]['entry']}>"
     }

@@ -318,3 +318,18 @@ def test_a_project_is_declared_with_its_name_by_the_first_memory_of_it(memory):
     kept(memory)
     project = iri("https://jido.ai/projects/p")
     assert {(project, TYPE, jido("Project")), (project, jido("projectName"), '"p"')} <= held(memory)
+
+
+def test_a_memory_nobody_knows_is_taken_for_another_only_where_it_is_spelt_nearly_so(memory):
+    known = kept(memory)
+    tail = known.removeprefix(MEMORY)
+    near = {
+        MEMORY + tail[:13]: known,
+        MEMORY + "01900000-0000-7000-8000-ffffffffffff": None,
+        MEMORY + tail[-5:]: None,
+    }
+    for other, meant in near.items():
+        error = refusal(memory.writer.submit_intent, "p", intent(summary="two", supersedes=[other]))
+        (violation,) = error.violations
+        guess = f"; did you mean {meant}?" if meant else ""
+        assert violation.message == f"{other} is no memory of this project{guess}"
