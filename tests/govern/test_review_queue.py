@@ -285,11 +285,12 @@ def test_no_rule_ends_what_is_in_force_or_trusts_what_is_not_trusted(memory, clo
 
 
 def trusted(memory, item):
-    return not list(
-        memory.index.triples(
-            "https://jido.ai/projects/p/graphs/long-term-context", iri(item), jido("quarantined"), None
-        )
+    marks = memory.index.triples(
+        "https://jido.ai/projects/p/graphs/long-term-context", iri(item), jido("quarantined"), None
     )
+    said = {value for _, _, value in marks}
+    assert said <= {'"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'}
+    return not said
 
 
 def test_what_rests_on_an_untrusted_source_waits_until_a_curator_lends_it_their_word(memory):
