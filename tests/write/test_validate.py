@@ -307,6 +307,20 @@ def test_what_the_writer_makes_is_described_by_nobody_else(memory, node, stream)
     assert files(memory.settings.root) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("invalidates", "<urn:x:2>"),
+        ("supersedes", "<urn:x:2>"),
+        ("recordedAt", "<urn:x:2>"),
+        ("hasConfidence", "<urn:x:2>"),
+    ],
+)
+def test_what_is_said_of_memories_is_said_of_nothing_else(memory, name, value):
+    error = refusal(memory.writer.append, "p", "codebase", [(iri("urn:x:1"), jido(name), value)])
+    assert f"urn:x:1 jido:{name}: only the writer says this, and of memories" in error.detail
+
+
 @pytest.mark.parametrize("name", ["Commit", "Submission", "SessionEvent", "PolicyChange"])
 def test_no_intent_makes_what_the_writer_alone_makes(memory, name):
     made = jido(name)[1:-1]
