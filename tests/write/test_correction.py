@@ -4,10 +4,12 @@ from datetime import timedelta
 
 import pytest
 from conftest import START, decision, fixed_sources, intent
+from writing import open_with
 
 import jidomem
-from jidomem.errors import Conflict, IntentRefused, InvalidRequest, NotFound
+from jidomem.errors import Conflict, IntentRefused, InvalidRequest, NotFound, PolicyDenied
 from jidomem.moments import stamp
+from jidomem.write.correction import in_place_of
 
 CURATED = '[agents.rita]\nrole = "Reviewer"\ncapabilities = ["CanReviewCode"]\n'
 
@@ -225,3 +227,259 @@ def test_what_was_brought_back_is_exported_and_taken_in_again(memory, tmp_path):
         assert not report.refusals
         assert shown(other, back)["properties"]["revives"] == [old]
         assert status(other, old, back) == ["invalidated", "active"]
+
+
+BLOB = "a" * 40
+
+
+def anchors(memory, item):
+    return shown(memory, item)["properties"].get("aboutBlob", [])
+
+
+def test_a_mere_change_of_state_keeps_what_the_files_were_and_who_says_it_anew_has_looked_again(memory):
+    old = memory.writer.submit_intent("p", intent(about=["a.py"]), blobs={"a.py": BLOB}).iri
+    settled = revised(memory, old, confidence="low")
+    memory.writer.invalidate("p", settled, reason="wrong")
+    back = memory.writer.undo("p", settled).iri
+    said_again = revised(memory, back, rationale="I read it")
+    memory.writer.invalidate("p", said_again, reason="wrong")
+    looked = memory.writer.undo("p", back, about=["a.py"])
+
+    assert [anchors(memory, item) for item in (old, settled, back)] == [[f"{BLOB} a.py"]] * 3
+    assert [anchors(memory, item) for item in (said_again, looked.iri)] == [[], []]
+
+
+def test_a_withdrawal_is_a_marker_that_says_what_why_and_by_whom(memory):
+    memory.writer.agent = "bob"
+    old = kept(memory, summary="x" * 10_005)
+
+    planned = memory.writer.invalidate("p", old, reason="it was measured wrongly", dry_run=True)
+    assert shown(memory, old)["status"] == "active"
+    marker = memory.writer.invalidate("p", old, reason="it was measured wrongly")
+
+    said = memory.writer.restated("p", marker.iri)
+    assert planned.status == marker.status == "asserted"
+    assert {name: said[name] for name in said if name not in ("iri", "timestamp")} == {
+        "type": "deleted_marker",
+        "summary": "Withdrawn: " + "x" * 10_000,
+        "rationale": "it was measured wrongly",
+        "applies_to_project": "https://jido.ai/projects/p",
+        "asserted_by": "https://jido.ai/agents/bob",
+        "asserted_in": "https://jido.ai/sessions/bob-2026-11-21",
+        "confidence": "high",
+        "invalidates": [old],
+    }
+
+
+def test_what_is_withdrawn_without_a_text_of_its_own_is_named(memory):
+    old = kept(memory, summary="the key is hunter2")
+    memory.keeper.redact(memory.keeper.plan("p", old), agent="rita", reason="a secret")
+
+    marker = memory.writer.invalidate("p", old, reason="wrong").iri
+
+    assert shown(memory, marker)["properties"]["summary"] == [f"Withdrawn: {old}"]
+
+
+def test_a_confirmed_proposal_takes_the_place_of_what_it_named_itself(tmp_path):
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
+        old, wrong = kept(memory, summary="one"), kept(memory, summary="two")
+        gone = kept(memory, summary="three")
+        memory.writer.invalidate("p", gone, reason="wrong")
+        given = intent(summary="ONE", supersedes=[old], invalidates=[wrong], revives=[gone])
+        proposal = memory.writer.submit_intent("p", given, propose=True)
+        assert (proposal.status, status(memory, old, wrong)) == ("proposed", ["active", "active"])
+
+        assert memory.writer.confirm("p", proposal.iri, dry_run=True).status == "asserted"
+        assert status(memory, old, wrong) == ["active", "active"]
+        new = memory.writer.confirm("p", proposal.iri).iri
+
+        assert status(memory, old, wrong, proposal.iri, new) == ["superseded", "invalidated", "superseded", "active"]
+        said = memory.writer.restated("p", new)
+        assert sorted(said["supersedes"]) == sorted([old, proposal.iri])
+        assert (said["invalidates"], said["revives"]) == ([wrong], [gone])
+
+
+def test_what_was_asserted_and_is_confirmed_ends_only_itself(memory):
+    old = kept(memory, summary="one")
+    newer = kept(memory, summary="ONE", supersedes=[old])
+
+    said = memory.writer.restated("p", memory.writer.confirm("p", newer).iri)
+
+    assert said["supersedes"] == [newer]
+    assert "expires_on" not in said
+
+
+@pytest.mark.parametrize(("agents", "hint"), [
+    ("", "nobody is a curator: jidomem policy grant AGENT curator"),
+    ('[agents.rita]\nrole = "Curator"\n[agents.tom]\nrole = "Administrator"\n', "ask a curator: rita, tom"),
+])  # fmt: skip
+def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, agents, hint):
+    with open_with(tmp_path, 'policy = "curated"\n' + agents, agent="bob") as memory:
+        proposal = memory.writer.submit_intent("p", decision(asserted_by="bob", topic="store"))
+        with pytest.raises(PolicyDenied, match=r"^bob may not settle this: .*may only propose") as refusal:
+            memory.writer.confirm("p", proposal.iri)
+
+        assert refusal.value.hint == hint
+        assert status(memory, proposal.iri) == ["proposed"]
+
+
+def test_confirming_a_proposal_that_disagrees_names_what_is_in_force(tmp_path):
+    with open_with(tmp_path, '[conflicts]\ndecision = "propose"\n') as memory:
+        held = memory.writer.submit_intent("p", decision(topic="store")).iri
+        proposal = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store")).iri
+
+        with pytest.raises(Conflict) as refusal:
+            memory.writer.confirm("p", proposal)
+
+        assert [found.iri for found in refusal.value.conflicts] == [held]
+        assert status(memory, held, proposal) == ["active", "proposed"]
+
+
+@pytest.mark.parametrize("way", [
+    {"supersede": "two"}, {"invalidate": True, "reason": "wrong"}, {"confirm": True}, {"changes": {"summary": "two"}},
+    {"confirm": True, "changes": {"topic": "x"}}, {"supersede": "two", "changes": {"topic": "x"}},
+    {"undo": True}, {"undo": True, "changes": {"topic": "x"}},
+])  # fmt: skip
+def test_a_correction_of_each_kind_is_first_tried_and_then_made_in_the_name_of_who_asks(memory, way):
+    item = kept(memory, summary="one")
+    if "undo" in way:
+        memory.writer.invalidate("p", item, reason="wrong")
+    asked = {"reason": "because", **way, "who": {"asserted_by": "zoe"}}
+
+    before = status(memory, item)
+    memory.writer.correct("p", item, **asked, dry_run=True)
+    assert status(memory, item) == before
+    new = memory.writer.correct("p", item, **asked).iri
+
+    said = memory.writer.restated("p", new)
+    assert said["asserted_by"] == "https://jido.ai/agents/zoe"
+    assert said.get("rationale" if "invalidate" in way else "reason") == asked["reason"]
+    assert said.get("topic") == ("x" if "x" in str(way.get("changes")) else None)
+    assert said["summary"] == ("Withdrawn: one" if "invalidate" in way else "two" if "two" in str(way) else "one")
+    assert said.get("revives", said.get("supersedes", said.get("invalidates"))) == [item]
+
+
+def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
+    item = kept(memory)
+    for way in ({}, {"supersede": "", "confirm": True}, {"supersede": "x", "undo": True}, {"reason": "x"}):
+        with pytest.raises(InvalidRequest, match="say what becomes of it, in one way") as refusal:
+            memory.writer.correct("p", item, **way)
+        assert refusal.value.hint == (
+            "give one of: a text that supersedes it, invalidate, confirm or undo; or fields to set"
+        )
+    with pytest.raises(InvalidRequest, match="what is withdrawn is withdrawn for a reason") as refusal:
+        memory.writer.correct("p", item, invalidate=True, reason="")
+    assert refusal.value.hint == "say why it is wrong: give reason"
+
+
+def test_who_corrects_what_was_corrected_already_is_pointed_to_what_took_its_place(memory):
+    old = kept(memory, summary="one")
+    new = memory.writer.correct("p", old, supersede="two").iri
+
+    for way in ({"supersede": "three"}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}):
+        with pytest.raises(Conflict) as refusal:
+            memory.writer.correct("p", old, **way)
+        assert in_place_of(refusal.value) == new
+        assert refusal.value.hint == f"correct what took its place: {new}"
+
+
+def test_who_disagrees_with_another_memory_is_not_pointed_to_it_as_if_it_had_taken_the_place(memory):
+    one = memory.writer.submit_intent("p", decision(topic="store")).iri
+    other = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="cache")).iri
+
+    with pytest.raises(Conflict) as refusal:
+        memory.writer.correct("p", other, changes={"topic": "store"})
+
+    assert [found.iri for found in refusal.value.conflicts] == [one]
+    assert in_place_of(refusal.value) is None
+    assert refusal.value.hint.startswith("resubmit with ")
+
+
+@pytest.mark.parametrize("name", ["nothing", "two words", "https://jido.ai/memory/none", "https://jido.ai/agents/ana"])
+def test_what_is_no_memory_is_not_corrected(memory, name):
+    kept(memory)
+    for correcting in ({"confirm": True}, {"undo": True}, {"supersede": "x"}, {"invalidate": True, "reason": "x"}):
+        with pytest.raises(NotFound) as refusal:
+            memory.writer.correct("p", name, **correcting)
+        assert refusal.value.detail == f"{name} is no memory of this project"
+        assert refusal.value.hint == "list them with: jidomem ask"
+
+
+def test_a_memory_in_the_place_of_another_stands_beside_what_that_stood_beside(memory):
+    def stored(topic, **fields):
+        return memory.writer.submit_intent("p", decision(topic=topic, summary=f"Use {topic} {fields}", **fields)).iri
+
+    first = memory.writer.submit_intent("p", decision(topic="store", about=["a"])).iri
+    second = stored("store", about=["b"], coexists_with=[first])
+    third = stored("store", about=["c"], coexists_with=[first, second])
+    memory.writer.invalidate("p", second, reason="wrong")
+
+    by_both = [memory.writer.restated("p", revised(memory, item, confidence="low")) for item in (first, third)]
+
+    assert by_both[0]["coexists_with"] == [third]
+    assert by_both[1]["coexists_with"] == [by_both[0]["iri"]]
+
+
+def test_evidence_and_alternatives_come_back_as_what_they_were_given_as(memory):
+    other = kept(memory, summary="a run")
+    given = decision(
+        topic="x", evidence=["a trial", other, "https://example.org/log"], alternatives=["SQLite", "Lucene"]
+    )
+    item = memory.writer.submit_intent("p", given).iri
+
+    said = memory.writer.restated("p", item)
+
+    assert sorted(said["evidence"]) == sorted(["a trial", other, "https://example.org/log"])
+    assert said["alternatives"] == ["SQLite", "Lucene"]
+
+
+def test_a_review_due_the_moment_it_was_said_is_dated_by_hand(memory):
+    old = kept(memory, timestamp=stamp(START), expires_on=stamp(START))
+
+    with pytest.raises(InvalidRequest) as refusal:
+        memory.writer.confirm("p", old)
+
+    assert refusal.value.detail == "it was to be looked at again by 2026-11-21T08:00:00Z, before it was said"
+    assert status(memory, memory.writer.confirm("p", old, expires_on="2030-01-01").iri) == ["active"]
+
+
+def test_a_proposal_has_ended_nothing_that_could_be_undone(memory):
+    old, other = kept(memory, summary="one"), kept(memory, summary="two")
+    for ends in ([old], [old, other]):
+        proposal = memory.writer.submit_intent("p", intent(summary=f"new {ends}", supersedes=ends), propose=True).iri
+        with pytest.raises(InvalidRequest) as refusal:
+            memory.writer.undo("p", proposal)
+        assert refusal.value.detail == f"{proposal} has not ended, and ended nothing: there is nothing to undo"
+        assert refusal.value.hint == "to withdraw it: invalidate it, and say why in reason"
+
+
+def test_what_is_back_already_is_pointed_to(memory):
+    old = kept(memory, summary="old")
+    revised(memory, old, summary="new")
+    back = memory.writer.undo("p", old).iri
+
+    with pytest.raises(InvalidRequest) as refusal:
+        memory.writer.undo("p", old)
+    assert refusal.value.hint == "to replace it: supersede that one"
+    memory.writer.invalidate("p", back, reason="wrong")
+    assert status(memory, memory.writer.undo("p", old).iri) == ["active"]
+
+
+def test_what_was_replaced_again_and_again_is_undone_at_the_end_of_the_chain(memory):
+    first = kept(memory, summary="one")
+    second = revised(memory, first, summary="two")
+    third = revised(memory, second, summary="three")
+
+    back = memory.writer.undo("p", first).iri
+
+    assert memory.writer.restated("p", back)["supersedes"] == [third]
+    assert status(memory, first, second, third, back) == ["superseded"] * 3 + ["active"]
+
+
+def test_undoing_one_of_several_withdrawn_at_once_leaves_their_marker(memory):
+    one, two = kept(memory, summary="one"), kept(memory, summary="two")
+    marker = memory.writer.invalidate("p", one, reason="wrong", invalidates=[one, two]).iri
+
+    back = memory.writer.undo("p", one).iri
+
+    assert status(memory, one, two, marker, back) == ["invalidated", "invalidated", "active", "active"]
