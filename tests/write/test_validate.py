@@ -6,8 +6,9 @@ from writing import GRAPH, MEMORY, codes, held, open_with, refusal, said
 
 import jidomem
 from jidomem.errors import CODES, IntentRefused
-from jidomem.terms import iri
+from jidomem.terms import iri, literal
 from jidomem.vocab import CLASS_OF_TYPE, TYPE, jido
+from jidomem.write import validate
 
 REQUIRED = ("summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
 
@@ -347,3 +348,211 @@ def test_a_memory_nobody_knows_is_taken_for_another_only_where_it_is_spelt_nearl
         (violation,) = error.violations
         guess = f"; did you mean {meant}?" if meant else ""
         assert violation.message == f"{other} is no memory of this project{guess}"
+
+
+#: What a field says of a memory: the property -> the field.
+SAID_BY_A_FIELD = {
+    "summary": "summary", "appliesToProject": "applies_to_project", "assertedBy": "asserted_by",
+    "assertedIn": "asserted_in", "hasConfidence": "confidence", "confidenceValue": "confidence",
+    "hasTimestamp": "timestamp", "supersedes": "supersedes", "supersededBy": "supersedes",
+    "invalidates": "invalidates", "invalidatedBy": "invalidates", "coexistsWith": "coexists_with",
+    "revives": "revives", "idempotencyKey": "idempotency_key",
+}  # fmt: skip
+SAID_BY_THE_WRITER = (
+    "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
+    "aboutBlob", "confirmedBy", "quarantined", "proposedBecause",
+)  # fmt: skip
+
+
+def messages(memory, *triples, **fields):
+    error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=[*map(list, triples)], **fields))
+    assert {(violation.code, violation.field) for violation in error.violations} == {
+        ("shape_violation", "extra_triples")
+    }
+    return [(violation.value, violation.message) for violation in error.violations]
+
+
+def test_an_extra_triple_that_says_what_a_field_says_is_told_which(memory):
+    assert messages(memory, *((f"jido:{name}", {"@id": "urn:x:1"}) for name in SAID_BY_A_FIELD)) == [
+        (jido(name)[1:-1], f"jido:{name} has a field of its own: use {field}")
+        for name, field in SAID_BY_A_FIELD.items()
+    ]
+
+
+def test_an_extra_triple_that_only_the_writer_says_is_told_so(memory):
+    assert messages(memory, *((f"jido:{name}", {"@id": "urn:x:1"}) for name in SAID_BY_THE_WRITER)) == [
+        (jido(name)[1:-1], f"jido:{name} is written by the writer alone: leave it out") for name in SAID_BY_THE_WRITER
+    ]
+
+
+def test_what_is_said_of_memories_is_said_of_nothing_that_comes_with_one(memory):
+    names = [*SAID_BY_A_FIELD, *SAID_BY_THE_WRITER]
+    assert messages(memory, *(("urn:x:2", f"jido:{name}", {"@id": "urn:x:1"}) for name in names)) == [
+        ("urn:x:2", f"jido:{name} is said of memories only") for name in names
+    ]
+
+
+def test_an_extra_triple_describes_no_other_memory_and_nothing_of_ours(memory):
+    known = kept(memory)
+    for other in (known, "https://jido.ai/agents/architect"):
+        assert messages(memory, (other, "urn:x:p", "x"), summary="two") == [
+            (other, f"{other} is not this memory: an extra triple cannot describe another one")
+        ]
+    assert messages(memory, ("https://jido.ai/agents/x", "x"), summary="three") == [
+        ("https://jido.ai/agents/x", "https://jido.ai/agents/x is no property: it lies in a namespace of jidomem")
+    ]
+
+
+def test_an_extra_triple_gives_a_memory_no_second_class_of_ours(memory):
+    task = jido("Task")[1:-1]
+    assert messages(memory, ("rdf:type", {"@id": task})) == [
+        (task, "a memory has the class of its type: set type instead")
+    ]
+    foreign, own = [["rdf:type", {"@id": name}] for name in ("urn:x:Rule", jido("Fact")[1:-1])]
+    assert memory.writer.submit_intent("p", intent(extra_triples=[foreign, own])).status == "asserted"
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "value", "other"),
+    [
+        ("topic", "topic", "a", "b"),
+        ("convention_name", "conventionName", "a", "b"),
+        ("convention_scope", "hasConventionScope", "GlobalScope", {"@id": "jido:AgentScope"}),
+        ("source_type", "hasSourceType", "UserSource", {"@id": "jido:AgentSource"}),
+        ("rationale", "rationale", "a", "b"),
+        ("detailed_explanation", "detailedExplanation", "a", "b"),
+        ("expires_on", "expiresOn", "2027-01-01T00:00:00.000000Z", "2028-01-01"),
+        ("valid_from", "validFrom", "2027-01-01T00:00:00.000000Z", "2028-01-01"),
+        ("valid_until", "validUntil", "2027-01-01T00:00:00.000000Z", "2028-01-01"),
+    ],
+)
+def test_what_a_field_says_once_is_not_said_again(memory, field, name, value, other):
+    assert messages(memory, (f"jido:{name}", other), type="convention", **{field: value}) == [
+        (jido(name)[1:-1], f"jido:{name} is said twice: {field} is {value!r} already")
+    ]
+
+
+def test_a_field_that_a_kind_cannot_honour_is_refused_with_the_kinds_that_can(writer):
+    errors, rules = ("bug", "error", "failure", "incident"), ("agent_rule", "architectural_convention")
+    rules += ("coding_standard", "convention", "process_convention")
+    decisions = ("architectural_decision", "decision", "implementation_decision")
+    able = {
+        "status": tuple(sorted(("task", *errors, *decisions))), "severity": errors, "assigned_to": ("task",),
+        "convention_name": rules, "convention_scope": rules, "enforcement_level": rules, "alternatives": decisions,
+    }  # fmt: skip
+    given = dict.fromkeys(able, "x") | {"alternatives": ["x"], "severity": "low", "enforcement_level": "Strict"}
+
+    error = refusal(writer.submit_intent, "p", intent(**given | {"convention_scope": "GlobalScope"}))
+
+    assert {violation.field: violation.allowed for violation in error.violations} == able
+    assert [(v.value, v.message) for v in error.violations if v.field == "severity"] == [
+        ("low", "severity cannot be honoured for a fact: leave it out, or say it in the summary")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("rationale", "rationale"), ("detailedExplanation", "detailed_explanation"), ("derivedFrom", "evidence"),
+        ("hasTaskStatus", "status"), ("hasErrorStatus", "status"), ("decisionStatus", "status"),
+        ("severityLevel", "severity"), ("assignedTo", "assigned_to"), ("conventionName", "convention_name"),
+        ("hasConventionScope", "convention_scope"), ("hasEnforcementLevel", "enforcement_level"),
+        ("expiresOn", "expires_on"), ("validFrom", "valid_from"), ("validUntil", "valid_until"),
+        ("hasSourceType", "source_type"), ("trackedBy", "tracked_by"), ("topic", "topic"), ("about", "about"),
+        *SAID_BY_A_FIELD.items(), ("impactLevel", "extra_triples"),
+    ],
+)  # fmt: skip
+def test_what_a_shape_says_of_a_property_is_told_of_the_field_it_is_written_from(name, field):
+    assert validate.field_of(jido(name)) == field
+
+
+def test_a_broken_shape_is_told_with_what_broke_it(memory):
+    error = refusal(memory.writer.submit_intent, "p", decision(extra_triples=[["jido:impactLevel", "huge"]]))
+    (violation,) = error.violations
+    assert (violation.value, violation.shape) == ("huge", "https://jido.ai/shapes#ImpactLevelIsKnown")
+    assert "The impact of a decision is low, medium, high or critical" in violation.message
+    stray = [["urn:x:1", "jido:hasTaskStatus", {"@id": "jido:Blocked"}]]
+    (violation,) = refusal(memory.writer.submit_intent, "p", intent(extra_triples=stray)).violations
+    assert (violation.value, violation.field) == (None, "extra_triples")
+
+
+def test_a_text_beside_the_memory_is_as_long_as_one_of_a_memory_and_an_iri_as_long_as_it_is(memory):
+    error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", "<urn:x:p>", literal("x" * 270_000))])
+    assert (error.code, "urn:x:1 urn:x:p has 270,000 bytes" in error.detail) == ("payload_too_large", True)
+    assert memory.writer.append("p", "codebase", [("<urn:x:1>", "<urn:x:p>", f"<urn:x:{'x' * 270_000}>")]).commit
+
+
+def test_what_is_called_a_summary_elsewhere_may_be_said_of_what_is_no_memory(memory):
+    row = ("<urn:x:1>", "<https://example.org/summary>", '"text"')
+    assert memory.writer.append("p", "codebase", [row]).status == "asserted"
+
+
+@pytest.mark.parametrize("name", [*list(SAID_BY_A_FIELD)[1:], *SAID_BY_THE_WRITER])
+def test_nothing_that_is_said_of_memories_is_appended_beside_them(memory, name):
+    error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", jido(name), "<urn:x:2>")])
+    assert f"urn:x:1 jido:{name}: only the writer says this, and of memories" in error.detail
+
+
+@pytest.mark.parametrize("name", ["MemoryItem", "Fact", "PolicyChange"])
+def test_no_memory_and_no_change_of_policy_is_appended(memory, name):
+    error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", TYPE, jido(name))])
+    assert codes(error) == ["shape_violation"]
+
+
+def test_a_name_that_is_taken_or_ours_is_refused_with_another_to_use(memory):
+    known = kept(memory)
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="two", iri=known))
+    message = "is in this memory already: a memory is never rewritten; leave iri out and name it in supersedes"
+    assert [(v.message, v.field, v.value) for v in error.violations] == [(f"{known} {message}", "iri", known)]
+    for given in (MEMORY, MEMORY + "a/b", "https://jido.ai/agents/x"):
+        (violation,) = refusal(memory.writer.submit_intent, "p", intent(summary="two", iri=given)).violations
+        assert (violation.code, violation.field, violation.value) == ("invalid_iri", "iri", given)
+        assert f"leave iri out, or use {MEMORY}<id> or your own namespace" in violation.message
+
+
+def test_a_session_is_no_agent_as_well(memory):
+    for fields in ({"asserted_by": "urn:x:a"}, {"type": "task", "assigned_to": "urn:x:a"}):
+        (violation,) = refusal(memory.writer.submit_intent, "p", intent(asserted_in="urn:x:a", **fields)).violations
+        assert (violation.field, violation.value) == ("asserted_in", "urn:x:a")
+        assert violation.message == "urn:x:a cannot be a session and an agent"
+
+
+def test_what_may_be_replaced_or_revived_is_told_by_name(memory):
+    known = kept(memory)
+    given = intent(summary="two", iri=MEMORY + "me", supersedes=[known, MEMORY + "me"], invalidates=[known])
+    error = refusal(memory.writer.submit_intent, "p", given | {"revives": [known]})
+    assert [(v.code, v.field, v.value, v.message) for v in error.violations] == [
+        ("unknown_reference", "supersedes", MEMORY + "me", "a memory cannot name itself in supersedes"),
+        ("shape_violation", "revives", known, f"{known} has not ended: there is nothing to revive"),
+        ("shape_violation", "invalidates", known, f"{known} is named in supersedes and in invalidates: say which"),
+    ]
+
+
+def test_what_an_extra_triple_points_at_in_the_memory_namespace_is_there(memory):
+    known = kept(memory)
+    given = intent(summary="two", extra_triples=[["urn:x:p", {"@id": MEMORY + "nobody"}]])
+    (violation,) = refusal(memory.writer.submit_intent, "p", given).violations
+    assert (violation.code, violation.field) == ("unknown_reference", "extra_triples")
+    assert violation.message == f"{MEMORY}nobody is no memory of this project"
+    itself = [["urn:x:1", "urn:x:p", {"@id": MEMORY + "me"}], ["urn:x:p", {"@id": known}]]
+    given = intent(summary="two", iri=MEMORY + "me", extra_triples=itself)
+    assert memory.writer.submit_intent("p", given).status == "asserted"
+
+
+def test_a_memory_nobody_knows_is_told_with_those_it_could_be(memory):
+    known = [kept(memory, summary=str(n), iri=f"{MEMORY}abcdef-{n}") for n in range(6)]
+    (violation,) = refusal(memory.writer.submit_intent, "p", intent(supersedes=["abcdef"])).violations
+    assert (len(violation.allowed), violation.nearest) == (5, None)
+    assert set(violation.allowed) < set(known)
+    assert violation.message == f"abcdef is no memory of this project; it could be {', '.join(violation.allowed)}"
+    for given in ("ef-3", "CDEF-3", MEMORY + "ABCDEF-3"):
+        (violation,) = refusal(memory.writer.submit_intent, "p", intent(supersedes=[given])).violations
+        assert violation.nearest == (None if given == "ef-3" else known[3])
+
+
+def test_an_intent_for_another_project_is_told_both(memory):
+    (violation,) = refusal(memory.writer.submit_intent, "p", intent(applies_to_project="q")).violations
+    q = "https://jido.ai/projects/q"
+    assert (violation.field, violation.value) == ("applies_to_project", q)
+    assert violation.allowed == ("https://jido.ai/projects/p", "p")
+    assert violation.message == f"the intent applies to {q}, but was submitted to project 'p'"
