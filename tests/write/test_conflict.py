@@ -391,3 +391,73 @@ def test_what_is_invalidated_already_is_not_to_be_invalidated_again(memory):  # 
     error = refusal(memory.writer.submit_intent, "p", intent(summary="no", invalidates=[item]))
 
     assert [dict(found.resolve_with) for found in error.conflicts] == [{}]
+
+
+#: What is kept of a memory is compared with what later versions say: the digests may not change.
+KEPT = {
+    "fact": (
+        intent(
+            topic=" The  Ä ",
+            about=["B", "a", "https://example.org/A"],
+            extra_triples=[["urn:x:p", {"@value": "ä", "@language": "en"}], ["urn:x:p", 5]],
+            supersedes=[],
+            reason="because",
+            idempotency_key="k",
+        ),
+        [
+            "contradiction:95913ac83222e3f295979a34baef13eb",
+            "duplicate:ace69053daa0327a54588fa2cc0e5225",
+            "identical:20f47ceeea86af4d1696339f48b74b65",
+        ],
+    ),
+    "convention": (
+        rule(topic="white space", convention_scope="GlobalScope"),
+        [
+            "convention_clash:60086dfe7bf898d29f332a02242c2722",
+            "convention_clash:924c1528fdf1a23b979b44120304dcca",
+            "duplicate:0a2c286c182605cc1e6e6cd2f91e0997",
+            "identical:522091775fa4445789c1501a9711ea12",
+        ],
+    ),
+    "decision by topic": (
+        decision(topic="store", about=["src/"], alternatives=["b", "a"], confidence=0.85),
+        [
+            "duplicate:5ece167b80163ccc6d393bfda2033e97",
+            "identical:b2fab5f2c89168f002c1171c1b66ae6d",
+            "overlapping_decision:49708f1592abcde9f0ffe058d309c02b",
+        ],
+    ),
+    "decision by file": (
+        decision(about=["src/"], evidence=["b", "a"]),
+        [
+            "duplicate:7064ca797ace8ed61f6b5307a66ca500",
+            "identical:c810c3966d216a35d6a8ec51c6eba1f4",
+            "similar_decision:148460fb1cc9a085ab19b74b882a6a38",
+        ],
+    ),
+    "task": (
+        task(status="Blocked", assigned_to="bob"),
+        ["duplicate:378ef33ca33efc1c70197afc52e0369c", "identical:ce6805c4ad74fa93256e3abb20688a03"],
+    ),
+    "another thing": (
+        intent(
+            extra_triples=[
+                ["https://example.org/a", "rdf:type", {"@id": "jido:SourceFile"}],
+                ["https://example.org/a", "jido:filePath", "a.py"],
+            ]
+        ),
+        [
+            "duplicate:db769356f9cc1dbc6f8f1801016a7173",
+            "identical:4df0b13f5ef5352584d3430dc107195d",
+            "value-is:c005ef0d514aa3e05962deb5e33393fe",
+            "value:76d47379b2fca71c90fe13bad21d3eec",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_to_find_a_disagreement_by_stays_the_same_from_version_to_version(memory, name):
+    given, kept = KEPT[name]
+    item = memory.writer.submit_intent("p", given).iri
+    assert [key.strip('"') for key in said(memory, item, "conflictKey")] == kept
