@@ -460,6 +460,7 @@ def test_what_is_back_already_is_pointed_to(memory):
 
     with pytest.raises(InvalidRequest) as refusal:
         memory.writer.undo("p", old)
+    assert refusal.value.detail == f"{old} is in force again, as {back}"
     assert refusal.value.hint == "to replace it: supersede that one"
     memory.writer.invalidate("p", back, reason="wrong")
     assert status(memory, memory.writer.undo("p", old).iri) == ["active"]
@@ -476,6 +477,16 @@ def test_what_was_replaced_again_and_again_is_undone_at_the_end_of_the_chain(mem
     assert status(memory, first, second, third, back) == ["superseded"] * 3 + ["active"]
 
 
+def test_undoing_a_withdrawal_takes_the_place_of_its_marker(memory):
+    old = kept(memory, summary="one")
+    marker = memory.writer.invalidate("p", old, reason="wrong").iri
+
+    back = memory.writer.undo("p", old).iri
+
+    assert memory.writer.restated("p", back)["supersedes"] == [marker]
+    assert status(memory, old, marker, back) == ["invalidated", "superseded", "active"]
+
+
 def test_undoing_one_of_several_withdrawn_at_once_leaves_their_marker(memory):
     one, two = kept(memory, summary="one"), kept(memory, summary="two")
     marker = memory.writer.invalidate("p", one, reason="wrong", invalidates=[one, two]).iri
@@ -483,3 +494,15 @@ def test_undoing_one_of_several_withdrawn_at_once_leaves_their_marker(memory):
     back = memory.writer.undo("p", one).iri
 
     assert status(memory, one, two, marker, back) == ["invalidated", "invalidated", "active", "active"]
+
+
+def test_a_correction_that_confirms_asserts_what_waited_and_dates_the_next_review(memory):
+    due = START + timedelta(days=90)
+    given = intent(summary="one", expires_on=stamp(due), timestamp=stamp(START))
+    waiting = memory.writer.submit_intent("p", given, propose=True).iri
+
+    new = memory.writer.correct("p", waiting, confirm=True, who={"asserted_by": "rita"})
+
+    told = shown(memory, new.iri)
+    assert (new.status, told["status"], told["properties"]["verified"]) == ("asserted", "active", [True])
+    assert told["properties"]["expiresOn"][0] > due

@@ -3,12 +3,14 @@
 import os
 import re
 from collections import Counter
+from dataclasses import FrozenInstanceError
 
 import pytest
 from conftest import decision, files, fixed_sources, intent
-from writing import held, open_with, refusal, said
+from writing import codes, held, open_with, refusal, said
 
 import jidomem
+from jidomem.authority import Change
 from jidomem.govern.check import check_project
 from jidomem.read.sessions import sessions
 from jidomem.terms import bare
@@ -315,3 +317,175 @@ def test_thousands_of_corrections_are_one_commit(memory):
     assert len(done.corrections) == 1500
     assert memory.reader.log("p", limit=1).rows[0]["commit"] == done.commit
     assert summaries(memory) == ["the build needs Rust 1.80"]
+
+
+def test_a_rollback_says_what_it_did_in_plain_values_and_is_one(memory):
+    first = memory.writer.submit_intent("p", decision(topic="store"))
+    memory.writer.invalidate("p", first.iri, reason="wrong")
+    noise = memory.writer.submit_intent("p", intent(type="risk", summary="noise"))
+
+    done = memory.roll_back(str(first.version), reason="back", project="p")
+
+    marker, again = (found.by for found in done.corrections)
+    restated = {"change": "restated", "item": first.iri, "type": "architectural_decision", "summary": "Use Oxigraph"}
+    assert done.to_dict() == {
+        "to": first.version.recorded_at,
+        "session": done.session,
+        "commit": done.commit,
+        "version": str(done.version),
+        "corrections": [
+            {"change": "withdrawn", "item": noise.iri, "type": "risk", "summary": "noise", "by": marker},
+            {**restated, "by": again},
+        ],
+    }
+    for value, name in ((done, "to"), (done.corrections[0], "item")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(value, name, "otherwise")
+
+
+def test_the_marker_and_the_session_of_a_rollback_say_why_by_whom_and_to_which_moment(memory):
+    first = memory.writer.submit_intent("p", intent())
+    noise = memory.writer.submit_intent("p", intent(summary="noise"))
+    memory.writer.agent = "rita"
+
+    done = memory.roll_back(first.version.recorded_at, reason="  an experiment ", project="p")
+
+    told = memory.writer.restated("p", done.corrections[0].by)
+    assert {name: told[name] for name in told if name not in ("iri", "timestamp")} == {
+        "type": "deleted_marker",
+        "summary": f"Rolled back to {first.version.recorded_at}: 1 withdrawn",
+        "rationale": "an experiment",
+        "applies_to_project": "https://jido.ai/projects/p",
+        "asserted_by": "https://jido.ai/agents/rita",
+        "asserted_in": done.session,
+        "confidence": "high",
+        "invalidates": [noise.iri],
+    }
+    assert done.session.startswith("https://jido.ai/sessions/recovery-")
+    assert done.corrections[0].by.startswith("https://jido.ai/memory/")
+    assert said(memory, done.session, "partOfProject") == ["<https://jido.ai/projects/p>"]
+    assert said(memory, done.session, "hasPrimaryAgent") == ["<https://jido.ai/agents/rita>"]
+    assert said(memory, f"{done.session}/events/1", "toStatus") == [jido("Closed")]
+    assert said(memory, f"{done.session}/events/1", "toPhase") == []
+
+
+def test_what_is_said_again_says_so_with_the_reason_and_the_files_as_they_were(memory):
+    blob = "a" * 40
+    first = memory.writer.submit_intent("p", intent(about=["a.py"]), blobs={"a.py": blob})
+    memory.writer.invalidate("p", first.iri, reason="wrong")
+    memory.writer.agent = "rita"
+
+    done = memory.roll_back(str(first.version), reason="it was right", project="p")
+
+    (found,) = done.corrections
+    told = memory.writer.restated("p", found.by)
+    assert (told["revives"], told["reason"]) == ([first.iri], "it was right")
+    assert (told["asserted_by"], told["asserted_in"]) == ("https://jido.ai/agents/rita", done.session)
+    assert said(memory, found.by, "aboutBlob") == [f'"{blob} a.py"']
+
+
+def test_what_was_not_in_force_at_the_moment_is_not_said_again(memory):
+    writer = memory.writer
+    ended = writer.submit_intent("p", intent(summary="ended before"))
+    over = writer.submit_intent("p", intent(summary="over it", supersedes=[ended.iri]))
+    gone = writer.submit_intent("p", intent(summary="withdrawn before"))
+    marker = writer.invalidate("p", gone.iri, reason="wrong")
+    waiting = writer.submit_intent("p", intent(summary="only proposed"), propose=True)
+    then = memory.catch_up("p")
+    before = in_force(memory)
+    again = writer.undo("p", ended.iri)  # supersedes what took its place
+    brought = writer.undo("p", gone.iri)  # and this the marker
+    settled = writer.confirm("p", waiting.iri)
+
+    done = memory.roll_back(str(then), reason="back", project="p")
+
+    assert in_force(memory) == before
+    assert {found.item for found in done.corrections if found.change == "withdrawn"} == {
+        again.iri, brought.iri, settled.iri,
+    }  # fmt: skip
+    assert [found.item for found in done.corrections if found.change == "restated"] == [over.iri]
+    assert memory.reader.get_memory("p", marker.iri)["status"] == "superseded"
+
+
+def test_what_came_and_ended_since_is_left_ended(memory):
+    first = memory.writer.submit_intent("p", intent())
+    passing = memory.writer.submit_intent("p", intent(summary="passing"))
+    memory.writer.invalidate("p", passing.iri, reason="wrong")
+
+    done = memory.roll_back(str(first.version), reason="back", project="p")
+
+    assert (done.corrections, done.commit, done.session) == ((), None, None)
+
+
+def test_what_is_said_again_stands_beside_what_stayed_and_beside_what_took_the_others_place(memory):
+    def stored(name, **fields):
+        return memory.writer.submit_intent("p", decision(topic="store", summary=f"Use {name}", about=[name], **fields))
+
+    first = stored("a")
+    second = stored("b", coexists_with=[first.iri])
+    third = stored("c", coexists_with=[first.iri, second.iri])
+    memory.writer.invalidate("p", second.iri, reason="wrong")
+
+    done = memory.roll_back(str(third.version), reason="it was right", project="p")
+
+    (found,) = done.corrections
+    assert said(memory, found.by, "coexistsWith") == sorted(f"<{item.iri}>" for item in (first, third))
+    assert violations(memory) == []
+
+
+def test_what_is_lost_is_told_by_its_kind_alone(memory):
+    first = memory.writer.submit_intent("p", intent(type="risk", summary="the key is hunter2"))
+    memory.writer.invalidate("p", first.iri, reason="wrong")
+    memory.keeper.redact(memory.keeper.plan("p", first.iri), agent="user", reason="a secret")
+    noise = memory.writer.submit_intent("p", intent(summary="noise"))
+
+    done = memory.roll_back(str(first.version), reason="back", project="p")
+
+    lost = next(found for found in done.corrections if found.change == "lost")
+    assert (lost.item, lost.type, lost.summary, lost.by) == (first.iri, "risk", None, None)
+    assert [found.item for found in done.corrections if found.change == "withdrawn"] == [noise.iri]
+
+
+def test_who_may_only_propose_what_is_to_be_said_again_is_told_why_and_whom_to_ask(tmp_path):
+    with open_with(tmp_path, 'policy = "curated"\n', agent="bob") as memory:
+        tabs = memory.writer.acting_as("rita", "curator").submit_intent("p", intent(
+            type="convention", summary="Tabs", asserted_by="rita"))  # fmt: skip
+        memory.writer.acting_as("rita", "curator").invalidate("p", tabs.iri, reason="wrong")
+
+        error = refusal(memory.roll_back, str(tabs.version), reason="back", project="p")
+
+        assert error.detail.startswith("bob may not roll a memory back: ")
+        assert "may only propose convention" in error.detail
+        assert error.hint == "ask a curator; who is one says: jidomem policy show"
+
+
+def test_who_may_not_open_a_session_rolls_nothing_back(memory):
+    first = memory.writer.submit_intent("p", intent())
+    memory.writer.submit_intent("p", intent(summary="noise"))
+    memory.writer.change_policy("p", [Change(kind="session", allows="deny")])
+    before = held(memory)
+
+    error = refusal(memory.roll_back, str(first.version), reason="back", project="p")
+
+    assert (error.code, "may not write a session" in error.detail) == ("policy_denied", True)
+    assert held(memory) == before
+
+
+def test_who_rolls_back_without_being_a_curator_is_told_what_is_refused(tmp_path):
+    with open_with(tmp_path, '[agents.rita]\nrole = "Curator"\n', agent="bob") as memory:
+        first = memory.writer.submit_intent("p", intent())
+
+        error = refusal(memory.roll_back, str(first.version), reason="back", project="p")
+
+        assert error.detail == "bob, an Implementer, may not roll a memory back"
+
+
+def test_a_reason_that_is_a_secret_is_refused_and_nothing_kept(memory):
+    first = memory.writer.submit_intent("p", intent())
+    memory.writer.submit_intent("p", intent(summary="noise"))
+    before = held(memory)
+
+    error = refusal(memory.roll_back, str(first.version), reason=SECRET, project="p")
+
+    assert (codes(error), SECRET in str(error.to_dict())) == (["policy_denied"], False)
+    assert held(memory) == before
