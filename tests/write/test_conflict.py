@@ -461,3 +461,88 @@ def test_what_is_kept_to_find_a_disagreement_by_stays_the_same_from_version_to_v
     given, kept = KEPT[name]
     item = memory.writer.submit_intent("p", given).iri
     assert [key.strip('"') for key in said(memory, item, "conflictKey")] == kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("duplicate", "{old} already says 'Write the docs'; another field differs"),
+        ("overlapping_decision", "{old} is in force on 'index': Use Oxigraph"),
+        ("convention_clash", "{old} is in force under that name or topic at the same scope: Use tabs"),
+        ("contradiction", "{old} says otherwise on the same matter: The port is 80"),
+    ],
+)
+def test_a_disagreement_is_told_in_words(memory, kind, why):
+    old, new = both(memory, kind)
+    (found,) = refusal(memory.writer.submit_intent, "p", new).conflicts
+    assert found.why == why.format(old=old)
+    (found,) = refusal(memory.writer.submit_intent, "p", new | {"coexists_with": [old]}).conflicts
+    needed = "coexists_with needs a distinct scope: name in about (or convention_scope) where the new one applies"
+    assert found.why == f"{why.format(old=old)}; {needed}"
+
+
+@pytest.mark.parametrize(("end", "word"), [("supersedes", "superseded"), ("invalidates", "invalidated")])
+def test_what_has_ended_is_told_with_what_ended_it(memory, end, word):
+    old = memory.writer.submit_intent("p", intent()).iri
+    new = memory.writer.submit_intent("p", intent(summary="new", **{end: [old]})).iri
+    (found,) = refusal(memory.writer.submit_intent, "p", intent(summary="x", supersedes=[old])).conflicts
+    assert (found.iri, found.kind, found.summary) == (old, "stale_supersession", intent()["summary"])
+    assert found.why == f"{old} is already {word} by {new}"
+    assert found.resolve_with == {"supersedes": [new]}
+
+
+def test_what_has_ended_with_all_that_came_after_it_is_not_to_be_named(memory):
+    old = memory.writer.submit_intent("p", intent()).iri
+    new = memory.writer.submit_intent("p", intent(summary="new", supersedes=[old])).iri
+    memory.writer.invalidate("p", new, reason="wrong")
+    other = memory.writer.submit_intent("p", intent(summary="other")).iri
+    given = intent(summary="x", supersedes=[old, other])
+    (found,) = refusal(memory.writer.submit_intent, "p", given).conflicts
+    assert found.resolve_with == {"supersedes": [other]}
+
+
+def test_a_stale_invalidation_names_what_took_the_place(memory):
+    old = memory.writer.submit_intent("p", intent()).iri
+    new = memory.writer.submit_intent("p", intent(summary="new", supersedes=[old])).iri
+    (found,) = refusal(memory.writer.submit_intent, "p", intent(summary="x", invalidates=[old])).conflicts
+    assert found.resolve_with == {"invalidates": [new]}
+
+
+def test_a_proposal_said_twice_is_answered_with_the_first(memory):
+    old = memory.writer.submit_intent("p", intent(summary="old")).iri
+    given = intent(supersedes=[old])
+    submit = memory.writer.submit_intent
+    first = submit("p", given, propose=True)
+    again = submit("p", given, propose=True)
+    assert (first.status, again.status, again.iri) == ("proposed", "deduplicated", first.iri)
+    for other in (intent(), intent(invalidates=[old]), given | {"asserted_by": "bob"}):
+        assert submit("p", other, propose=True).status == "proposed"
+    marker = intent(type="deleted_marker", summary="wrong", invalidates=[old])
+    assert [submit("p", marker, propose=True).status for _ in range(2)] == ["proposed"] * 2
+    memory.writer.invalidate("p", first.iri, reason="no")
+    assert submit("p", given, propose=True).status == "proposed"
+
+
+def test_decisions_about_the_same_files_are_warned_of_by_name(memory):
+    old = memory.writer.submit_intent("p", decision(about=["src/a.py"])).iri
+    warned = f"{old} decides about the same files without a topic either: name a topic"
+    assert warned in memory.writer.submit_intent("p", decision(summary="x", about=["src/a.py"])).warnings
+    new = memory.writer.submit_intent("p", decision(summary="y", about=["src/a.py"], supersedes=[old]))
+    assert warned not in new.warnings
+
+
+def test_what_coexists_with_what_is_replaced_makes_its_scope_distinct(memory):
+    submit = memory.writer.submit_intent
+    first = submit("p", decision(**TOPIC)).iri
+    second = submit("p", decision(summary="Use Lucene", about=["reports"], coexists_with=[first], **TOPIC)).iri
+    newer = decision(summary="Use Jena", supersedes=[first], coexists_with=[second], **TOPIC)
+    assert submit("p", newer).status == "asserted"
+    stray = decision(summary="Use grep", coexists_with=[second], about=["reports"], **TOPIC)
+    assert {found.iri: "distinct scope" in found.why for found in refusal(submit, "p", stray).conflicts}[second]
+
+
+def test_letters_count_in_an_iri_and_not_in_a_text(memory):
+    first = memory.writer.submit_intent("p", intent(evidence=["urn:x:A", "A log"])).iri
+    assert memory.writer.submit_intent("p", intent(evidence=["a LOG", "urn:x:A"])).iri == first
+    error = refusal(memory.writer.submit_intent, "p", intent(evidence=["urn:x:a", "A log"]))
+    assert [found.kind for found in error.conflicts] == ["duplicate"]
