@@ -12,6 +12,7 @@ from writing import MEMORY, refusal, said
 import jidomem
 from jidomem import MemoryUpdateIntent, clock, schema
 from jidomem.errors import JidomemError
+from jidomem.vocab import CLASS_OF_TYPE
 from jidomem.write.normalize import normalize
 
 SCHEMA = schema.load()
@@ -233,3 +234,80 @@ def test_the_clock_is_not_read_for_a_given_time(memory):  # C031
     found = memory.reader.get_memory("p", item)
     assert found["properties"]["hasTimestamp"] == [datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC)]
     assert found["recorded_at"] == START
+
+
+def test_what_is_said_of_another_thing_leaves_the_memory_its_default():
+    said = ["jido:hasTaskStatus", {"@id": "urn:x:Odd"}]
+    assert normal(type="task", extra_triples=[["urn:x:1", *said]]).status == "Planned"
+    assert normal(type="task", extra_triples=[said]).status is None
+
+
+ALLOWED_CONFIDENCE = ("high", "medium", "low")
+
+
+@pytest.mark.parametrize(
+    ("given", "shown", "near"), [("hgih", "'hgih'", "high"), ("certain", "'certain'", None), (2, "2", None)]
+)
+def test_a_confidence_that_is_none_is_refused_with_those_there_are(given, shown, near):
+    (found,) = refusal(normal, confidence=given).violations
+    assert (found.code, found.field, found.value) == ("invalid_confidence", "confidence", shown.strip("'"))
+    assert found.message == f"confidence is low, medium, high or a number from 0 to 1, not {shown}"
+    assert (found.allowed, found.nearest) == (ALLOWED_CONFIDENCE, near)
+
+
+@pytest.mark.parametrize(("given", "near"), [("taks", "task"), ("xyzzy", None)])
+def test_a_type_that_is_none_is_refused_with_those_there_are(given, near):
+    (found,) = refusal(normal, type=given).violations
+    assert (found.code, found.field, found.value, found.nearest) == ("unknown_type", "type", given, near)
+    assert found.message == f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
+    assert set(found.allowed) == {*CLASS_OF_TYPE, "lesson"}
+
+
+@pytest.mark.parametrize("field", ["expires_on", "valid_from", "valid_until", "timestamp"])
+@pytest.mark.parametrize(("given", "near"), [("21.11.2026", "2026-11-21T00:00:00.000000Z"), ("soon", None)])
+def test_a_moment_that_is_none_is_refused_with_how_one_is_written(field, given, near):
+    (found,) = refusal(normal, **{field: given}).violations
+    assert (found.code, found.field, found.value, found.nearest) == ("shape_violation", field, given, near)
+    assert found.message == f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {given!r}"
+
+
+@pytest.mark.parametrize("given", ["https://example.org/5", "http://example.org/5"])
+def test_what_tracks_a_memory_is_a_url(given):
+    assert normal(tracked_by=given).tracked_by == given
+    (found,) = refusal(normal, tracked_by="issue 5").violations
+    assert (found.code, found.field, found.value) == ("invalid_iri", "tracked_by", "issue 5")
+    assert found.message == "tracked_by is a URL: start it with https://"
+
+
+def test_a_short_id_is_looked_up_and_any_other_name_is_no_memory():
+    for field in ("supersedes", "invalidates", "coexists_with", "revives"):
+        for short in ("0190", "ABCD-ef", "a" * 36):
+            assert getattr(normal(**{field: [short]}), field) == [short]
+        for other in ("019", "a" * 37, "0190-xyz"):
+            (found,) = refusal(normal, **{field: [other]}).violations
+            assert (found.code, found.field, found.value) == ("invalid_iri", field, other)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "kept"),
+    [
+        ("convention_scope", "project", "ProjectScope"), ("convention_scope", "Global-Scope", "GlobalScope"),
+        ("source_type", "user", "UserSource"), ("source_type", "ExternalDocument", "ExternalDocumentSource"),
+        ("enforcement_level", "strict", "Strict"),
+    ],
+)  # fmt: skip
+def test_a_name_of_few_may_be_said_shortly(field, given, kept):
+    assert getattr(normal(type="convention", **{field: given}), field) == kept
+
+
+def test_evidence_is_kept_as_it_was_said_and_paths_in_one_form():
+    found = normal(evidence=["./src//a.py", "jido:x"], about=["./src//a.py", "src/a.py", "urn:x:a"])
+    assert found.evidence == ["./src//a.py", "https://jido.ai/ontology#x"]
+    assert found.about == ["src/a.py", "urn:x:a"]
+
+
+def test_who_where_and_for_whom_is_named_below_its_own_folder():
+    base = "https://jido.ai/"
+    found = normal(type="task", assigned_to="Bob", asserted_by="Ana", asserted_in="S1", applies_to_project="P")
+    assert (found.assigned_to, found.asserted_by) == (base + "agents/bob", base + "agents/ana")
+    assert (found.asserted_in, found.applies_to_project) == (base + "sessions/s1", base + "projects/p")

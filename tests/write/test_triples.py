@@ -13,7 +13,8 @@ from writing import GRAPH, held, journalled, refusal, said
 
 import jidomem
 from jidomem.terms import date_time, iri, literal
-from jidomem.vocab import LABEL, TYPE, WRITER_TYPES, jido
+from jidomem.vocab import JIDO, LABEL, RDF, TYPE, WRITER_TYPES, jido
+from jidomem.write.triples import read_back
 
 SEED_CLASSES = dict(
     zip(
@@ -251,3 +252,102 @@ def test_what_a_memory_brings_along_carries_the_time_it_was_first_recorded(memor
     assert known == {"times": 1}
     assert [row["mod"] for row in memory.reader.code.elixir_modules("p")] == [module]
     assert memory.reader.code.elixir_modules("p", as_of=before) == []
+
+
+@pytest.mark.parametrize(
+    "value", [{"@value": "a", "@type": f"{RDF}langString"}, {"@value": "é", "@language": "en-aaaaaaaa-1"}]
+)
+def test_what_does_not_read_back_is_shown_as_it_would_be_written(writer, value):
+    (found,) = refusal(writer.submit_intent, "p", intent(extra_triples=[["urn:x:p", value]])).violations
+    assert (found.code, found.field) == ("invalid_iri", "extra_triples")
+    assert "<urn:x:p> " + f'"{value["@value"]}"' in found.value
+    assert found.message.startswith("Parser error")
+    assert found.message.endswith(found.value)
+    assert found.value.endswith(" .")
+
+
+def test_what_reads_back_as_something_else_is_refused_with_what_changed():
+    rows = [(iri("urn:x:1"), iri("urn:x:p"), value) for value in ('"\\u0061"', '"b"')]
+    (found,) = refusal(read_back, rows).violations
+    changed = '<urn:x:1> <urn:x:p> "\\u0061" .'
+    assert (found.code, found.field, found.value) == ("invalid_iri", "extra_triples", changed)
+    assert found.message == f"this does not read back as it was written: {changed}"
+    assert read_back(rows[1:]) is None
+
+
+def test_what_is_known_of_an_agent_project_and_session_named_first_is_written_once(memory):
+    kept(memory, type="task", assigned_to="bob", timestamp="2026-11-20")
+    kept(memory, summary="two", asserted_by="bob", asserted_in="s-2")
+    base = "https://jido.ai/"
+    session, project, agent = (iri(base + name) for name in ("sessions/s-1", "projects/p", "agents/architect"))
+    began = {
+        (session, TYPE, jido("WorkSession")), (session, jido("hasStatus"), jido("Active")),
+        (session, jido("startedAt"), date_time("2026-11-20T00:00:00.000000Z")),
+        (session, jido("partOfProject"), project), (session, jido("hasPrimaryAgent"), agent),
+    }  # fmt: skip
+    assert began <= journalled(memory)
+    for name in ("architect", "bob"):
+        of = iri(base + f"agents/{name}")
+        assert {(of, TYPE, jido("Agent")), (of, jido("agentName"), f'"{name}"')} <= held(memory)
+        assert (of, jido("hasRole"), jido("Implementer")) in held(memory)
+    first, second = (said(memory, base + f"sessions/s-{n}", "hasPrimaryAgent") for n in (1, 2))
+    assert (first, second) == ([agent], [iri(base + "agents/bob")])
+
+
+RICH = {
+    "convention": intent(
+        type="convention", summary="Use tabs", convention_name="Indent", convention_scope="GlobalScope",
+        enforcement_level="Strict", topic="white space", about=["https://example.org/A", "src/"], rationale="One",
+        detailed_explanation="At length", evidence=["a log", "urn:x:e"], source_type="UserSource", confidence=0.85,
+        tracked_by="https://example.org/5", timestamp="2026-01-01T00:00:00Z", expires_on="2027-01-01T00:00:00Z",
+        valid_from="2026-01-02T00:00:00Z", valid_until="2026-12-31T00:00:00Z", reason="since",
+        extra_triples=[
+            [f"{RDF}type", {"@id": "urn:x:Rule"}], ["urn:x:l", {"@value": "a", "@language": "en"}],
+            ["urn:x:n", {"@value": "5", "@type": "http://www.w3.org/2001/XMLSchema#integer"}],
+            ["urn:x:summary", {"@id": "urn:x:s"}],
+        ],
+    ),
+    "task": intent(type="task", status="Blocked", assigned_to="https://jido.ai/agents/bob", confidence="low"),
+    "bug": intent(type="bug", status="Resolved", severity="low", confidence="medium"),
+    "decision": decision(
+        status="rejected", alternatives=["b", "a", *map(str, range(9, 0, -1))],
+        extra_triples=[[f"{JIDO}hasAlternative", {"@id": "urn:x:2"}]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RICH)
+def test_a_memory_is_told_again_by_the_intent_that_said_it(memory, kind):
+    receipt = memory.writer.submit_intent("p", RICH[kind])
+
+    again = memory.writer.restated("p", receipt.iri)
+
+    given = RICH[kind] | {"iri": receipt.iri, "timestamp": RICH[kind].get("timestamp", "2026-11-21T08:00:00Z")}
+    for field, folder in (("applies_to_project", "projects"), ("asserted_by", "agents"), ("asserted_in", "sessions")):
+        given[field] = f"https://jido.ai/{folder}/{given[field]}"
+    said_beside = given.pop("extra_triples", [])
+    assert sorted(again.pop("extra_triples", []), key=str) == sorted(said_beside, key=str)
+    assert {name: sorted(value) if name == "about" else value for name, value in again.items()} == given
+
+
+def test_what_a_memory_replaces_is_told_again_and_what_replaced_it_is_not(memory):
+    old = [kept(memory, summary=f"old {n}") for n in range(4)]
+    new = kept(memory, summary="new", supersedes=old[:2], invalidates=old[2:3], coexists_with=old[3:])
+    kept(memory, summary="newer", invalidates=[new])
+    back = kept(memory, summary="back", revives=old[:1])
+    again = memory.writer.restated("p", new)
+    assert (again["supersedes"], again["invalidates"], again["coexists_with"]) == (old[:2], old[2:3], old[3:])
+    assert memory.writer.restated("p", back)["revives"] == old[:1]
+    assert set(again) == {
+        "iri", "type", "summary", "applies_to_project", "asserted_by", "asserted_in", "timestamp", "confidence",
+        "supersedes", "invalidates", "coexists_with",
+    }  # fmt: skip
+
+
+def test_who_else_a_task_is_for_is_told_again_beside_the_first(memory):
+    kept(memory, summary="one", asserted_by="zed")
+    other = ["jido:assignedTo", {"@id": "https://jido.ai/agents/zed"}]
+    item = kept(memory, type="task", assigned_to="bob", extra_triples=[other])
+    again = memory.writer.restated("p", item)
+    assert again["assigned_to"] == "https://jido.ai/agents/bob"
+    assert again["extra_triples"] == [[JIDO + "assignedTo", other[1]]]
