@@ -42,3 +42,4 @@ class Policy:
 LITERAL_LIMIT = 256 * 1024  # bytes of UTF-8 in one text
 LITERAL_MOST = 2 * 1024 * 1024  # what that limit can be raised to: escaped sixfold, a parser of Turtle still takes it
 TRIPLES_LIMIT = 500  # extra triples in one intent
+ENTRIES_LIMIT = 1_000  # entries of about, evidence or alternatives in one intent

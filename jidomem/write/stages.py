@@ -20,6 +20,7 @@ from jidomem.vocab import TYPE, jido
 from jidomem.write import conflict, names, permission, placement, promotion, repair, secrets, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
+from jidomem.write.tidy import check_entries
 from jidomem.write.view import View
 
 WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
@@ -122,6 +123,8 @@ class Stages:
         """Return what is to be kept of *proposal*; the first stage that refuses it ends the way."""
         if not isinstance(proposal, MemoryUpdateIntent):
             proposal = MemoryUpdateIntent.from_dict(proposal)
+        if not manner.as_it_was:
+            check_entries(proposal)
         signed = self._signed(proposal)
         normal = normalize(signed, now=now, new_id=self.new_id, schema=self.schema, literal=self.literal)
         intent = normal.intent

@@ -9,8 +9,8 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.errors import TooLarge, Violation
-from jidomem.intent import LIST_FIELDS
-from jidomem.policy import LITERAL_LIMIT, LITERAL_MOST
+from jidomem.intent import LIST_FIELDS, MemoryUpdateIntent
+from jidomem.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST
 from jidomem.schema import Schema
 from jidomem.write import names
 from jidomem.write.kinds import SYNONYMS
@@ -35,6 +35,15 @@ def check_size(name: str, text: str, most: int) -> None:
             hint += f"; or let who runs this memory write literal = {size} below [limits] of their own "
             hint += "~/.config/jidomem/config.toml"
         raise TooLarge(f"{name} has {size:,} bytes; a text holds at most {most:,}", hint=hint)
+
+
+def check_entries(intent: MemoryUpdateIntent) -> None:
+    """Raise TooLarge for a list of *intent* that has more entries than an intent may say; references are no matter."""
+    for name in ("about", "evidence", "alternatives"):
+        value = getattr(intent, name)
+        if isinstance(value, (list, tuple)) and len(value) > ENTRIES_LIMIT:
+            hint = "submit several intents, or name what the entries have in common"
+            raise TooLarge(f"{name} has {len(value):,} entries; it holds at most {ENTRIES_LIMIT:,}", hint=hint)
 
 
 @dataclass(slots=True)

@@ -342,6 +342,18 @@ def test_too_many_extra_triples_are_refused_and_as_many_as_allowed_are_kept(know
     assert is_sound(known)
 
 
+@pytest.mark.parametrize("name", ["about", "evidence", "alternatives"])
+def test_a_list_of_too_many_entries_is_refused_with_its_name_its_number_and_the_limit(known, name):
+    refusal = refused(known, **{name: [f"entry {n}" for n in range(1001)]})
+    assert refusal.code == "payload_too_large"
+    assert refusal.detail == f"{name} has 1,001 entries; it holds at most 1,000"
+
+
+def test_as_many_entries_as_allowed_are_kept(known):
+    assert isinstance(sent(known, intent(summary="many", about=[f"src/{n}.py" for n in range(1000)])), Receipt)
+    assert is_sound(known)
+
+
 def test_a_memory_of_another_project_is_not_touched(known):  # C046 C047
     other = known.writer.submit_intent("q", intent(applies_to_project="q")).iri
     for fields in (

@@ -249,6 +249,19 @@ def test_what_was_redacted_is_not_said_again_and_the_rollback_says_so(memory):
     assert done.commit is None
 
 
+def test_what_has_more_entries_than_an_intent_may_say_now_is_said_again_as_it_was(memory, monkeypatch):
+    first = memory.writer.submit_intent("p", intent(about=["a.py", "b.py", "c.py"]))
+    memory.writer.invalidate("p", first.iri, reason="wrong")
+    monkeypatch.setattr("jidomem.write.tidy.ENTRIES_LIMIT", 2)
+    more = intent(summary="another", about=["a.py", "b.py", "c.py"])
+    assert refusal(memory.writer.submit_intent, "p", more).code == "payload_too_large"
+
+    done = memory.roll_back(str(first.version), reason="back", project="p")
+
+    assert [(found.change, found.item) for found in done.corrections] == [("restated", first.iri)]
+    assert summaries(memory) == ["the build needs Rust 1.80"]
+
+
 def test_only_a_curator_rolls_back_where_the_project_has_one(tmp_path):
     config = '[agents.rita]\nrole = "Curator"\n'
     with open_with(tmp_path, config, agent="bob") as memory:
