@@ -14,15 +14,18 @@ _ABSOLUTE = re.compile(r"https?://([^/?]*)(.*)", re.IGNORECASE)
 _HINT = "correct the request: RFC 9112 has how one is written"
 #: Names that WSGI writes without a prefix.
 _BARE = {"HTTP_CONTENT_TYPE": "CONTENT_TYPE", "HTTP_CONTENT_LENGTH": "CONTENT_LENGTH"}
+#: What no application is told: this server goes on in HTTP/1.1, and routing would answer for a door that is not here.
+_IGNORED = "HTTP_UPGRADE"
 
 
 def headers(request: h11.Request) -> dict[str, str]:
-    """Return the headers as WSGI names them; one that came several times has all its values."""
+    """Return the headers as WSGI names them, but Upgrade; one that came several times has all its values."""
     found: dict[str, str] = {}
     for name, value in request.headers:
         key, text = "HTTP_" + name.decode("ascii").upper().replace("-", "_"), value.decode("latin-1")
         key = _BARE.get(key, key)
         found[key] = f"{found[key]}{'; ' if key == 'HTTP_COOKIE' else ', '}{text}" if key in found else text
+    found.pop(_IGNORED, None)
     return found
 
 

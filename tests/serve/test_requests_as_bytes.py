@@ -80,6 +80,18 @@ def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server):
     assert b"Connection: close" in told
 
 
+@pytest.mark.parametrize("other", [b"websocket", b"WebSocket, h2c", b"h2c"])
+def test_who_offers_to_go_on_in_another_protocol_is_answered_in_this_one(server, other):
+    # Given an offer of another protocol, and a request behind it on the same connection
+    head = b" HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: " + other + b"\r\nSec-WebSocket-Version: 13\r\n" + HOST
+    last = b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+
+    answer = asked(server, b"GET /healthz" + head + b"\r\n" + last)
+
+    assert statuses(answer) == [200, 404]
+    assert b"pgrade:" not in answer
+
+
 def test_an_answer_to_head_has_no_body_and_its_length(server):
     answer = asked(server, b"HEAD /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
     assert answer.endswith(b"\r\n\r\n")
