@@ -43,8 +43,15 @@ class ContextManager:
         promotion: Promotion | None = None,
         interval: float | None = INTERVAL,
     ) -> None:
-        """Begin with nothing in short-term memory; raises InvalidRequest for a session without a name."""
+        """Begin with nothing in short-term memory.
+
+        Raises InvalidRequest for a session without a name and for a *promotion* that is none.
+        """
         self.session_id = _named(session_id)
+        if promotion is not None and not isinstance(promotion, Promotion):
+            raise InvalidRequest(
+                f"promotion={promotion!r:.100} is no Promotion", hint="give Promotion.new(0.5), or leave it out"
+            )
         self.project = project or memory.project
         self.agent = agent or memory.settings.agent
         self.promotion = promotion or Promotion()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -92,6 +92,14 @@ class PromotionDecision:
     iri: str | None = None
     receipt: Receipt | None = None
     error: JidomemError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the decision as plain JSON values."""
+        return {
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+            "receipt": None if self.receipt is None else self.receipt.to_dict(),
+            "error": None if self.error is None else self.error.to_dict(),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The context of a session: two tiers, what moves between them, and that nothing moves past the writer."""
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -390,6 +391,27 @@ def test_what_cannot_be_kept_is_told_and_held_for_the_session(opened, context, h
     assert (context.retrieve("k"), journal(opened)) == (held, {})
 
 
+def test_what_became_of_a_value_is_said_as_plain_json_too(context):
+    asserted = context.store("db", DECISION, promote=True)
+    discarded = context.store("k", "small talk", promote=True)
+    refused = context.store("k", {"type": "fact", "content": "x", "confidence": "sure"}, promote="force")
+
+    for decision in (asserted, discarded, refused):
+        told = decision.to_dict()
+        assert json.loads(json.dumps(told)) == told
+        assert {name: told[name] for name in ("outcome", "reason", "importance", "category", "key", "iri")} == {
+            "outcome": decision.outcome,
+            "reason": decision.reason,
+            "importance": decision.importance,
+            "category": decision.category,
+            "key": decision.key,
+            "iri": decision.iri,
+        }
+    assert (asserted.to_dict()["receipt"], asserted.to_dict()["error"]) == (asserted.receipt.to_dict(), None)
+    assert (discarded.to_dict()["receipt"], discarded.to_dict()["error"]) == (None, None)
+    assert (refused.to_dict()["receipt"], refused.to_dict()["error"]) == (None, refused.error.to_dict())
+
+
 @pytest.mark.parametrize("promote", ["yes", 2, None])
 def test_what_is_no_way_to_promote_is_refused(context, promote):
     with pytest.raises(InvalidRequest, match="promote="):
@@ -686,6 +708,16 @@ def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatc
 
     assert waited == [60.0] * 3
     assert not never._timer.goes_on
+
+
+@pytest.mark.parametrize("promotion", ["x", 0.5, {}, Promotion])
+def test_what_is_no_promotion_is_refused_before_anything_is_promoted(opened, promotion):
+    with pytest.raises(InvalidRequest, match=r"^promotion=.* is no Promotion$") as refusal:
+        opened.context("s-1", promotion=promotion)
+
+    assert refusal.value.hint == "give Promotion.new(0.5), or leave it out"
+    with opened.context("s-1", promotion=None, interval=None) as context:  # the name is still free
+        assert context.promotion == Promotion()
 
 
 @pytest.mark.parametrize("interval", [0, -1, "60", True, float("nan"), float("inf")])
