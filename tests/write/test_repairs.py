@@ -8,7 +8,8 @@ from conftest import decision, files, intent
 from writing import MEMORY, open_with, refusal
 
 from jidomem import MemoryUpdateIntent
-from jidomem.errors import IntentRefused
+from jidomem.errors import IntentRefused, NotFound, Violation
+from jidomem.write import repair
 
 CASES = json.loads((Path(__file__).parent / "cases" / "repairs.json").read_text("utf-8"))
 KNOWN = MEMORY + "0197a1b2-0000-7000-8000-00000000abcd"
@@ -149,3 +150,32 @@ def test_a_word_that_is_like_none_of_the_states_is_not_repaired(memory):
         memory.writer.submit_intent("p", intent(type="task", status="bone"))
 
     assert refused.value.fixed_intent is None
+
+
+def test_mending_goes_on_while_each_refusal_brings_a_repair_and_ends_after_six():
+    judged = []
+
+    def never(values):
+        judged.append(values["n"])
+        raise broken()
+
+    def broken(repair=lambda values: values | {"n": values["n"] + 1}):
+        return IntentRefused([Violation("shape_violation", "once more", repair=repair)])
+
+    def refused(values):
+        raise NotFound("it is gone")
+
+    given = {"n": 0, "about": [], "topic": None, "confidence": 0}
+    assert repair.mend(given, broken(), never) is None
+    assert judged == [1, 2, 3, 4, 5, 6]
+    assert repair.mend(given, broken(), lambda values: None) == {"n": 1, "confidence": 0}
+    assert repair.mend(given, broken(), refused) is None
+    assert repair.mend(given, broken(None), lambda values: None) is None
+    assert given["n"] == 0
+
+
+def test_what_several_stages_refuse_is_repaired_in_one_go(writer):  # C051
+    given = intent(summary="new", type="taks", status="todo", about="src/", supersedes=[KNOWN.upper()])
+    fixed = refusal(writer.submit_intent, "p", given).fixed_intent
+    assert fixed == given | {"type": "task", "status": "Planned", "about": ["src/"], "supersedes": [KNOWN]}
+    assert writer.submit_intent("p", fixed).status == "asserted"
