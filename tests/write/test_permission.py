@@ -272,3 +272,11 @@ def test_the_alternatives_of_what_is_not_trusted_are_not_trusted_either(memory):
 
     for node in (item, *(f"{item}/alternatives/{n}" for n in (1, 2))):
         assert len(said(memory, node, "quarantined")) == 1
+
+
+def test_a_rule_answers_for_nothing_that_is_not_trusted(memory):
+    given = intent(source_type="ExternalDocumentSource", asserted_by="memory-writer")
+
+    receipt = memory.writer.by_rule().submit_intent("p", given)
+
+    assert (receipt.status, said(memory, receipt.iri, "confirmedBy")) == ("proposed", [])
