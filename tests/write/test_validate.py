@@ -464,6 +464,7 @@ def test_a_field_that_a_kind_cannot_honour_is_refused_with_the_kinds_that_can(wr
 )  # fmt: skip
 def test_what_a_shape_says_of_a_property_is_told_of_the_field_it_is_written_from(name, field):
     assert validate.field_of(jido(name)) == field
+    assert validate.field_of(None) is None
 
 
 def test_a_broken_shape_is_told_with_what_broke_it(memory):
@@ -496,7 +497,8 @@ def test_nothing_that_is_said_of_memories_is_appended_beside_them(memory, name):
 @pytest.mark.parametrize("name", ["MemoryItem", "Fact", "PolicyChange"])
 def test_no_memory_and_no_change_of_policy_is_appended(memory, name):
     error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", TYPE, jido(name))])
-    assert codes(error) == ["shape_violation"]
+    assert error.detail == "urn:x:1 jido:type: only the writer says this, and of memories"
+    assert memory.writer.append("p", "codebase", [("<urn:x:1>", TYPE, jido("Module"))]).status == "asserted"
 
 
 def test_a_name_that_is_taken_or_ours_is_refused_with_another_to_use(memory):
@@ -556,3 +558,36 @@ def test_an_intent_for_another_project_is_told_both(memory):
     assert (violation.field, violation.value) == ("applies_to_project", q)
     assert violation.allowed == ("https://jido.ai/projects/p", "p")
     assert violation.message == f"the intent applies to {q}, but was submitted to project 'p'"
+
+
+def test_what_a_field_cannot_hold_is_refused_for_what_it_is_and_not_as_said_twice(memory):
+    given = intent(extra_triples=[["jido:topic", {"@value": "Hafen", "@language": "de"}]])
+    (violation,) = refusal(memory.writer.submit_intent, "p", given).violations
+    assert (violation.field, violation.value) == ("topic", "Hafen")
+    assert violation.message == "https://jido.ai/ontology#topic takes string, not 'Hafen'"
+
+
+@pytest.mark.parametrize("given", ["abcdef", MEMORY + "nobody"])
+def test_what_nobody_knows_is_not_said_to_be_in_force(memory, given):
+    (violation,) = refusal(memory.writer.submit_intent, "p", intent(revives=[given])).violations
+    assert (violation.code, violation.field, violation.value) == ("unknown_reference", "revives", given)
+
+
+def test_a_name_of_ours_is_repaired_by_leaving_it_out(memory):
+    error = refusal(memory.writer.submit_intent, "p", intent(iri="https://jido.ai/agents/x"))
+    assert error.fixed_intent == intent()
+
+
+def test_what_a_strict_project_has_not_heard_of_is_told_by_name(tmp_path):  # C044
+    with open_with(tmp_path, "strict = true\n") as memory:
+        given = intent(type="task", assigned_to="bob")
+        violations = refusal(memory.writer.submit_intent, "p", given).violations
+    base = "https://jido.ai/"
+    named = {"asserted_by": base + "agents/architect", "assigned_to": base + "agents/bob"}
+    named |= {"asserted_in": base + "sessions/s-1"}
+    ways = {field: f"declare it in config.toml: [agents.{iri.rsplit('/', 1)[1]}]" for field, iri in named.items()}
+    ways["asserted_in"] = "open it with: jidomem session start s-1"
+    assert [(v.code, v.field, v.value, v.message) for v in violations] == [
+        ("unknown_reference", field, value, f"{value} is not declared, and this project is strict; {ways[field]}")
+        for field, value in named.items()
+    ]
