@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self, TypedDict, Unpack, cast
+from functools import wraps
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints, is_typeddict
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.frozen import FrozenDict, freeze, kind_of
@@ -13,6 +14,8 @@ from jidomem.spaces.limits import EXPIRES_KEY, Limits, expiring, kept, lapsed
 from jidomem.spaces.names import RESERVED_SPACES, TASKS, WORLD
 from jidomem.spaces.sources import fresh, moment
 from jidomem.spaces.value import Space, Spaces, is_map
+
+M = TypeVar("M")
 
 
 class Change(TypedDict, total=False):
@@ -26,6 +29,32 @@ class SpaceChange(Change, total=False):
     """What a change of one space may be told besides: the revision it expects of that space."""
 
     expected_space_rev: int | None
+
+
+def naming_options(cls: type[M]) -> type[M]:
+    """Return *cls* with moves that name themselves, and all they take, where they are called with what nobody knows."""
+    naming: dict[Any, Any] = {}  # a move that has two names is one function
+    for name, move in [*vars(cls).items()]:
+        if name[0] == "_" or (code := getattr(move, "__code__", None)) is None:
+            continue
+        hints = get_type_hints(move, localns={cls.__name__: cls})
+        for options in (part for hint in hints.values() for part in get_args(hint) if is_typeddict(part)):
+            takes = (*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount], *options.__annotations__)
+            setattr(cls, name, naming.setdefault(move, _naming(move, takes)))
+    return cls
+
+
+def _naming(move: Callable[..., Any], takes: tuple[str, ...]) -> Callable[..., Any]:
+    known = {*takes, *SpaceChange.__annotations__}  # of a space where none is meant, the move itself has more to say
+
+    @wraps(move)
+    def named(*given: Any, **options: Any) -> Any:
+        if not options.keys() <= known:
+            unknown = next(option for option in options if option not in known)
+            raise TypeError(f"{move.__name__}() takes no {unknown!r}: it takes {', '.join(takes)}")
+        return move(*given, **options)
+
+    return named
 
 
 @dataclass(frozen=True, slots=True)

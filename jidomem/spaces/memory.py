@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 from jidomem.errors import InvalidRequest
 from jidomem.frozen import FrozenDict, FrozenList, freeze
 from jidomem.spaces import items
-from jidomem.spaces.container import Change, Container, SpaceChange
+from jidomem.spaces.container import Change, Container, SpaceChange, naming_options
 from jidomem.spaces.limits import LIMITS_KEY, Limits, kept, lapsed
 from jidomem.spaces.names import DONE, OPEN, RESERVED_SPACES, TASKS, WORLD
 from jidomem.spaces.sources import fresh, moment
@@ -24,6 +24,7 @@ class NewTask(SpaceChange, total=False):
     new_id: Callable[[], str] | None
 
 
+@naming_options
 @dataclass(frozen=True, slots=True)
 class Memory(Container):
     """The spaces of an agent by name, and all that can be done with them.

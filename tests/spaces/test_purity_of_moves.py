@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import jidomem.spaces as spaces_package
 from jidomem.errors import InvalidRequest, RevisionConflict
 from jidomem.spaces import Agent, Limits, Memory, Space, SummaryProjector, Thread, get, put, thaw, world_put
+from jidomem.spaces.memory import NewTask
 
 NOW = 5000
 START = (
@@ -206,9 +207,20 @@ def test_an_expected_revision_is_a_whole_number(name, bad):
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_an_option_nobody_knows_is_refused(name):
-    with pytest.raises(TypeError, match="surprise"):
-        getattr(START, name)(*MOVES[name][0], surprise=1)
+def test_an_option_nobody_knows_is_refused_by_the_move_that_was_called_with_all_it_takes(name):
+    move = getattr(START, name)
+    with pytest.raises(TypeError, match=rf"^{move.__name__}\(\) takes no 'surprise': it takes ") as refusal:
+        move(*MOVES[name][0], surprise=1)
+
+    takes = set(str(refusal.value).partition("it takes ")[2].split(", "))
+    assert {"expected_rev", "now"} <= takes <= {*inspect.signature(move).parameters, *NewTask.__annotations__}
+
+
+def test_a_new_task_says_its_own_options_and_a_function_over_an_agent_those_of_its_move():
+    with pytest.raises(TypeError, match=r"^tasks_add\(\) takes no 'statuss': it takes text, .*id, status, new_id$"):
+        START.tasks_add("ship", statuss="open")
+    with pytest.raises(TypeError, match=r"^world_put\(\) takes no 'expectd_rev': it takes key, value, ttl_ms, "):
+        world_put(put(Agent(), START), "a", 1, expectd_rev=3)
 
 
 @pytest.mark.parametrize("name", [name for name in MOVES if name != "ensure_space"])
@@ -246,7 +258,18 @@ def test_moves_chain_over_agents_and_over_memories():
 
 
 PACKAGE = Path(spaces_package.__file__).parent
-PURE = {"__future__", "collections", "copy", "dataclasses", "datetime", "difflib", "json", "math", "typing"}
+PURE = {
+    "__future__",
+    "collections",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "difflib",
+    "functools",
+    "json",
+    "math",
+    "typing",
+}
 OURS = {"errors", "frozen", "plain", "directive", "spaces"}
 
 
