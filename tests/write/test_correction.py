@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from conftest import START, decision, fixed_sources, intent
-from writing import open_with
+from writing import held, open_with
 
 import jidomem
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, NotFound, PolicyDenied
@@ -325,14 +325,14 @@ def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, agents, hint):
 
 def test_confirming_a_proposal_that_disagrees_names_what_is_in_force(tmp_path):
     with open_with(tmp_path, '[conflicts]\ndecision = "propose"\n') as memory:
-        held = memory.writer.submit_intent("p", decision(topic="store")).iri
+        there = memory.writer.submit_intent("p", decision(topic="store")).iri
         proposal = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store")).iri
 
         with pytest.raises(Conflict) as refusal:
             memory.writer.confirm("p", proposal)
 
-        assert [found.iri for found in refusal.value.conflicts] == [held]
-        assert status(memory, held, proposal) == ["active", "proposed"]
+        assert [found.iri for found in refusal.value.conflicts] == [there]
+        assert status(memory, there, proposal) == ["active", "proposed"]
 
 
 @pytest.mark.parametrize("way", [
@@ -346,9 +346,9 @@ def test_a_correction_of_each_kind_is_first_tried_and_then_made_in_the_name_of_w
         memory.writer.invalidate("p", item, reason="wrong")
     asked = {"reason": "because", **way, "who": {"asserted_by": "zoe"}}
 
-    before = status(memory, item)
+    before = held(memory)
     memory.writer.correct("p", item, **asked, dry_run=True)
-    assert status(memory, item) == before
+    assert held(memory) == before
     new = memory.writer.correct("p", item, **asked).iri
 
     said = memory.writer.restated("p", new)
@@ -506,3 +506,23 @@ def test_a_correction_that_confirms_asserts_what_waited_and_dates_the_next_revie
     told = shown(memory, new.iri)
     assert (new.status, told["status"], told["properties"]["verified"]) == ("asserted", "active", [True])
     assert told["properties"]["expiresOn"][0] > due
+
+
+def test_what_else_a_memory_says_is_carried_over_by_another_text_and_by_a_curators_confirmation(memory):
+    mood = "https://example.org/mood"
+    old = kept(memory, summary="one", extra_triples=[[mood, "sunny"]])
+    changed = revised(memory, old, summary="two")
+    confirmed = memory.writer.confirm("p", changed, asserted_by="rita").iri
+    confirmed_again = memory.writer.confirm("p", confirmed, asserted_by="rita").iri
+
+    said = [memory.writer.restated("p", item)["extra_triples"] for item in (old, changed, confirmed, confirmed_again)]
+    assert [[value["@value"] for name, value in each if name == mood] for each in said] == [["sunny"]] * 4
+    assert [sum(name.endswith("#verified") for name, _ in each) for each in said] == [0, 0, 1, 1]
+
+
+def test_evidence_with_an_iri_of_its_own_keeps_it_whatever_it_is_labelled(memory):
+    log = "https://example.org/log"
+    label = [log, "http://www.w3.org/2000/01/rdf-schema#label", "the log of Monday"]
+    item = kept(memory, summary="one", evidence=[log], extra_triples=[label])
+
+    assert memory.writer.restated("p", item)["evidence"] == [log]

@@ -299,3 +299,13 @@ def test_what_is_deprecated_is_kept_with_a_warning(memory):
     ]
     with pytest.raises(IntentRefused, match="is said of Error"):
         check_terms(rows, view, schema, Policy())
+
+
+def test_what_a_field_says_once_is_counted_by_its_rule_of_a_memory_and_here_of_anything_else(memory):
+    own = refusal(kept, memory, "fact", ["jido:summary", "another"])
+    other = refusal(
+        kept, memory, "fact", [EXAMPLE + "x", "jido:rationale", "a"], [EXAMPLE + "x", "jido:rationale", "b"]
+    )
+
+    assert "was given another" not in own.detail
+    assert other.violations[0].message.endswith("has one value, and https://example.org/x was given another")
