@@ -591,3 +591,10 @@ def test_what_a_strict_project_has_not_heard_of_is_told_by_name(tmp_path):  # C0
         ("unknown_reference", field, value, f"{value} is not declared, and this project is strict; {ways[field]}")
         for field, value in named.items()
     ]
+
+
+def test_a_hypothesis_is_not_proposed_to_become_a_fact_without_evidence(memory):  # C041
+    guess = kept(memory, type="hypothesis")
+    error = refusal(memory.writer.submit_intent, "p", intent(summary="so", supersedes=[guess]), propose=True)
+    assert error.violations[0].shape == "https://jido.ai/shapes#PromotedHypothesisHasEvidence"
+    assert error.violations[0].field == "evidence"
