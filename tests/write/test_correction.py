@@ -526,3 +526,14 @@ def test_evidence_with_an_iri_of_its_own_keeps_it_whatever_it_is_labelled(memory
     item = kept(memory, summary="one", evidence=[log], extra_triples=[label])
 
     assert memory.writer.restated("p", item)["evidence"] == [log]
+
+
+def test_what_takes_a_memorys_place_does_not_end_again_what_that_had_ended(memory):
+    old, wrong = kept(memory, summary="one"), kept(memory, summary="two")
+    ending = kept(memory, type="incident", summary="it broke", supersedes=[old], invalidates=[wrong])
+
+    new = revised(memory, ending, summary="it broke twice")
+
+    said = memory.writer.restated("p", new)
+    assert (said["supersedes"], said.get("invalidates")) == ([ending], None)
+    assert status(memory, old, wrong, ending, new) == ["superseded", "invalidated", "superseded", "active"]

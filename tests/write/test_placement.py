@@ -309,3 +309,12 @@ def test_what_a_field_says_once_is_counted_by_its_rule_of_a_memory_and_here_of_a
 
     assert "was given another" not in own.detail
     assert other.violations[0].message.endswith("has one value, and https://example.org/x was given another")
+
+
+def test_what_points_at_a_class_is_not_of_that_class(memory):
+    node = EXAMPLE + "x"
+    rows = [("rdf:type", {"@id": "jido:SourceFile"}), (FOREIGN, {"@id": "jido:Error"}), ("jido:errorCode", "E1")]
+
+    found = problem(memory, "fact", *([node, *row] for row in rows))
+
+    assert found.message == f"https://jido.ai/ontology#errorCode is said of Error, and {node} is none"

@@ -502,3 +502,17 @@ def test_a_reason_that_is_a_secret_is_refused_and_nothing_kept(memory):
 
     assert (codes(error), SECRET in str(error.to_dict())) == (["policy_denied"], False)
     assert held(memory) == before
+
+
+def test_what_is_said_again_does_not_end_again_what_it_had_ended(memory):
+    old, wrong = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", "two"))
+    ending = memory.writer.submit_intent(
+        "p", intent(type="incident", summary="it broke", supersedes=[old.iri], invalidates=[wrong.iri])
+    )
+    memory.writer.invalidate("p", ending.iri, reason="it did not")
+
+    done = memory.roll_back(str(ending.version), reason="it did", project="p")
+
+    told = memory.writer.restated("p", done.corrections[0].by)
+    assert {"supersedes", "invalidates", "revives"} & told.keys() == {"revives"}
+    assert summaries(memory) == ["it broke"]
