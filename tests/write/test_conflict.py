@@ -517,6 +517,7 @@ def test_a_proposal_said_twice_is_answered_with_the_first(memory):
     assert (first.status, again.status, again.iri) == ("proposed", "deduplicated", first.iri)
     for other in (intent(), intent(invalidates=[old]), given | {"asserted_by": "bob"}):
         assert submit("p", other, propose=True).status == "proposed"
+        assert submit("p", other, propose=True).status == "deduplicated"
     marker = intent(type="deleted_marker", summary="wrong", invalidates=[old])
     assert [submit("p", marker, propose=True).status for _ in range(2)] == ["proposed"] * 2
     memory.writer.invalidate("p", first.iri, reason="no")

@@ -14,6 +14,7 @@ from writing import GRAPH, held, journalled, refusal, said
 import jidomem
 from jidomem.terms import date_time, iri, literal
 from jidomem.vocab import JIDO, LABEL, RDF, TYPE, WRITER_TYPES, jido
+from jidomem.write.restate import restate
 from jidomem.write.triples import read_back
 
 SEED_CLASSES = dict(
@@ -351,3 +352,22 @@ def test_who_else_a_task_is_for_is_told_again_beside_the_first(memory):
     again = memory.writer.restated("p", item)
     assert again["assigned_to"] == "https://jido.ai/agents/bob"
     assert again["extra_triples"] == [[JIDO + "assignedTo", other[1]]]
+
+
+@pytest.mark.parametrize("text", ['"a"@a', '"\\u0061"'])
+def test_what_does_not_read_back_is_shown_by_its_first_three_hundred_signs(text):
+    rows = [(iri("urn:x:" + "y" * 400), iri("urn:x:p"), text), (iri("urn:x:1"), iri("urn:x:p"), '"b"')]
+    (found,) = refusal(read_back, rows).violations
+    assert found.value == "<urn:x:" + "y" * 293
+    assert found.message.endswith(f": {found.value}")
+
+
+def test_what_the_writer_or_a_later_memory_says_of_a_memory_is_not_told_again(memory):
+    item = kept(memory, idempotency_key="k")
+    assert "extra_triples" not in memory.writer.restated("p", item)
+    names = [
+        "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
+        "idempotencyKey", "supersededBy", "invalidatedBy", "aboutBlob", "confirmedBy", "quarantined", "proposedBecause",
+    ]  # fmt: skip
+    rows = [(iri(item), jido(name), value) for name in names for value in ("<urn:x:1>", '"a"')]
+    assert restate(iri(item), rows, {}) == {"iri": item}
