@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jidomem.errors import InvalidRequest
@@ -25,6 +25,12 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "news": ("Since you were here last", "jidomem ask timeline"),
     "facts": ("Facts", "jidomem ask facts"),
 }
+#: What the tool `ask` of a client without a command line is asked, where it is not what follows `jidomem`.
+_OF_TOOL: Mapping[str, str] = {
+    "files": "ask governing (params file)",
+    "conflicts": "ask conflicts, ask proposals",
+}
+_COMMAND = "jidomem "
 #: What comes first for a role, after the rules and what governs the files.
 FAVOURITES: Mapping[str, tuple[str, ...]] = {
     "Planner": ("tasks", "decisions"),
@@ -84,6 +90,13 @@ class Briefing:
     sections: tuple[Section, ...]
     budget_tokens: int
     about: Mapping[str, Any]
+    empty: str = _EMPTY
+
+    def for_tools(self) -> Briefing:
+        """Return the same for a client that has the tool `ask` and no command line: what lists the rest is a call."""
+        asks = [_OF_TOOL.get(section.name, section.ask.removeprefix(_COMMAND)) for section in self.sections]
+        sections = (replace(section, ask=ask) for section, ask in zip(self.sections, asks, strict=True))
+        return replace(self, sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""))
 
     @property
     def text(self) -> str:
@@ -93,7 +106,7 @@ class Briefing:
             if section.entries:
                 lines += [_heading(section.title), *(entry.line for entry in section.entries)]
         if not any(section.entries for section in self.sections):
-            lines.append(_EMPTY)
+            lines.append(self.empty)
         lines.append(_CLOSING)
         left = [_left_out(section) for section in self.sections if section.left_out]
         return "\n".join([*lines, *(["", "Left out:", *left] if left else [])]) + "\n"
@@ -146,7 +159,9 @@ def fitted(
     """
     order = [name for name in order_of(role) if name in found and found[name].count]
     frame = [_OPENING.format(project=project), _CLOSING, _EMPTY, "", "Left out:", ""]
-    frame += [_left_out(_section(name, (), found[name], 10**6)) for name in order]
+    said = Briefing(project, tuple(_section(name, (), found[name], 10**6) for name in order), budget, about)
+    pairs = zip(said.sections, said.for_tools().sections, strict=True)
+    frame += [max(map(_left_out, pair), key=len) for pair in pairs]
     least = _cost(frame)
     if budget < least:
         raise InvalidRequest(f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more")

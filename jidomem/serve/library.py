@@ -51,7 +51,7 @@ def _ontology(desk: Desk) -> str:
 
 def _briefing(desk: Desk) -> str:
     desk.is_briefed = True
-    return desk.memory.briefing(agent=desk.agent).text
+    return desk.memory.briefing(agent=desk.agent).for_tools().text
 
 
 def _conflicts(desk: Desk) -> str:

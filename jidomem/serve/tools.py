@@ -150,7 +150,7 @@ def _recall(desk: Desk, given: Arguments) -> Told:
 
 def _briefing(desk: Desk, given: Arguments) -> Told:
     desk.is_briefed = True
-    told = desk.memory.briefing(agent=desk.agent, **given)
+    told = desk.memory.briefing(agent=desk.agent, **given).for_tools()
     return Told(plain(told.to_dict()), told.text)
 
 

@@ -171,6 +171,27 @@ def test_a_budget_that_cannot_hold_what_says_what_is_left_out_is_refused(told):
     assert told.briefing("p", budget_tokens=least).tokens <= least
 
 
+def test_a_briefing_for_a_client_with_tools_names_questions_and_no_command_line_in_the_same_budget(told):
+    keep(told, *(intent(summary=f"fact {n}", about=["src/a.py"]) for n in range(30)))
+    keep(told, *(strict(f"rule {n}") | {"about": ["src/a.py"]} for n in range(30)))
+    questions = {query.name for query in told.playbook}
+    with pytest.raises(InvalidRequest) as refusal:
+        told.briefing("p", about=["src/a.py"], budget_tokens=20)
+
+    least = int(re.search(r"\d+", refusal.value.hint)[0])
+    for budget in (least, least + 1, least + 2, 1500):
+        briefing = told.briefing("p", about=["src/a.py"], budget_tokens=budget).for_tools()
+        left = briefing.text.partition("Left out:")[2]
+        assert "- at least" in left
+        assert {*re.findall(r"ask ([a-z-]+)", left)} <= questions
+        assert "jidomem" not in briefing.text
+        assert all(section["ask"].startswith("ask ") for section in briefing.to_dict()["sections"])
+        assert briefing.tokens <= budget
+    assert (
+        "ask conflicts, ask proposals" in told.briefing("p", about=["src/a.py"], budget_tokens=least).for_tools().text
+    )
+
+
 def test_a_role_has_its_own_matters_first_and_the_one_declared_counts_when_none_is_said(told):
     assert order_of("Debugger")[:4] == ["rules", "files", "errors", "lessons"]
     assert {tuple(sorted(order_of(role))) for role in (None, "Planner", "Architect", "Debugger", "Reviewer")} == {
@@ -229,7 +250,9 @@ def test_whatever_is_quoted_is_one_printable_line_that_ends_where_its_quotes_do(
 def test_nothing_known_is_a_briefing_too(memory):
     memory.writer.start_session("p", "s", agent="ana")
 
-    assert "nothing yet that comes first" in memory.briefing("p", agent="ana").text
+    briefing = memory.briefing("p", agent="ana")
+    assert "nothing yet that comes first; all there is: jidomem ask timeline" in briefing.text
+    assert "nothing yet that comes first; all there is: ask timeline" in briefing.for_tools().text
 
 
 def test_facts_are_counted_with_the_question_that_lists_them(memory):

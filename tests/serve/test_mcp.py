@@ -329,6 +329,20 @@ def test_what_others_wrote_is_told_as_data_in_which_nothing_hides(desks):
     assert hostile in [row["summary"] for row in facts.structured_content["rows"]]
 
 
+def test_a_briefing_names_what_the_tool_ask_is_asked_for_the_rest(desks):
+    desks.memory.writer.remember("p", "the build needs Rust 1.80")
+
+    async def asks(client):
+        recalled = await client.call_tool("recall", {"query": "Rust"})
+        return recalled, await client.call_tool("briefing", {}), await client.read_resource("memory://briefing")
+
+    recalled, briefing, read = talk(server(desks, TOOLS), asks)
+
+    for text in (recalled.content[0].text, briefing.content[0].text, read.contents[0].text):
+        assert "of 'Facts': ask facts\n" in text
+    assert [section["ask"] for section in briefing.structured_content["sections"]] == ["ask facts"]
+
+
 def test_the_first_recall_of_a_client_that_was_not_briefed_brings_a_briefing(desks):
     desks.memory.writer.submit_intent("p", decision(summary="Use Oxigraph as the index", about=["store.py"]))
 
