@@ -280,3 +280,19 @@ def test_a_rule_answers_for_nothing_that_is_not_trusted(memory):
     receipt = memory.writer.by_rule().submit_intent("p", given)
 
     assert (receipt.status, said(memory, receipt.iri, "confirmedBy")) == ("proposed", [])
+
+
+def test_who_speaks_for_itself_alone_is_not_told_either_what_another_had_kept_under_its_key(memory):
+    given = intent(asserted_by="eve", idempotency_key="k")
+    first = memory.writer.submit_intent("p", given)
+
+    assert memory.writer.submit_intent("p", given).iri == first.iri
+    assert denied(memory.writer.acting_as("bob", "agent").submit_intent, "p", given)[0] == "bob may not speak for eve"
+
+
+def test_what_a_rule_does_is_held_to_no_other_rule(memory):
+    ruled(memory, Change(allows="deny"))
+
+    receipt = memory.writer.by_rule().submit_intent("p", intent(asserted_by="memory-writer"))
+
+    assert receipt.status == "asserted"
