@@ -10,6 +10,7 @@ from typing import Any
 from jidomem import clock
 from jidomem.errors import InvalidRequest
 from jidomem.frozen import freeze, thaw
+from jidomem.plain import is_unicode
 
 PREFIX = "mem_"
 #: The only status a write has today.
@@ -158,9 +159,7 @@ def fault_of_text(value: object) -> str:
     """Return why *value* is no text that can be stored; nothing for one that can."""
     if not isinstance(value, str):
         return f"is a {type(value).__name__}, no text"
-    try:
-        value.encode()
-    except UnicodeEncodeError:
+    if not is_unicode(value):
         return "holds half of a surrogate pair, which is no sign"
     return "" if value.strip() else "is missing or empty"
 

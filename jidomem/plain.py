@@ -53,8 +53,23 @@ def _root(place: Place) -> str:
     return place if isinstance(place, str) else _root(place[0])
 
 
+def is_unicode(text: str) -> bool:
+    r"""Return whether *text* is Unicode text; a lone surrogate is half a character.
+
+    >>> is_unicode("\N{SNOWMAN}"), is_unicode("\udc80")
+    (True, False)
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _text(value: str, place: Place) -> str:
-    if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+    if not is_unicode(value):
         raise InvalidRequest(
             f"{_shown(place)} has half a surrogate pair in it, which JSON cannot carry: {value!r:.100}",
             hint="decode the text as it was written before it is put here",

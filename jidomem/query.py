@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.moments import parse_moment, stamp
+from jidomem.plain import is_unicode
 from jidomem.terms import Term, boolean, date_time, integer, iri, literal
 from jidomem.vocab import BASE
 
@@ -200,7 +201,7 @@ def _term(value: object, kind: str) -> Term | None:
     if kind == "dateTime":
         moment = parse_moment(value)
         return None if moment is None else date_time(stamp(moment))
-    if not isinstance(value, str) or not _encodable(value):
+    if not isinstance(value, str) or not is_unicode(value):
         return None
     if kind in ("iri", "item"):
         return iri(value) if _IRI.fullmatch(value) else None
@@ -212,11 +213,6 @@ def _term(value: object, kind: str) -> Term | None:
 
 def _is(value: object, *types: type) -> bool:
     return isinstance(value, types)
-
-
-def _encodable(value: str) -> bool:
-    """Return whether *value* is Unicode text; a lone surrogate, half a character, is not."""
-    return not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def parse(name: str, role: str, text: str) -> NamedQuery:

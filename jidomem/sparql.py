@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from jidomem.errors import InvalidRequest, PolicyDenied, TooLarge
+from jidomem.plain import is_unicode
 from jidomem.vocab import RDF, RDFS
 
 MAX_BYTES = 64 * 1024
@@ -65,7 +66,7 @@ def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Tok
     Raises TooLarge for a text of more than *most* bytes, PolicyDenied for an update or SERVICE, and InvalidRequest for
     one that nests deeper than *depth*, or is so full of operators that the engine would run out of stack.
     """
-    if not isinstance(text, str) or any("\ud800" <= sign <= "\udfff" for sign in text):
+    if not isinstance(text, str) or not is_unicode(text):
         raise InvalidRequest(f"{text!r:.80} is no text", hint="write a SPARQL query", code="malformed_query")
     size = len(text.encode())
     if size > most:

@@ -20,6 +20,7 @@ from pyoxigraph import NamedNode
 
 from jidomem.errors import InvalidRequest
 from jidomem.moments import parse_moment, stamp
+from jidomem.plain import is_unicode
 from jidomem.terms import Literal, Term, Triple, bare, boolean, date_time, integer, iri, literal, parts
 from jidomem.vocab import PREFIXES, RDF, XSD
 
@@ -106,7 +107,7 @@ def _said_outright(value: tuple[Any, ...]) -> Term | None:
 
 def _text(text: str, datatype: str = XSD + "string", language: str = "") -> Term | None:
     """Return the literal, None for what is no Unicode text: a lone surrogate is half a character."""
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if not is_unicode(text):
         return None
     return literal(text, datatype, language)
 

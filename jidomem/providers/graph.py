@@ -18,6 +18,7 @@ from jidomem.directive import TOP_K
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
 from jidomem.intent import Receipt
 from jidomem.moments import stamp
+from jidomem.plain import is_unicode
 from jidomem.provider import Answer, Done, Found, Missing, Opts, Scored, only
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import iri, literal
@@ -227,7 +228,7 @@ def _nothing_in(error: NotFound) -> list[Any]:
 
 
 def _quoted(key: str) -> str:
-    if key != key.strip() or any("\ud800" <= sign <= "\udfff" for sign in key):
+    if key != key.strip() or not is_unicode(key):
         what = "has blanks around it" if key != key.strip() else "holds half a surrogate pair"
         tidy = key.strip().encode("utf-8", "replace").decode()
         raise InvalidRequest(f"key={key!r} {what}, and the graph keeps none", hint=f"use the key {tidy!r}")
