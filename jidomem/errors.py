@@ -71,6 +71,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "missing_extra": (500, 1),
     "store_unavailable": (503, 1),
     "provider_failed": (502, 1),
+    "model_unavailable": (503, 1),
     "journal_damaged": (500, 7),
 }
 
@@ -310,6 +311,12 @@ class Failed(JidomemError):
     """This machine could not do it; nothing was written."""
 
     code = "write_failed"
+
+
+class ModelUnavailable(JidomemError):
+    """An embedding or language model failed, or gave what cannot be used; nothing was changed for it."""
+
+    code = "model_unavailable"
 
 
 class JournalDamaged(JidomemError):

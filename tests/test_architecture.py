@@ -9,9 +9,9 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"},
+    | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn", "embedder"},
     {"entries", "spaces"},
-    {"tiers"},
+    {"tiers", "memoryos", "models"},
     {"repository"},
     {"deadline", "patterns", "linear", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
@@ -48,6 +48,7 @@ PURE = [
     "anchor.py",
     "recall.py",
     "provider.py",
+    "embedder.py",
     "providers/inline.py",
     "entries/__init__.py",
     "entries/store.py",

@@ -1,0 +1,1 @@
+"""Embedders and language models behind their contracts: offline, and over an endpoint."""
