@@ -9,7 +9,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
-    | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn", "embedder"},
+    | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
+    | {"embedder", "model"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository"},
