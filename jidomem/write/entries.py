@@ -17,23 +17,23 @@ ENTRY, ID, TEXT, AGENT = jido("Entry"), jido("entryId"), jido("entryText"), jido
 SESSION, METADATA, REPLACES = jido("sessionId"), jido("entryMetadata"), jido("replaces")
 
 
-def described(node: Term, entry: Entry, project: Term) -> list[Triple]:
+def described(node: Term, entry: Entry, project: Term, most: int) -> list[Triple]:
     """Return what *entry* says, under the name *node*.
 
-    Raises InvalidRequest for metadata that JSON does not hold, TooLarge for a text over the limit of a literal.
+    Raises InvalidRequest for metadata that JSON does not hold, TooLarge for a text of more than *most* bytes.
     """
     rows = [
         (node, TYPE, ENTRY),
         (node, jido("partOfProject"), project),
-        (node, ID, text("id", entry.id)),
-        (node, AGENT, text("agent_id", entry.agent_id)),
-        (node, TEXT, text("content", entry.content)),
+        (node, ID, text("id", entry.id, most)),
+        (node, AGENT, text("agent_id", entry.agent_id, most)),
+        (node, TEXT, text("content", entry.content, most)),
     ]
     if entry.session_id is not None:
-        rows.append((node, SESSION, text("session_id", entry.session_id)))
+        rows.append((node, SESSION, text("session_id", entry.session_id, most)))
     if (agent := agent_of(entry)) is not None:
         rows.append((node, jido("entryOf"), agent))
-    return [*rows, *_besides(node, entry)]
+    return [*rows, *_besides(node, entry, most)]
 
 
 def agent_of(entry: Entry) -> Term | None:
@@ -47,11 +47,11 @@ def held(view: View, key: str) -> list[Term]:
     return [node for node in view.subjects(ID, literal(key)) if not view.subjects(REPLACES, node)]
 
 
-def _besides(node: Term, entry: Entry) -> Iterator[Triple]:
+def _besides(node: Term, entry: Entry, most: int) -> Iterator[Triple]:
     """Yield what the metadata say, whole, and the well-known of them by properties of their own."""
     if not entry.metadata:
         return
-    yield node, METADATA, text("metadata", as_json(entry.metadata, "metadata"))
+    yield node, METADATA, text("metadata", as_json(entry.metadata, "metadata"), most)
     speaker, said_at = entry.metadata.get("speaker"), entry.metadata.get("timestamp")
     if isinstance(speaker, str) and speaker:
         yield node, jido("speaker"), literal(speaker)

@@ -48,7 +48,7 @@ class HistoryWriter(Recovery):
             node = self._new("turns", view)
             conversation = turns.conversation_of(place)
             index = turns.next_index(conversation, view)
-            rows = turns.described(node, index, conversation, said)
+            rows = turns.described(node, index, conversation, said, self.literal)
             rows += [] if view.types(conversation) else turns.opened(conversation, place, project)
             judged = self._kept(node, [*rows, *self._stubs(said.agents, project, view)], view)
             return replace(judged, receipt=replace(judged.receipt, filled={"index": index}))
@@ -70,7 +70,7 @@ class HistoryWriter(Recovery):
             agent = words.agent_of(entry)
             self._check_besides("description", view, agent)
             node = self._new("entries", view)
-            rows = words.described(node, entry, project)
+            rows = words.described(node, entry, project, self.literal)
             rows += [(node, words.REPLACES, before) for before in words.held(view, entry.id)]
             return self._kept(node, [*rows, *self._stubs(filter(None, [agent]), project, view)], view)
 

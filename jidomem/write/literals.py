@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from jidomem.errors import InvalidRequest, TooLarge
+from jidomem.errors import InvalidRequest
 from jidomem.plain import is_unicode, plain
-from jidomem.policy import LITERAL_LIMIT
 from jidomem.terms import Term, literal
+from jidomem.write.tidy import check_size
 
 
-def text(name: str, value: str) -> Term:
-    """Return the literal of a text; raises TooLarge over the limit of one, InvalidRequest for what is no text."""
+def text(name: str, value: str, most: int) -> Term:
+    """Return the literal of a text; raises TooLarge over *most* bytes of UTF-8, InvalidRequest for what is no text."""
     if not is_unicode(value):
         raise InvalidRequest(f"{name} holds half of a surrogate pair, which is no sign", hint="leave it out")
-    if len(value) * 4 > LITERAL_LIMIT and (size := len(value.encode())) > LITERAL_LIMIT:
-        hint = "keep it in parts, or keep a summary and where the whole is"
-        raise TooLarge(f"{name} has {size} bytes; a text holds at most {LITERAL_LIMIT}", hint=hint)
+    check_size(name, value, most, instead="keep it in parts, or keep a summary and where the whole is")
     return literal(value)
 
 

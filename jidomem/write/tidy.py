@@ -27,10 +27,12 @@ def shortly(value: Any) -> str:
         return f"a very large {type(value).__name__}"
 
 
-def check_size(name: str, text: str, most: int) -> None:
-    """Raise TooLarge for a text of more than *most* bytes of UTF-8."""
+def check_size(
+    name: str, text: str, most: int, instead: str = "summarise it, and name the full text in evidence"
+) -> None:
+    """Raise TooLarge for a text of more than *most* bytes of UTF-8, the hint saying what to do *instead*."""
     if len(text) * 4 > most and (size := len(text.encode("utf-8", "replace"))) > most:
-        hint = "summarise it, and name the full text in evidence"
+        hint = instead
         if size <= LITERAL_MOST:
             hint += f"; or let who runs this memory write literal = {size} below [limits] of their own "
             hint += "~/.config/jidomem/config.toml"

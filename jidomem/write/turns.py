@@ -78,10 +78,10 @@ def opened(conversation: Term, session: Term, project: Term) -> list[Triple]:
     ]
 
 
-def described(node: Term, index: int, conversation: Term, said: Said) -> list[Triple]:
+def described(node: Term, index: int, conversation: Term, said: Said, most: int) -> list[Triple]:
     """Return what was *said* as the turn *node*, the one at *index* in the conversation.
 
-    Raises InvalidRequest for what JSON does not hold, TooLarge for a text over the limit of a literal.
+    Raises InvalidRequest for what JSON does not hold, TooLarge for a text of more than *most* bytes.
     """
     return [
         (conversation, conv("hasTurn"), node),
@@ -89,35 +89,35 @@ def described(node: Term, index: int, conversation: Term, said: Said) -> list[Tr
         (node, PART_OF, conversation),
         (node, conv("turnIndex"), integer(index)),
         (node, conv("timestamp"), date_time(said.timestamp)),
-        *_spoken(node, "Prompt", said.prompt, said.asked_by),
-        *_spoken(node, "Answer", said.answer, said.answered_by),
-        *(row for number, use in enumerate(said.tools, start=1) for row in _used(node, number, use)),
+        *_spoken(node, "Prompt", said.prompt, said.asked_by, most),
+        *_spoken(node, "Answer", said.answer, said.answered_by, most),
+        *(row for number, use in enumerate(said.tools, start=1) for row in _used(node, number, use, most)),
     ]
 
 
-def _spoken(turn: Term, kind: str, words: str | None, agent: Term | None) -> Iterator[Triple]:
+def _spoken(turn: Term, kind: str, words: str | None, agent: Term | None, most: int) -> Iterator[Triple]:
     """Yield what was said as the prompt or the answer of a turn, and by whom."""
     if words is None:
         return
     part = iri(f"{bare(turn)}/{kind.lower()}")
     yield turn, conv(f"has{kind}"), part
     yield part, TYPE, conv(kind)
-    yield part, conv(f"{kind.lower()}Text"), text(kind.lower(), words)
+    yield part, conv(f"{kind.lower()}Text"), text(kind.lower(), words, most)
     if agent is not None:
         yield part, jido("saidBy"), agent
 
 
-def _used(turn: Term, number: int, use: ToolUse) -> Iterator[Triple]:
+def _used(turn: Term, number: int, use: ToolUse, most: int) -> Iterator[Triple]:
     """Yield the call of a tool, with what it gave back."""
     call, name = iri(f"{bare(turn)}/tools/{number}"), f"the tool {use.name}"
     yield turn, conv("involvesToolInvocation"), call
     yield call, TYPE, conv("ToolInvocation")
-    yield call, conv("toolName"), text("the name of a tool", use.name)
+    yield call, conv("toolName"), text("the name of a tool", use.name, most)
     if use.parameters is not None:
         said = as_json(use.parameters, f"parameters of {name}")
-        yield call, conv("invocationParameters"), text(f"parameters of {name}", said)
+        yield call, conv("invocationParameters"), text(f"parameters of {name}", said, most)
     if use.result is not None:
         result = iri(f"{bare(call)}/result")
         yield call, conv("hasResult"), result
         yield result, TYPE, conv("ToolResult")
-        yield result, conv("resultData"), text(f"result of {name}", as_json(use.result, f"result of {name}"))
+        yield result, conv("resultData"), text(f"result of {name}", as_json(use.result, f"result of {name}"), most)

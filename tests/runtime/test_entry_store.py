@@ -172,7 +172,7 @@ def test_an_iterable_of_writes_is_kept_in_few_commits_and_each_has_its_outcome(m
         ({"metadata": {"a": {3: 4}}}, InvalidRequest, r"metadata\['a'\] has the key 3, and JSON keys are texts"),
         ({"metadata": {"n": float("nan")}}, InvalidRequest, r"metadata\['n'\] is nan, and JSON has no form for that"),
         ({"metadata": {"n": "\ud800"}}, InvalidRequest, r"metadata\['n'\] has half a surrogate pair in it"),
-        ({"content": "x" * 300_000}, TooLarge, "content has 300000 bytes; a text holds at most 262144"),
+        ({"content": "x" * 300_000}, TooLarge, "content has 300,000 bytes; a text holds at most 262,144"),
         ({"content": "the key is AKIAIOSFODNN7EXAMPLF"}, IntentRefused, "secret|key"),
     ],
 )

@@ -11,6 +11,7 @@ from http_world import Client, running
 from mcp.client.client import Client as McpClient
 
 import jidomem
+from jidomem.entries import Entry, WriteRequest, list_entries
 from jidomem.errors import JidomemError, TooLarge
 from jidomem.runtime.root import init
 from jidomem.runtime.settings import own_config
@@ -96,6 +97,16 @@ def by_mcp(root, text):
         raise met(told.structured_content)
 
 
+def by_entry(root, text):
+    with jidomem.open(root) as memory:
+        memory.entries.write(WriteRequest(Entry(agent_id="architect", content=text)))
+
+
+def by_turn(root, text):
+    with jidomem.open(root) as memory:
+        memory.conversation("s-1").record(prompt=text)
+
+
 def by_http(root, text):
     with running(root, environment=dict(os.environ)) as process, Client(process.url) as client:
         status, told = client.submit(decision(rationale=text))
@@ -105,9 +116,10 @@ def by_http(root, text):
 
 
 DOORS = [by_python, by_extra_triple, by_long_term, by_command_line, by_turtle, by_import, by_mcp, by_http]
+KEPT_AS_SAID = [by_entry, by_turn]
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [*DOORS, *KEPT_AS_SAID])
 def test_a_text_over_the_limit_is_refused_at_every_door_with_the_limit_and_how_to_raise_it(root, door):
     with pytest.raises(JidomemError, match="has 2,049 bytes; a text holds at most 2,048") as refusal:
         door(root, LONG)
@@ -137,7 +149,9 @@ def test_a_raised_limit_lets_in_what_the_usual_one_refuses_and_it_is_there_when_
     own_config().chmod(0o600)
     with jidomem.open(tmp_path / "root") as memory:
         kept = memory.writer.submit_intent("p", intent(detailed_explanation=text))
+    by_entry(tmp_path / "root", text)
     own_config().unlink()
 
     with jidomem.open(tmp_path / "root") as memory:
         assert memory.reader.get_memory("p", kept.iri)["properties"]["detailedExplanation"] == [text]
+        assert [entry.content for entry in list_entries(memory.entries)] == [text]
