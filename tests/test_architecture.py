@@ -50,6 +50,7 @@ PURE = [
     "recall.py",
     "provider.py",
     "embedder.py",
+    "model.py",
     "providers/inline.py",
     "entries/__init__.py",
     "entries/store.py",
