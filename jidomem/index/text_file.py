@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
-from jidomem.index.stems import TOKENS, Stemmer
 from jidomem.lexical import FIELDS, Counts, Match
+from jidomem.stems import TOKENS, Stemmer
 
 #: How a file is written: one of another form is not read.
 FORM = 1

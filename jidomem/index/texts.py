@@ -18,11 +18,11 @@ from jidomem.index import documents, kept_words
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
 from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.index.stems import Stemmer
 from jidomem.index.steps import steps
 from jidomem.index.text_file import TextFile
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.redaction import is_order
+from jidomem.stems import Stemmer
 from jidomem.terms import Term, bare, iri
 from jidomem.version import Version
 

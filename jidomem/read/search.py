@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
-from jidomem.index.stems import Stemmer
 from jidomem.index.text_file import Found, TextFile, Within
 from jidomem.lexical import Counts, Match
 from jidomem.read import rank
 from jidomem.read.rank import Scored
 from jidomem.repository.ignored import matches
+from jidomem.stems import Stemmer
 from jidomem.words import TELL_LITTLE
 
 #: Of a long text the words that tell most are looked for.

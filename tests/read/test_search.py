@@ -8,12 +8,12 @@ import pytest
 from conftest import START
 
 from jidomem.index.documents import Document
-from jidomem.index.stems import Stemmer
 from jidomem.index.text_file import TextFile, Within
 from jidomem.lexical import FIELDS
 from jidomem.moments import stamp
 from jidomem.read import search as searching
 from jidomem.read.search import search
+from jidomem.stems import Stemmer
 
 STEMMER = Stemmer()
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "the", "index"]
