@@ -10,7 +10,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
-    | {"embedder", "model", "stems"},
+    | {"embedder", "model", "stems", "candidate"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository"},
@@ -51,6 +51,7 @@ PURE = [
     "provider.py",
     "embedder.py",
     "model.py",
+    "candidate.py",
     "providers/inline.py",
     "entries/__init__.py",
     "entries/store.py",
