@@ -80,6 +80,8 @@ PURE = [
     "spaces/step.py",
     "spaces/thread.py",
     "spaces/value.py",
+    "memoryos/form.py",
+    "memoryos/values.py",
     "tiers/renewal.py",
     "tiers/value.py",
     "read/rank.py",

@@ -1,0 +1,204 @@
+"""The values of the four tiers: what they refuse, and that JSON gives them back as they were."""
+
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+from conftest import START
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jidomem.errors import InvalidRequest
+from jidomem.memoryos.values import (
+    AgentPersona,
+    DialoguePage,
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectPersona,
+    SystemEntry,
+    TraitEntry,
+)
+
+PAGE = DialoguePage("p1", "planner", "Which index?", "Oxigraph.", START)
+IN_SEGMENT = replace(PAGE, segment_id="s1")
+SEGMENT = DialogueSegment("s1", "planner", "the index", START, START, pages=(IN_SEGMENT,))
+FACT = KnowledgeEntry("k1", "Ana uses Oxigraph", START, evidence=["p1"])
+TRAIT = TraitEntry("t1", "tone", "terse", START)
+
+text = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+name = text.filter(str.strip)
+moment = st.datetimes().map(lambda when: when.replace(tzinfo=START.tzinfo))
+share = st.floats(0, 1)
+vector = st.none() | st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=4).map(tuple)
+names = st.lists(name, max_size=3).map(tuple)
+profile = st.dictionaries(text, st.none() | text | st.integers() | st.lists(st.booleans()), max_size=3)
+talk = st.one_of(st.just({}), st.fixed_dictionaries({"object_type": name, "object_identifier": name}))
+page = st.builds(
+    lambda whom, **given: DialoguePage(**given, **whom), talk, id=name, agent_id=name, query=text, response=text,
+    timestamp=moment, meta_chain=st.none() | text, continues=st.none() | name, segment_id=st.none() | name,
+    embedding=vector, keywords=st.frozensets(name, max_size=3), analysed=st.booleans(),
+)  # fmt: skip
+segment = st.builds(
+    lambda own, agent_id, pages, **given: DialogueSegment(
+        own, agent_id, pages=tuple(replace(each, agent_id=agent_id, segment_id=own) for each in pages), **given
+    ),
+    name, name, st.lists(page, max_size=3), topic_summary=text, created_at=moment, last_accessed=moment,
+    embedding=vector, keywords=st.frozensets(name, max_size=3),
+    heat_score=st.floats(allow_nan=False, allow_infinity=False), visit_count=st.integers(8, 2**70),
+    visits_taught=st.integers(0, 8),
+)  # fmt: skip
+fact = st.builds(KnowledgeEntry, name, name, moment, share, st.booleans(), names, vector, st.none() | share)
+trait = st.builds(TraitEntry, name, name, name, moment, share, st.booleans(), names, vector)
+facts, traits = st.lists(fact, max_size=2).map(tuple), st.lists(trait, max_size=2).map(tuple)
+value = st.one_of(
+    page, segment, fact, trait,
+    st.builds(ObjectPersona, name, name, name, profile, facts, traits),
+    st.builds(AgentPersona, name, profile, traits),
+    st.builds(SystemEntry, name, name, name, share, moment, vector, names),
+)  # fmt: skip
+
+
+@given(value)
+def test_a_value_of_any_tier_comes_back_from_json_as_it_was(kept):
+    assert type(kept).from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
+
+
+# D002 D005 D014
+def test_the_values_of_the_tiers_have_the_fields_that_are_published():
+    def of(kind):
+        return {each.name for each in fields(kind)}
+
+    assert of(DialoguePage) >= {"query", "response", "timestamp", "meta_chain", "agent_id"}
+    assert of(DialogueSegment) >= {"topic_summary", "embedding", "keywords", "heat_score", "visit_count",
+                                   "last_accessed", "agent_id"}  # fmt: skip
+
+
+# D021 D028 D032
+def test_the_values_of_long_and_system_memory_have_the_fields_that_are_published():
+    def of(kind):
+        return {each.name for each in fields(kind)}
+
+    assert of(ObjectPersona) >= {"type", "identifier", "profile", "agent_id", "knowledge", "traits"}
+    assert of(AgentPersona) >= {"profile", "agent_id", "traits"}
+    assert of(SystemEntry) >= {"content", "embedding", "source_agent_id", "importance_score", "created_at"}
+
+
+# D006 D008
+def test_a_new_page_is_in_no_segment_and_has_no_chain():
+    assert (PAGE.segment_id, PAGE.meta_chain, PAGE.id) == (None, None, "p1")
+
+
+# D015 D016
+def test_a_segment_has_pages_and_begins_with_no_keywords_no_visits_and_no_heat():
+    bare = DialogueSegment("s1", "planner", "the index", START, START)
+
+    assert (bare.pages, bare.keywords, bare.visit_count, bare.heat_score) == ((), frozenset(), 0, 0.0)
+    assert replace(bare, keywords=["index", "index"]).keywords == {"index"}
+    assert (SEGMENT.pages, SEGMENT.page_count) == ((IN_SEGMENT,), 1)
+
+
+def test_a_segment_is_analysed_once_all_its_pages_are():
+    half = replace(SEGMENT, pages=(replace(IN_SEGMENT, analysed=True), replace(IN_SEGMENT, id="p2")))
+
+    assert (half.interactions, half.analysed) == (1, False)
+    assert replace(half, pages=half.pages[:1]).analysed
+    assert not replace(half, pages=()).analysed
+
+
+def test_a_segment_knows_how_often_it_was_retrieved_since_it_was_taught():
+    assert replace(SEGMENT, visit_count=5, visits_taught=3).visits == 2
+    with pytest.raises(InvalidRequest, match="segment s1 was retrieved 2 times, and 3 of these are past"):
+        replace(SEGMENT, visit_count=2, visits_taught=3)
+
+
+# D003
+def test_every_page_segment_and_persona_says_whose_it_is():
+    for value, blank in ((PAGE, ""), (SEGMENT, " "), (ObjectPersona("a", "user", "ana"), None), (AgentPersona("a"), 7)):
+        with pytest.raises(InvalidRequest, match=r"^agent_id of a \w+ is a text that says something"):
+            replace(value, agent_id=blank, **({"pages": ()} if value is SEGMENT else {}))
+
+
+# D003
+def test_a_page_of_another_agent_or_another_segment_is_in_no_segment():
+    for other in (replace(IN_SEGMENT, agent_id="coder"), replace(IN_SEGMENT, segment_id="s2"), PAGE):
+        with pytest.raises(InvalidRequest, match=f"page p1 of {other.agent_id} is in segment"):
+            replace(SEGMENT, pages=(other,))
+
+
+# D022
+def test_a_persona_has_facts_with_their_evidence_and_traits_with_name_and_value():
+    persona = ObjectPersona("planner", "user", "ana", {"language": "pt"}, [FACT], [TRAIT])
+
+    assert (persona.knowledge[0].evidence, persona.traits[0].text) == (("p1",), "tone: terse")
+    assert persona.key == ("user", "ana")
+
+
+# D027 D035
+def test_confidence_and_importance_are_numbers_from_0_to_1_and_confidence_is_1_unless_given():
+    assert (FACT.confidence, TRAIT.confidence) == (1.0, 1.0)
+    for wrong in (-0.1, 1.1, float("nan"), True, "1"):
+        for change in ((FACT, "confidence"), (FACT, "importance"), (TRAIT, "confidence")):
+            with pytest.raises(InvalidRequest, match=f"{change[1]} of a .* is a number from 0 to 1"):
+                replace(change[0], **{change[1]: wrong})
+        with pytest.raises(InvalidRequest, match="importance_score of a SystemEntry is a number from 0 to 1"):
+            SystemEntry("y1", "Oxigraph embeds", "planner", wrong, START)
+
+
+# D004 D024
+def test_a_persona_may_be_of_anything_and_its_profile_any_map():
+    service = ObjectPersona("planner", "service", "billing", {"owner": {"team": "core"}, "ports": [80, 443]})
+
+    assert service.profile == {"owner": {"team": "core"}, "ports": [80, 443]}
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "said"),
+    [
+        ("id", "", "id of a DialoguePage is a text that says something"),
+        ("query", None, "query of a DialoguePage is a text"),
+        ("response", "\udc80", "response of a DialoguePage is a text"),
+        ("timestamp", "yesterday", "timestamp of a DialoguePage is a moment"),
+        ("meta_chain", 3, "meta_chain of a DialoguePage is a text"),
+        ("embedding", [], "embedding of a DialoguePage is a list of numbers"),
+        ("embedding", [True], "embedding of a DialoguePage is a list of numbers"),
+        ("embedding", [float("nan")], "embedding of a DialoguePage has what is no finite number"),
+        ("embedding", ["one"], "embedding of a DialoguePage has what is no finite number"),
+        ("embedding", "0.1", "embedding of a DialoguePage is a list"),
+        ("keywords", "index", "keywords of a DialoguePage is a list"),
+        ("keywords", [" "], "keywords of a DialoguePage is a text that says something"),
+        ("analysed", 1, "analysed of a DialoguePage is True or False"),
+        ("object_type", "user", "page p1 names half of whom the agent talked with"),
+    ],
+)
+def test_a_page_refuses_what_it_cannot_hold_and_says_which_field(field, wrong, said):
+    with pytest.raises(InvalidRequest, match=said) as refusal:
+        replace(PAGE, **{field: wrong})
+
+    assert refusal.value.hint
+
+
+def test_what_was_given_may_change_afterwards_and_the_value_does_not():
+    profile, numbers = {"goals": ["ship"]}, [1, 2]
+    persona = AgentPersona("planner", profile)
+    page = replace(PAGE, embedding=numbers)
+
+    profile["goals"].append("rest")
+    numbers.append(3)
+
+    assert (persona.profile, page.embedding) == ({"goals": ["ship"]}, (1.0, 2.0))
+    with pytest.raises(TypeError, match="cannot be changed in place"):
+        persona.profile["goals"].append("rest")
+    with pytest.raises(FrozenInstanceError):
+        page.query = "another"
+
+
+def test_a_kept_value_with_an_unknown_field_or_a_missing_one_is_refused():
+    kept = PAGE.to_dict()
+
+    with pytest.raises(InvalidRequest, match="a DialoguePage has no 'heat'"):
+        DialoguePage.from_dict({**kept, "heat": 1})
+    del kept["query"], kept["meta_chain"]
+    with pytest.raises(InvalidRequest, match=r"the kept DialoguePage lacks query$"):
+        DialoguePage.from_dict(kept)
+    with pytest.raises(InvalidRequest, match="a kept DialoguePage is a mapping"):
+        DialoguePage.from_dict([])
