@@ -44,7 +44,8 @@ class _Watch:
     """A thread that looks at the clock and at the memory, and interrupts the thread that made it."""
 
     def __init__(self, seconds: float, size: int) -> None:
-        self._seconds, self._size, self._out_of_memory = seconds, size, False
+        self._seconds, self._size = seconds, size
+        self._out_of_memory = self._interrupted = False
         self._of = threading.get_ident()
         self._lock, self._over = threading.Lock(), threading.Event()
 
@@ -59,7 +60,11 @@ class _Watch:
                     self._over.set()
             except _Overdue:
                 continue
-        _interrupt(self._of, None)
+        try:  # to take one back would leave Python at looking for it for ever, and no debugger would get on
+            while self._interrupted:
+                _interrupt(self._of)
+        except _Overdue:
+            self._interrupted = False
 
     def refusal(self, what: str) -> JidomemError:
         """Return why it was interrupted."""
@@ -76,14 +81,15 @@ class _Watch:
                 wait = _AGAIN
                 with self._lock:
                     if not self._over.is_set():
-                        _interrupt(self._of, _Overdue)
+                        self._interrupted = True
+                        _interrupt(self._of)
 
 
-def _interrupt(thread: int, error: type[BaseException] | None) -> None:
-    """Raise *error* in a thread when it next runs Python; None takes back what was not raised yet."""
-    import ctypes  # only a root that brings rules of its own has need of it
+def _interrupt(thread: int) -> None:
+    """Raise _Overdue in a thread when it next runs Python, once, however often this was called until then."""
+    import ctypes  # only work that takes too long has need of it
 
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Overdue))
 
 
 def _used() -> int:

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -135,3 +137,25 @@ def test_work_that_is_done_in_time_is_left_alone():
     with deadline.bounded("it"):
         found = sum(range(1000))
     assert found == 499_500
+
+
+def test_a_debugger_goes_on_after_work_that_was_done_in_time_and_after_work_that_was_not():
+    run = """
+import sys
+from jidomem import deadline
+with deadline.bounded("it"):
+    pass
+sys.settrace(lambda *_: None)
+(lambda: print("goes on"))()
+sys.settrace(None)
+deadline.SECONDS = 0.0
+try:
+    with deadline.bounded("it"):
+        while True:
+            pass
+except deadline.QueryTimeout:
+    sys.settrace(lambda *_: None)
+    (lambda: print("goes on"))()
+"""
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "goes on\ngoes on\n"
