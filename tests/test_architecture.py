@@ -52,6 +52,7 @@ PURE = [
     "embedder.py",
     "model.py",
     "candidate.py",
+    "models/key.py",
     "providers/inline.py",
     "entries/__init__.py",
     "entries/store.py",

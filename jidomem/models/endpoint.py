@@ -1,0 +1,179 @@
+"""An endpoint that speaks as OpenAI's does: JSON posted and JSON answered, tried again where that may help.
+
+It is asked directly: proxies of the environment are not used, and no redirect is followed, so a key goes to one host.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import orjson
+
+from jidomem import clock
+from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.models.exchange import Address, Answer, Bounds, Broken, exchange
+from jidomem.models.key import Key
+
+#: The statuses that may be others the next time.
+PASSING = (429, 500, 502, 503, 504)
+_SHOWN = 500
+_HINTS: Mapping[int, str] = {
+    400: "see that the model and its dimensions are those of the endpoint",
+    404: "see that the base URL has its version (/v1) and that the endpoint knows the model",
+    429: "ask for less at once, or later; see the quota of the key",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long and how often an endpoint is asked, in seconds; `overall` bounds all tries of a request together."""
+
+    connect: float = 5.0
+    silence: float = 30.0
+    overall: float = 60.0
+    tries: int = 4
+    pause: float = 0.5
+    longest_pause: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What is not the endpoint's: clocks, sleep and chance; tests give their own."""
+
+    now: Callable[[], datetime] = clock.now
+    monotonic: Callable[[], float] = clock.monotonic
+    sleep: Callable[[float], object] = time.sleep
+    chance: Callable[[], float] = random.random
+
+
+class Endpoint:
+    """An endpoint that any thread may ask."""
+
+    def __init__(
+        self,
+        base_url: str,
+        key: Key | None,
+        patience: Patience = Patience(),
+        *,
+        most: int = 64 * 1024 * 1024,
+        outside: Outside = Outside(),
+    ) -> None:
+        """Ask below *base_url* (as in `https://api.openai.com/v1`) with *key*, for answers of *most* bytes at most.
+
+        Raises InvalidRequest for an address that is none, or one that a key would go to in the clear.
+        """
+        self.address = Address.of(base_url)
+        if key is not None and not (self.address.is_secure or self.address.is_local):
+            raise InvalidRequest(
+                f"{self.address} would be sent {key!r} in the clear",
+                hint='put TLS before it (https://), or ask it without a key: key_env = ""',
+            )
+        self._key, self._patience, self._most, self._outside = key, patience, most, outside
+
+    def __repr__(self) -> str:
+        return f"Endpoint({str(self.address)!r}, {self._key!r})"
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON object that posting *body* to *path* is answered with; raises ModelUnavailable.
+
+        Statuses that may pass, and connections that fail, are tried again after a growing pause, or after the one that
+        is asked for; InvalidRequest is raised for a body that is no Unicode text or has other values than JSON knows.
+        """
+        said, until = _written(body), self._outside.monotonic() + self._patience.overall
+        for tried in range(1, self._patience.tries + 1):
+            answer = self._ask(path, said, until)
+            if isinstance(answer, Answer) and answer.status == 200:
+                return self._read(path, answer)
+            passes = answer.may_pass if isinstance(answer, Broken) else answer.status in PASSING
+            pause = self._pause(tried, answer)
+            if not passes or tried == self._patience.tries or self._outside.monotonic() + pause >= until:
+                break
+            self._outside.sleep(pause)
+        raise self._refusal(path, answer, tried)
+
+    def _ask(self, path: str, said: bytes, until: float) -> Answer | Broken:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._key is not None:
+            headers["Authorization"] = self._key.bearer()
+        bounds = Bounds(self._patience.connect, self._patience.silence, until, self._most)
+        return exchange(self.address, path, headers, said, bounds, self._outside.monotonic)
+
+    def _pause(self, tried: int, answer: Answer | Broken) -> float:
+        """Return the seconds until the next try: those asked for, else twice those before, less some by chance."""
+        asked = None if isinstance(answer, Broken) else _asked(answer.headers.get("retry-after", ""), self._outside.now)
+        if asked is not None:
+            return asked if asked <= self._patience.longest_pause else float("inf")
+        doubled = min(self._patience.pause * 2.0 ** (tried - 1), self._patience.longest_pause)
+        return doubled * (0.5 + self._outside.chance() / 2)
+
+    def _read(self, path: str, answer: Answer) -> dict[str, Any]:
+        """Return the object in the body of *answer*; raises ModelUnavailable for what is none."""
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not answer.is_whole:
+            raise self._unusable(path, f"answered with more than {self._most:,} bytes")
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
+            raise self._unusable(path, "answered in a coding it was not asked for")
+        if kind != "application/json" and not kind.endswith("+json"):
+            raise self._unusable(path, f"answered with {self._shown(kind) or 'no type'} and no JSON: ", answer.body)
+        try:
+            found = orjson.loads(answer.body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self._unusable(path, "answered with what is no JSON object: ", answer.body)
+        return found
+
+    def _refusal(self, path: str, answer: Answer | Broken, tried: int) -> ModelUnavailable:
+        times = f" ({tried} tries)" if tried > 1 else ""
+        if isinstance(answer, Broken):
+            hint = "see that it runs and can be reached from here; proxies of the environment are not used"
+            return self._unusable(path, f"{answer.why}{times}", hint=hint)
+        if wait := answer.headers.get("retry-after"):
+            times += f", and asks to wait: {self._shown(wait)[:40]}"
+        return self._unusable(path, f"answered {answer.status}{times}: ", answer.body, self._hint(answer.status))
+
+    def _hint(self, status: int) -> str:
+        if status in (401, 403):
+            return (
+                f"see that {self._key.name} holds a key for it"
+                if self._key
+                else "name the variable of its key: key_env"
+            )
+        if 300 <= status < 400:
+            return "no redirect is followed, so that no key goes astray: set the base URL to where it is"
+        return _HINTS.get(status, "")
+
+    def _unusable(self, path: str, what: str, body: bytes = b"", hint: str = "") -> ModelUnavailable:
+        text = self._shown(body.decode("utf-8", "replace"))
+        hint = hint or "see that the base URL is that of an endpoint that speaks as OpenAI's does"
+        return ModelUnavailable(f"{self.address}{path} {what}{text}", hint=hint)
+
+    def _shown(self, text: str) -> str:
+        """Return the start of *text* that came from outside, in one line and without the key."""
+        safe = self._key.hidden(text) if self._key else text
+        return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_SHOWN]
+
+
+def _written(body: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError as error:
+        raise InvalidRequest(f"the request cannot be written as JSON: {error}", hint="give Unicode text") from error
+
+
+def _asked(retry_after: str, now: Callable[[], datetime]) -> float | None:
+    """Return the seconds that the header `Retry-After` asks for, as a number or as a moment; None where it does not."""
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((moment - now()).total_seconds(), 0.0)

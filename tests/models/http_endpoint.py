@@ -1,0 +1,76 @@
+"""An endpoint on this machine that answers as it is told: bytes over a real socket, one reply a request."""
+
+import json
+import socket
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+
+def reply(body, status="200 OK", kind="application/json", **headers):
+    """The bytes of an answer; *headers* have _ for -."""
+    data = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}", *([f"Content-Type: {kind}"] if kind else [])]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + data
+
+
+def chunked(*pieces, ended=True):
+    """An answer in pieces."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in pieces) + (b"0\r\n\r\n" if ended else b"")
+
+
+STALL = object()  # says nothing until the client goes away
+
+
+@dataclass
+class Served:
+    """Where it is, and what it was asked: the head of each request and its body."""
+
+    url: str
+    heads: list = field(default_factory=list)
+    bodies: list = field(default_factory=list)
+
+
+@contextmanager
+def served(*replies):
+    """An endpoint that gives *replies* in turn, the last one for ever; a function makes its reply of the body."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    told, over, waiting = Served(f"http://127.0.0.1:{listener.getsockname()[1]}/v1"), threading.Event(), list(replies)
+
+    def attend():
+        while not over.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, suppress(OSError):  # the client may go away
+                answer(connection)
+
+    def answer(connection):
+        with connection.makefile("rb") as file:
+            lines = [file.readline()]
+            while lines[-1] not in (b"", b"\r\n"):
+                lines.append(file.readline())
+            if not lines[-1]:
+                return
+            head = b"".join(lines).decode("latin-1")
+            size = next(int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:"))
+            told.heads.append(head)
+            told.bodies.append(json.loads(file.read(size)))
+            given = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            if given is STALL:
+                connection.recv(1)  # returns when the client closes
+            else:
+                connection.sendall(given(told.bodies[-1]) if callable(given) else given)
+
+    thread = threading.Thread(target=attend, daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(5)
