@@ -1,0 +1,133 @@
+"""The settings of MemoryOS: their defaults, what is refused, and which of them hold for which agent."""
+
+import json
+from dataclasses import fields
+
+import pytest
+
+from jidomem.errors import InvalidRequest
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.configurations import AgentRecord, Configurations
+
+
+# D010 D018 D036
+def test_an_application_that_sets_nothing_has_the_published_capacities():
+    config = MemoryOSConfig()
+
+    assert (config.stm_capacity, config.mtm_capacity, config.object_kb_capacity) == (7, 200, 100)
+
+
+# D020 D026 D030
+def test_weights_and_the_sizes_of_the_queues_can_be_set():
+    config = MemoryOSConfig(heat_alpha=2, heat_beta=0, heat_gamma=0.5, object_kb_capacity=3, agent_traits_capacity=2)
+
+    assert (config.heat_alpha, config.heat_beta, config.heat_gamma) == (2.0, 0.0, 0.5)
+    assert (config.object_kb_capacity, config.agent_traits_capacity) == (3, 2)
+
+
+# D043 D027 D052
+def test_what_the_paper_leaves_open_has_a_default_of_its_own():
+    config = MemoryOSConfig()
+
+    assert (config.mtm_fscore_threshold, config.heat_threshold) == (0.6, 5.0)
+    assert (config.system_importance_threshold, config.system_capacity) == (0.8, 1000)
+    assert (config.heat_alpha, config.heat_beta, config.heat_gamma, config.time_constant) == (1, 1, 1, 1.0e7)
+    assert (config.object_traits_capacity, config.agent_traits_capacity) == (50, 30)
+
+
+# D041
+def test_every_constant_has_a_name_among_them_the_time_constant_and_the_interval_of_maintenance():
+    config = MemoryOSConfig(time_constant=60, maintenance_interval=10)
+
+    assert (config.time_constant, config.maintenance_interval) == (60.0, 10.0)
+    assert {each.name for each in fields(MemoryOSConfig)} == set(config.to_dict())
+
+
+# D039
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *((name, wrong) for name in ("stm_capacity", "mtm_capacity", "object_kb_capacity", "system_capacity",
+          "object_traits_capacity", "agent_traits_capacity", "segment_capacity", "retrieved_pages")
+          for wrong in (0, -1, 2.0, True, "7")),
+        *((name, wrong) for name in ("heat_alpha", "heat_beta", "heat_gamma", "heat_threshold")
+          for wrong in (-0.1, float("nan"), float("inf"), None, True)),
+        *((name, wrong) for name in ("time_constant", "maintenance_interval") for wrong in (0, -1.0, float("inf"))),
+        *((name, wrong) for name in ("mtm_fscore_threshold", "page_threshold") for wrong in (-1.1, 2.1, "0.6")),
+        *((name, wrong) for name in ("system_importance_threshold", "system_similarity") for wrong in (-0.1, 1.1)),
+        ("comparison", "=="), ("on_transfer", "forget"), ("evict", "hottest"), ("pages_from", "all"),
+        ("strict_vectors", 1), ("transfer_before_evicting", None), ("archive", " "), ("extra", ["a"]),
+        ("profiles", {"user": {"age": "integer"}}), ("profiles", {"user": "text"}),
+    ],
+)  # fmt: skip
+def test_a_setting_that_makes_no_sense_is_refused_with_what_would_do(name, wrong):
+    with pytest.raises(InvalidRequest, match=name) as refusal:
+        MemoryOSConfig(**{name: wrong})
+
+    assert refusal.value.hint
+
+
+def test_a_name_that_is_no_setting_is_refused_with_the_nearest_one():
+    with pytest.raises(InvalidRequest, match="MemoryOS has no setting 'stm_capcity'") as refusal:
+        Configurations().with_agent("ada", stm_capcity=3)
+
+    assert refusal.value.hint == "did you mean 'stm_capacity'?"
+    with pytest.raises(InvalidRequest, match="stm_capacity is a whole number from 1, not 0") as refusal:
+        Configurations().with_type("coder", stm_capacity=0)
+    assert refusal.value.hint == "the default is stm_capacity=7"
+
+
+# D038 D042 D115
+def test_each_value_is_that_of_the_agent_else_of_its_type_else_of_the_application():
+    configurations = (
+        Configurations(MemoryOSConfig(mtm_capacity=50, heat_alpha=2.0))
+        .with_type("coder", stm_capacity=3, heat_alpha=3.0)
+        .with_agent("ada", "coder", heat_alpha=4.0)
+    )
+
+    ada, other = configurations.get_agent_config("ada"), configurations.get_agent_config("somebody")
+
+    assert (ada.heat_alpha, ada.stm_capacity, ada.mtm_capacity, ada.object_kb_capacity) == (4.0, 3, 50, 100)
+    assert (other.heat_alpha, other.stm_capacity, other.mtm_capacity) == (2.0, 7, 50)
+
+
+# D037
+def test_the_record_of_an_agent_names_its_type_and_may_hold_what_scores_of_its_own_go_by():
+    configurations = Configurations().with_type("coder", extra={"delta": 1, "beta": 2})
+    configurations = configurations.with_agent("ada", "coder", heat_threshold=9).with_agent("ada", extra={"delta": 3})
+
+    assert configurations.record("ada") == AgentRecord("ada", "coder", {"heat_threshold": 9, "extra": {"delta": 3}})
+    assert configurations.get_agent_config("ada").extra == {"delta": 3, "beta": 2}
+    assert configurations.record("somebody") == AgentRecord("somebody", "default")
+
+
+def test_settings_come_back_from_json_as_they_were():
+    configurations = Configurations(MemoryOSConfig.bai_lab()).with_type("coder", stm_capacity=3)
+    configurations = configurations.with_agent("ada", "coder", profiles={"user": {"age": "number"}})
+
+    assert Configurations.from_dict(json.loads(json.dumps(configurations.to_dict()))) == configurations
+
+
+def test_two_records_of_one_agent_are_refused():
+    with pytest.raises(InvalidRequest, match="an agent has one record"):
+        Configurations(agents=(AgentRecord("ada"), AgentRecord("ada")))
+
+
+# D010 D068
+def test_the_presets_are_the_settings_that_the_two_implementations_publish():
+    smith, bai = MemoryOSConfig.smith(), MemoryOSConfig.bai_lab()
+
+    assert (smith.heat_alpha, smith.heat_beta, smith.heat_gamma) == (1.0, 0.5, 2.0)
+    assert (smith.comparison, smith.on_transfer, smith.stm_capacity, smith.time_constant) == (">=", "delete", 7, 1e7)
+    assert (bai.stm_capacity, bai.mtm_capacity, bai.time_constant) == (10, 2000, 86_400.0)
+    assert (bai.comparison, bai.evict, bai.on_transfer) == (">=", "least_visited", "keep")
+    assert (bai.pages_from, bai.retrieved_pages, bai.retrieved_segments, bai.retrieved_knowledge) == ("queue", 7, 5, 20)
+    assert (bai.segment_threshold, bai.page_threshold, bai.knowledge_threshold) == (0.1, 0.1, 0.01)
+
+
+# D058
+def test_a_threshold_is_to_be_exceeded_unless_it_is_said_that_it_may_be_equalled():
+    assert not MemoryOSConfig().reaches(0.6, 0.6)
+    assert MemoryOSConfig().reaches(0.6000001, 0.6)
+    assert MemoryOSConfig(comparison=">=").reaches(0.6, 0.6)
+    assert MemoryOSConfig().reaches(-1.0, None)
