@@ -10,7 +10,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
-    | {"embedder", "model", "stems", "candidate"},
+    | {"embedder", "model", "stems", "candidate", "pieces"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository"},
@@ -61,6 +61,7 @@ PURE = [
     "entries/turns.py",
     "entries/kit.py",
     "words.py",
+    "pieces.py",
     "lexical.py",
     "reach.py",
     "spaces/agent.py",

@@ -9,6 +9,7 @@ from jidomem.index.answers import Solutions
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.lexical import FIELDS
 from jidomem.moments import parse_moment, stamp
+from jidomem.pieces import LONGEST
 from jidomem.terms import Term, bare, is_iri, parts
 from jidomem.vocab import JIDO, LABEL, TYPE, XSD, jido, local_name
 
@@ -31,7 +32,9 @@ _ITEMS = f"SELECT ?item ?at WHERE {{ ?item {_STATUS} ?any ; {_RECORDED} ?at ; {j
 class Document:
     """One memory: `texts` are in the order of FIELDS, `about` names what it is about; moments are in one form.
 
-    `ended` is when something that holds first superseded or withdrew it, `successors` superseded it.
+    `ended` is when something that holds first superseded or withdrew it, `successors` superseded it. `text` is what it
+    says, word for word, up to a length. What was said in a talk has who said it, when, in which talk, and its `place`:
+    what is sorted by it stands in the order in which it was said.
     """
 
     item: str
@@ -47,6 +50,11 @@ class Document:
     successors: tuple[str, ...]
     about: tuple[str, ...]
     texts: tuple[str, ...]
+    text: str = ""
+    speakers: tuple[str, ...] = ()
+    said_at: str = ""
+    talk: str = ""
+    place: str = ""
 
 
 def items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
@@ -101,6 +109,8 @@ def document(index: OxigraphIndex, graph: str, item: Term) -> Document | None:
         successors=tuple(bare(end) for end in said.get(_ENDS[0], ()) if end in ends),
         about=tuple(map(bare, said.get(jido("about"), ()))),
         texts=tuple("\n".join(texts[name]) for name in FIELDS),
+        text="\n".join(text for name in FIELDS for text in texts[name] if name != "about")[:LONGEST],
+        said_at=moments[0],
     )
 
 

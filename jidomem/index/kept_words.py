@@ -11,14 +11,17 @@ from jidomem.index.documents import Document
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.lexical import FIELDS
 from jidomem.moments import parse_moment, stamp
+from jidomem.pieces import LONGEST
 from jidomem.recall import NAMESPACE
 from jidomem.terms import Term, bare
-from jidomem.vocab import TYPE, jido
+from jidomem.vocab import TYPE, conv, jido
 
 ENTRY = jido("Entry")
 _ID, _TEXT, _RECORDED, _REPLACES = jido("entryId"), jido("entryText"), jido("recordedAt"), jido("replaces")
 #: The fields of a memory that an entry has: its text stands where a summary does.
 _SAYS = {"summary": _TEXT, "about": jido("speaker")}
+#: What of the metadata tells the session an entry was said in where it has none of its own, and its place in there.
+_SESSION, _POSITION, _LAST = "session", "position", 10**12
 _ITEMS = f"SELECT ?entry ?at WHERE {{ ?entry {_TEXT} ?text ; a {ENTRY} ; {_RECORDED} ?at }}"
 
 
@@ -57,6 +60,8 @@ def document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
     def one(name: str) -> str:
         return bare(said.get(jido(name), ('""',))[0])
 
+    metadata = json.loads(one("entryMetadata") or "{}")
+    within = namespace(metadata.get(NAMESPACE))
     return Document(
         item=bare(node),
         types=tuple(map(bare, said[TYPE])),
@@ -69,9 +74,27 @@ def document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
         valid_from=None,
         valid_until=None,
         successors=(),
-        about=(namespace(json.loads(one("entryMetadata") or "{}").get(NAMESPACE)),),
+        about=(within,),
         texts=tuple(bare(said[_SAYS[name]][0]) if _SAYS.get(name) in said else "" for name in FIELDS),
+        text=bare(said[_TEXT][0])[:LONGEST],
+        speakers=tuple(map(bare, said.get(_SAYS["about"], ()))),
+        said_at=_first(said.get(conv("timestamp"), ())) or recorded,
+        talk=_talk(one("agentId"), within, one("sessionId") or metadata.get(_SESSION)),
+        place=f"{_place(metadata.get(_POSITION))}{recorded} {bare(node)}",
     )
+
+
+def _talk(agent: str, within: str, session: Any) -> str:
+    """Return what is the same for all that an agent kept of one session in one namespace, nothing outside of any."""
+    if isinstance(session, bool) or not isinstance(session, (str, int)) or session == "":
+        return ""
+    return json.dumps([agent, within, session])
+
+
+def _place(position: Any) -> str:
+    """Return what sorts entries that have a position by it, before those that have none."""
+    is_one = isinstance(position, int) and not isinstance(position, bool) and 0 <= position < _LAST
+    return f"{position:012d} " if is_one else ""
 
 
 def _ended(index: OxigraphIndex, graph: str, node: Term, recorded: str) -> str | None:

@@ -1,4 +1,4 @@
-"""One SQLite file with the texts of a project's memories or entries, for full text search, and what narrows them."""
+"""One SQLite file with the texts of memories, or of entries and turns, for full text search, and what narrows them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from jidomem.clock import nonce
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
+from jidomem.index.passages import TABLES, Passages
 from jidomem.lexical import FIELDS, Counts, Match
 from jidomem.stems import TOKENS, Stemmer
 
 #: How a file is written: one of another form is not read.
-FORM = 1
+FORM = 2
 #: Memories taken in at a time.
 STEP = 500
 _FIELDS = ", ".join(FIELDS)
@@ -31,7 +33,7 @@ CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WIT
 CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_FIELDS}, tokenize="{TOKENS}");
-"""
+{TABLES}"""
 _ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {_FIELDS}
 FROM text JOIN memory m ON m.number = text.rowid WHERE """
 #: Texts are read for those alone that are looked at: all that match would take ten times as long.
@@ -79,6 +81,7 @@ class TextFile:
         self._here = here
         self._stemmer = stemmer
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
+        self.passages = Passages(self._store)
         self._store.execute("PRAGMA journal_mode=WAL")
         self._store.execute("PRAGMA synchronous=NORMAL")
         self._store.execute("PRAGMA cache_size=-16000")
@@ -92,6 +95,7 @@ class TextFile:
                 return self._is_of_form()
             for statement in filter(str.strip, _TABLES.split(";\n")):
                 self._store.execute(statement)
+            self.note(identity=nonce().hex())
             self._store.execute(f"PRAGMA application_id = {self._here}")
             self._store.execute(f"PRAGMA user_version = {FORM}")
         return True
@@ -154,13 +158,16 @@ class TextFile:
 
     def remove(self, items: Iterable[str]) -> None:
         """Forget memories that were taken in; of others nothing is known anyway."""
+        gone = 0
         for item in items:
             old = self._known(item)
             if old is not None:
                 self._forget_text(old)
+                gone += self.passages.forget(old[0])
                 for table in ("memory", "about"):
                     self._store.execute(f"DELETE FROM {table} WHERE number = ?", (old[0],))
                 self._count({}, -1, -old[1])
+        self._note_gone(gone)
 
     def tidy(self) -> None:
         """Put in order what was taken in piece by piece, so that a search has fewer places to look into."""
@@ -168,11 +175,12 @@ class TextFile:
 
     def _put(self, documents: Sequence[Document]) -> None:
         holding: Counter[str] = Counter()
-        memories = length = 0
+        memories = length = gone = 0
         for document in documents:
             texts = [" ".join(stem for _, stem in self._stemmer.stems(text)) for text in document.texts]
             size, old = sum(len(text.split()) for text in texts), self._known(document.item)
             number = self._replace(document, size, old)
+            gone += self.passages.keep(number, document)
             if old is not None and [*old[2:]] == texts:
                 continue
             if old is not None:
@@ -181,6 +189,12 @@ class TextFile:
             holding.update({stem for text in texts for stem in text.split()})
             memories, length = memories + (old is None), length + size - (old[1] if old else 0)
         self._count(holding, memories, length)
+        self._note_gone(gone)
+
+    def _note_gone(self, memories: int) -> None:
+        """Note of how many more memories pieces are gone, so that nobody keeps vectors of them."""
+        if memories:
+            self.note(gone=(self.said("gone") or 0) + memories)
 
     def _known(self, item: str) -> Any:
         """Return number, length and texts of a memory that was taken in, None for any other."""

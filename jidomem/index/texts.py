@@ -1,4 +1,4 @@
-"""The texts of each project's memories and entries, kept below `cache/` for full text search, level with the index."""
+"""The texts of memories, entries and turns, kept below `cache/` for full text search, level with the index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from jidomem import here
 from jidomem.errors import Busy, Failed
-from jidomem.index import documents, kept_words
+from jidomem.index import documents, history_words
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
 from jidomem.index.oxigraph import OxigraphIndex
@@ -61,7 +61,7 @@ class _Kind(Protocol):
 
 
 #: The streams that hold what is looked through, each in a file of its own.
-_KINDS: Mapping[str, _Kind] = {"memory": documents, "history": kept_words}
+_KINDS: Mapping[str, _Kind] = {"memory": documents, "history": history_words}
 
 
 class Texts:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from jidomem.entry import Entry
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.kept_words import namespace
+from jidomem.index.kept_words import ENTRY, namespace
 from jidomem.index.text_file import TextFile, Within
 from jidomem.index.texts import Texts
 from jidomem.journal.files import Stream
@@ -51,6 +51,7 @@ class Entries:
         """
         within = Within(
             moment=moment,
+            kinds=frozenset([bare(ENTRY)]),
             agent=request.agent_id,
             sessions=_sessions(request, include_sessions),
             place=namespace(request.metadata[NAMESPACE]) if NAMESPACE in request.metadata else None,

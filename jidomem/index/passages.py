@@ -1,0 +1,137 @@
+"""What memories, entries and turns say, word for word, kept beside their words: who said what, when, after what."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from jidomem.index.documents import Document
+from jidomem.pieces import digest, meant
+
+TABLES = """
+CREATE TABLE passage (number INTEGER PRIMARY KEY, text TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);
+CREATE INDEX passage_talk ON passage (talk, place);
+CREATE TABLE piece (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB, number INTEGER, part INTEGER);
+CREATE INDEX piece_digest ON piece (digest);
+CREATE INDEX piece_number ON piece (number);
+"""
+#: What of a talk is known at a moment, and holds then.
+_KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = ?1 AND p.place %s ?2
+AND m.recorded <= COALESCE(?3, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(?3, m.ended))
+ORDER BY p.place %s LIMIT ?4"""
+_BEFORE, _AFTER = _KNOWN % ("<", "DESC"), _KNOWN % (">", "ASC")
+
+
+class Passage(NamedTuple):
+    """What is kept of one: `talk` is where it was said, nothing where it was said in none; `place` sorts it there."""
+
+    number: int
+    text: str
+    speakers: tuple[str, ...]
+    said_at: str
+    talk: str
+    place: str
+
+
+class Piece(NamedTuple):
+    """What one vector is made of: `id` is higher than that of any piece that was there before."""
+
+    id: int
+    digest: bytes
+    text: str
+
+
+class Passages:
+    """The passages in the file that *store* has open."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self._store = store
+
+    def keep(self, number: int, document: Document) -> bool:
+        """Keep what the memory *number* says; return whether pieces of what it said before are gone."""
+        row = (number, document.text, json.dumps(document.speakers), document.said_at, document.talk, document.place)
+        self._store.execute("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
+        digests = [digest(piece) for piece in meant(document.text, document.speakers)]
+        known = self._store.execute("SELECT digest FROM piece WHERE number = ? ORDER BY part", (number,))
+        if [row[0] for row in known] == digests:
+            return False
+        rows = [(piece, number, part) for part, piece in enumerate(digests)]
+        gone = self._forget_pieces(number)
+        self._store.executemany("INSERT INTO piece (digest, number, part) VALUES (?, ?, ?)", rows)
+        return gone
+
+    def forget(self, number: int) -> bool:
+        """Forget what a memory says; return whether pieces are gone."""
+        self._store.execute("DELETE FROM passage WHERE number = ?", (number,))
+        return self._forget_pieces(number)
+
+    def _forget_pieces(self, number: int) -> bool:
+        return self._store.execute("DELETE FROM piece WHERE number = ?", (number,)).rowcount > 0
+
+    def of(self, numbers: Iterable[int]) -> dict[int, Passage]:
+        """Return what each of *numbers* says, as far as it is there."""
+        ask = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
+        rows = self._store.execute(ask, (json.dumps([*numbers]),))
+        return {row[0]: Passage(row[0], row[1], tuple(json.loads(row[2])), *row[3:]) for row in rows}
+
+    def around(self, one: Passage, before: int, after: int, moment: str | None = None) -> tuple[list[int], list[int]]:
+        """Return the numbers of so many as were said before and after *one* in its talk, the nearest first.
+
+        Only what was known at *moment* counts, and held then.
+        """
+        if not one.talk:
+            return [], []
+        asked = ((_BEFORE, before), (_AFTER, after))
+        found = [self._store.execute(ask, (one.talk, one.place, moment, many)) for ask, many in asked]
+        return [row[0] for row in found[0]], [row[0] for row in found[1]]
+
+    def talks(self, stems: Sequence[str], talks: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return for each of *talks* how many passages hold each of *stems*, and under `""` how many it has."""
+        asked = json.dumps([*talks])
+        within = "SELECT value FROM json_each(?)"
+        whole = f"SELECT talk, COUNT(*) FROM passage WHERE talk IN ({within}) GROUP BY talk"
+        found = {talk: {"": count} for talk, count in self._store.execute(whole, (asked,))}
+        holding = f"""SELECT p.talk, COUNT(*) FROM text JOIN passage p ON p.number = text.rowid
+WHERE text MATCH ? AND p.talk IN ({within}) GROUP BY p.talk"""
+        for stem in stems:
+            for talk, count in self._store.execute(holding, (f'"{stem}"', asked)):
+                found[talk][stem] = count
+        return found
+
+    def speakers(self) -> set[str]:
+        """Return everybody who said something that is there."""
+        found = self._store.execute("SELECT DISTINCT speakers FROM passage")
+        return {name for row in found for name in json.loads(row[0])}
+
+    def pieces(self, after: int, limit: int) -> list[Piece]:
+        """Return the next *limit* pieces after the one with the id *after*, in the order they were taken in."""
+        ask = "SELECT id, digest, number, part FROM piece WHERE id > ? ORDER BY id LIMIT ?"
+        rows = self._store.execute(ask, (after, limit)).fetchall()
+        said = self.of({row[2] for row in rows})
+        texts = {number: meant(one.text, one.speakers) for number, one in said.items()}
+        return [Piece(at, known, texts[number][part]) for at, known, number, part in rows]
+
+    def last(self) -> int:
+        """Return the id of the piece taken in last, 0 where there is none."""
+        return int(self._store.execute("SELECT COALESCE(MAX(id), 0) FROM piece").fetchone()[0])
+
+    def waiting(self, after: int) -> int:
+        """Return how many pieces there are after the one with the id *after*."""
+        return int(self._store.execute("SELECT COUNT(*) FROM piece WHERE id > ?", (after,)).fetchone()[0])
+
+    def digests(self, numbers: Iterable[int]) -> dict[int, list[bytes]]:
+        """Return the pieces of each of *numbers*."""
+        ask = "SELECT number, digest FROM piece WHERE number IN (SELECT value FROM json_each(?)) ORDER BY part"
+        found: dict[int, list[bytes]] = {}
+        for number, known in self._store.execute(ask, (json.dumps([*numbers]),)):
+            found.setdefault(number, []).append(known)
+        return found
+
+    def saying(self, digests: Iterable[bytes]) -> dict[bytes, list[int]]:
+        """Return the numbers of the memories of which each of *digests* is a piece, none where none is."""
+        ask, found = "SELECT number FROM piece WHERE digest = ?", {}
+        for known in digests:
+            found[known] = [row[0] for row in self._store.execute(ask, (known,))]
+        return found

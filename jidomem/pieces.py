@@ -1,0 +1,53 @@
+"""What of a text one vector is made of: all of it, or of a long one each of its pieces.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+
+#: Signs of a text that are kept beside its words, and so many at most that one piece has: models read no more.
+LONGEST, PIECE = 8_000, 1_000
+_ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
+
+
+def pieces(text: str) -> list[str]:
+    """Return the pieces of *text*, which end where paragraphs or sentences do as far as those are short enough.
+
+    >>> pieces("Short. And whole.")
+    ['Short. And whole.']
+    >>> [len(piece) for piece in pieces("a" * 999 + ". " + "b" * 1_500)]
+    [1000, 1000, 500]
+    """
+    found: list[str] = []
+    for part in _parts(text[:LONGEST]):
+        if found and len(found[-1]) + 1 + len(part) <= PIECE:
+            found[-1] += f" {part}"
+        else:
+            found.append(part)
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, cut where they are longer than a piece."""
+    text = text.strip()
+    if len(text) <= PIECE:
+        yield from [text] if text else []
+        return
+    for part in filter(None, map(str.strip, _ENDS.split(text))):
+        yield from (part[at : at + PIECE] for at in range(0, len(part), PIECE))
+
+
+def meant(text: str, speakers: tuple[str, ...]) -> list[str]:
+    """Return what is given to an embedder for a text, piece by piece, under the names of who said it.
+
+    >>> meant("we ship on Friday", ("Ana",))
+    ['Ana: we ship on Friday']
+    """
+    said = f"{', '.join(speakers)}: " if speakers else ""
+    return [said + piece for piece in pieces(text)]
+
+
+def digest(text: str) -> bytes:
+    """Return what tells a text from any other, in 16 bytes."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

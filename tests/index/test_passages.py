@@ -1,0 +1,152 @@
+"""What is said in conversations and kept as entries is looked through with who said it, when, and after what."""
+
+import pytest
+from conftest import fixed_sources
+
+import jidomem
+from jidomem.entry import Entry, WriteRequest
+from jidomem.index.text_file import Within
+from jidomem.journal.files import Stream
+from jidomem.turn import ToolUse
+
+HISTORY = Stream("p", "history")
+SECRET = "swordfish"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="coder", sources=fixed_sources()) as memory:
+        yield memory
+
+
+def keep(memory, *contents, **metadata):
+    entries = [Entry(agent_id="a", content=text, metadata=metadata) for text in contents]
+    return [result.metadata["iri"] for result in memory.entries.write_many(map(WriteRequest, entries))]
+
+
+def read(memory, use):
+    return memory.texts.read(HISTORY, use)
+
+
+def passage(memory, item):
+    def use(file):
+        match = file.match(item, None)
+        return None if match is None else file.passages.of([match.number])[match.number]
+
+    return read(memory, use)
+
+
+def around(memory, item, before=2, after=1, moment=None):
+    def use(file):
+        found = file.passages.around(file.passages.of([(file.match(item, None)).number]).popitem()[1], before, after,
+                                     moment)  # fmt: skip
+        texts = file.passages.of([number for side in found for number in side])
+        return tuple([texts[number].text for number in side] for side in found)
+
+    return read(memory, use)
+
+
+def holding(memory, word, **within):
+    def use(file):
+        (_, stem), *_ = memory.texts.stemmer.stems(word)
+        return {file.match(found.number, None).item for found in file.best([stem], Within(**within))}
+
+    return read(memory, use)
+
+
+def test_a_turn_is_found_by_what_was_asked_answered_and_done_and_by_who_spoke(memory):
+    talk = memory.conversation("s-1")
+    done = [ToolUse("lynx_finder", {"near": "tapir"}, "one quagga")]
+    turn = talk.record("Which zebra?", "The okapi.", asked_by="ana", answered_by="coder", tools=done,
+                       timestamp="2026-01-02T03:04:05Z")  # fmt: skip
+
+    for word in ("zebra", "okapi", "lynx_finder", "tapir", "quagga", "ana"):
+        assert holding(memory, word) == {turn.iri}, word
+    kept = passage(memory, turn.iri)
+    assert (kept.text, kept.speakers) == ("Which zebra?\n\nThe okapi.", ("ana", "coder"))
+    assert (kept.said_at, kept.talk) == ("2026-01-02T03:04:05.000000Z", talk.iri)
+    assert holding(memory, "zebra", sessions=frozenset([talk.session])) == {turn.iri}
+    assert holding(memory, "zebra", sessions=frozenset(["https://jido.ai/sessions/s-2"])) == set()
+
+
+def test_what_stands_around_a_turn_is_of_its_conversation_and_in_its_order(memory):
+    talk, other = memory.conversation("s-1"), memory.conversation("s-2")
+    turns = []
+    for number in range(12):
+        other.record(f"elsewhere {number}")
+        turns.append(talk.record(f"turn {number}").iri)
+
+    assert around(memory, turns[10]) == (["turn 9", "turn 8"], ["turn 11"])
+    assert around(memory, turns[0]) == ([], ["turn 1"])
+    assert around(memory, turns[11], before=1) == (["turn 10"], [])
+
+
+def test_entries_stand_by_their_position_or_else_as_they_were_kept(memory):
+    by_place = [keep(memory, f"at {place}", session="7", position=place)[0] for place in (2, 10, 1)]
+    as_kept = keep(memory, "one", "two", "three", session="8")
+    keep(memory, "of no session")
+
+    assert around(memory, by_place[0]) == (["at 1"], ["at 10"])
+    assert around(memory, as_kept[2]) == (["two", "one"], [])
+
+
+@pytest.mark.parametrize("position", [True, -1, 1.5, "3", None, 10**15])
+def test_a_position_that_is_none_is_left_aside(memory, position):
+    first, second = (keep(memory, text, session="7", position=position)[0] for text in ("first", "second"))
+
+    assert around(memory, second) == (["first"], [])
+    assert around(memory, first) == ([], ["second"])
+
+
+def test_entries_of_other_agents_and_namespaces_do_not_stand_around_one(memory):
+    mine = keep(memory, "mine", session="7", namespace="n")[0]
+    keep(memory, "of another namespace", session="7", namespace="m")
+    memory.entries.write(WriteRequest(Entry(agent_id="b", content="b's", metadata={"session": "7", "namespace": "n"})))
+
+    assert around(memory, mine) == ([], [])
+
+
+def test_what_was_replaced_stands_around_nothing_but_in_the_past(memory):
+    def write(text, key):
+        memory.entries.write(WriteRequest(Entry(id=key, agent_id="a", content=text, session_id="7")))
+
+    write("first", "1")
+    write("second", "2")
+    then = memory.journal.head(HISTORY).recorded_at
+    write("first, again", "1")
+    second = next(iter(holding(memory, "second")))
+
+    assert around(memory, second) == ([], ["first, again"])
+    assert around(memory, second, moment=then) == (["first"], [])
+
+
+def test_a_turn_that_was_redacted_is_gone_from_the_file_with_its_words(memory):
+    talk = memory.conversation("s-1")
+    turn = talk.record(f"the password is {SECRET}", "I see.")
+    assert holding(memory, SECRET) == {turn.iri}
+    plan = memory.keeper.plan("p", None, texts=[f"the password is {SECRET}"])
+    memory.keeper.redact(plan, agent="me", reason="a password")
+
+    assert holding(memory, SECRET) == set()
+    assert passage(memory, turn.iri).text == "I see."
+    cached = b"".join(path.read_bytes() for path in (memory.settings.root / "cache").rglob("*") if path.is_file())
+    assert SECRET.encode() not in cached
+
+
+def test_a_history_that_was_cleared_is_gone_from_the_file(memory):
+    memory.conversation("s-1").record("a zebra")
+    keep(memory, "a zebra, too")
+    assert len(holding(memory, "zebra")) == 2
+    assert memory.long_term().clear_graph("history")
+
+    assert holding(memory, "zebra") == set()
+
+
+def test_recalling_entries_gives_no_turns(memory):
+    memory.conversation("s-1").record("a zebra", asked_by="a")
+    keep(memory, "a zebra of mine")
+
+    found = memory.entries.recall(jidomem.recall.RecallRequest(agent_id="a", query="zebra"))
+    assert [entry.content for entry in found.entries] == ["a zebra of mine"]
+    found = memory.entries.recall(jidomem.recall.RecallRequest(agent_id="https://jido.ai/agents/a", query="zebra"))
+    assert found.entries == []
