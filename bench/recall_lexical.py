@@ -50,9 +50,7 @@ def _asked(size: int, memory: Jidomem, options: Options) -> Iterator[Row]:
     queries = _queries(memory)
     each = [_ms(memory, query) for query in queries]
     once_more, past = cycle(queries), generate.START + size // 2 * generate.STEP
-    bare = sqlite3.connect(
-        memory.texts._path(Stream(load.PROJECT))
-    )  # the bare side: the very same file, asked directly
+    bare = sqlite3.connect(memory.texts.files.path(load.PROJECT))  # the bare side: the very same file, asked directly
     matched = cycle([found for query in queries if (found := _match(memory, query))])
     text = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rank LIMIT 5"
     numbers = count()

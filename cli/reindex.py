@@ -36,7 +36,7 @@ def reindex(door: Door) -> int:
     else:
         marks = tail.rebuild()
     damage = [error for stream in marks for error in memory.journal.damage(stream)]
-    memory.texts.forget_all()
+    memory.texts.files.forget_all()
     memory.reader.keep_lists([] if damage else memory.projects())
     seconds = time.perf_counter() - start
     streams = [

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jidomem.clock import nonce
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
+from jidomem.index.kept_file import KeptFile
 from jidomem.index.passages import TABLES, Passages
 from jidomem.lexical import FIELDS, Counts, Match
 from jidomem.stems import TOKENS, Stemmer
 
-#: How a file is written: one of another form is not read.
-FORM = 2
 #: Memories taken in at a time.
 STEP = 500
 _FIELDS = ", ".join(FIELDS)
@@ -70,80 +67,26 @@ class Found(NamedTuple):
     reach: float
 
 
-class TextFile:
-    """The file at *path*, which is made when it is not there; nothing in it is read before it `fits`.
+class TextFile(KeptFile):
+    """The file at *path*: memories with their words, and `passages`, what they say word for word."""
 
-    It bears the number *here*, as one does that was made in this place.
-    """
+    FORM = 2
+    TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
-        self.path = path
-        self._here = here
+        super().__init__(path, wait, here)
         self._stemmer = stemmer
-        self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
         self.passages = Passages(self._store)
-        self._store.execute("PRAGMA journal_mode=WAL")
-        self._store.execute("PRAGMA synchronous=NORMAL")
-        self._store.execute("PRAGMA cache_size=-16000")
 
-    def fits(self) -> bool:
-        """Return whether the file is of this form, and made here; an empty one is given both."""
-        if self._is_of_form():
-            return True
-        with self.writing():
-            if self._store.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-                return self._is_of_form()
-            for statement in filter(str.strip, _TABLES.split(";\n")):
-                self._store.execute(statement)
-            self.note(identity=nonce().hex())
-            self._store.execute(f"PRAGMA application_id = {self._here}")
-            self._store.execute(f"PRAGMA user_version = {FORM}")
-        return True
-
-    def _is_of_form(self) -> bool:
-        said = [self._store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
-        return said == [FORM, self._here]
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._store.close()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the turn to write; what is written is kept at the end, whole, or not at all."""
-        self._store.execute("BEGIN IMMEDIATE")
-        yield from self._ended()
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Read one state, whatever others write meanwhile."""
-        self._store.execute("BEGIN")
-        yield from self._ended()
-
-    def _ended(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            if self._store.in_transaction:
-                self._store.execute("ROLLBACK")
-            raise
-        self._store.execute("COMMIT")
+    def begun(self) -> None:
+        """Give a file that was just made an identity, which no other has."""
+        self.note(identity=nonce().hex())
 
     @property
     def mark(self) -> Mark | None:
         """Return how far the file reaches; None where nothing was written yet."""
         said = self.said("mark")
         return None if said is None else Mark.of(said)
-
-    def said(self, name: str) -> Any:
-        """Return what was noted by that name, None where nothing was."""
-        row = self._store.execute("SELECT value FROM said WHERE name = ?", (name,)).fetchone()
-        return None if row is None else json.loads(row[0])
-
-    def note(self, **values: Any) -> None:
-        """Note each of *values* by its name."""
-        rows = [(name, json.dumps(value)) for name, value in values.items()]
-        self._store.executemany("INSERT OR REPLACE INTO said VALUES (?, ?)", rows)
 
     def put(self, documents: Iterable[Document]) -> None:
         """Take in memories, each in the place of what was known of it, while the turn to write is held."""

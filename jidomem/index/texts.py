@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from threading import RLock
 from typing import Any, Protocol, TypeVar
 
-from jidomem import here
-from jidomem.errors import Busy, Failed
 from jidomem.index import documents, history_words
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
+from jidomem.index.kept_files import Amiss, KeptFiles
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.steps import steps
 from jidomem.index.text_file import TextFile
@@ -30,21 +26,8 @@ T = TypeVar("T")
 
 #: Where the texts are, below the root.
 FOLDER = Path("cache", "text")
-#: Seconds one process waits for another that takes in what is new, and it may be all there is.
-WAIT = 60.0
 #: So many memories are taken in at a time where all are.
 AT_ONCE = 2_000
-#: How often a file is made anew before it is given up.
-TRIES = 4
-_LOCK = "text.lock"
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_UNWRITABLE = (
-    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM,
-)  # fmt: skip
-
-
-class _Amiss(Exception):
-    """A file is to be made anew, for the reason given."""
 
 
 class _Kind(Protocol):
@@ -74,15 +57,11 @@ class Texts:
         self, root: Path, journal: FileJournal, index: OxigraphIndex, catch_up: Callable[[str], Version]
     ) -> None:
         """Keep them below *root*; *catch_up* brings *index* up to a project's journal, or raises for none there is."""
-        self._folder = root / FOLDER
         self._journal = journal
         self._index = index
         self._catch_up = catch_up
         self._stemmer = Stemmer()
-        self._open: dict[Stream, TextFile] = {}
-        self._places: dict[Stream, tuple[int, int] | None] = {}
-        self._unwritable: set[Stream] = set()
-        self._turns: dict[Stream, RLock] = {}
+        self.files = KeptFiles(root / FOLDER, "texts", self._made)
 
     @property
     def stemmer(self) -> Stemmer:
@@ -95,117 +74,49 @@ class Texts:
         One that is damaged, of another form or of another branch is made anew; where nothing can be written it is kept
         in memory. Raises Busy where another process does not come to an end, and what the catch-up raises.
         """
-        because = "there was none"
-        with self._turn(stream):
-            if stream not in self._open:
+        name = name_of(stream)
+        with self.files.turn(name):
+            if not self.files.is_open(name):
                 self._catch_up(stream.project)  # nothing is made for a project there is not
-            for _ in range(TRIES):
-                try:
-                    file = self._opened(stream)
-                    self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
-                    self._level(file, stream, because)
-                    with file.reading():
-                        return use(file)
-                except _Amiss as amiss:
-                    because = str(amiss)
-                except sqlite3.DatabaseError as error:
-                    because = self._amiss(stream, error)
-                try:
-                    self.forget(stream)
-                except OSError:
-                    self._unwritable.add(stream)
-        hint = "look at the disk: df, and its health"
-        raise Failed(f"the texts of {stream.project} cannot be kept: {because}", hint=hint)
 
-    def forget(self, stream: Stream) -> None:
-        """Throw away the text file of one stream, whoever uses it; what is asked next makes it anew."""
-        with self._turn(stream):
-            self._let_go(stream)
-            path = self._path(stream)
-            with suppress(FileNotFoundError), self._alone():
-                for end in ("-wal", "-shm", ""):  # what is left of a file must not be taken for part of the next one
-                    path.with_name(path.name + end).unlink(missing_ok=True)
+            def level(file: TextFile, because: str) -> T:
+                self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
+                self._level(file, stream, because)
+                with file.reading():
+                    return use(file)
 
-    def forget_all(self) -> None:
-        """Throw every text file away; raises Failed where one stays."""
-        for path in sorted(self._folder.glob("*.sqlite")):
-            try:
-                project, _, name = path.stem.partition(".")
-                self.forget(Stream(project, name or "memory"))
-            except OSError as error:
-                hint = f"remove it: rm -r {path.parent}"
-                raise Failed(f"{path} cannot be removed: {error.strerror}", hint=hint) from error
+            return self.files.use(name, level)
 
     def told(self, stream: Stream) -> dict[str, Any] | None:
         """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
 
         `amiss` says why it is to be made anew, None where it is not.
         """
-        path = self._path(stream)
-        if not path.exists():
+        name = name_of(stream)
+        if not self.files.path(name).exists():
             return None
         told: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
-        with self._turn(stream), suppress(OSError):
-            told["bytes"] = sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*"))
+        with self.files.turn(name), suppress(OSError):
+            told["bytes"] = self.files.size(name)
             try:
-                file = self._opened(stream)
+                file = self.files.opened(name)
                 mark = file.mark
                 told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
                 told["version"] = str(mark.version) if mark else None
-            except (_Amiss, sqlite3.Error) as error:
+            except (Amiss, sqlite3.Error) as error:
                 told["amiss"] = str(error)
-                self._let_go(stream)
+                self.files.let_go(name)
         return told
 
     def close(self) -> None:
         """Let go of all files."""
-        for stream in [*self._open]:
-            with self._turn(stream):
-                self._let_go(stream)
+        self.files.close()
 
-    def _opened(self, stream: Stream) -> TextFile:
-        """Return the file of a stream, opened anew where another process has thrown away the one that was open."""
-        path = self._path(stream)
-        if stream in self._open and self._places[stream] not in (None, _place(path)):
-            self._let_go(stream)
-        if stream not in self._open and stream in self._unwritable:
-            self._open[stream], self._places[stream] = TextFile(":memory:", self._stemmer, WAIT), None
-        elif stream not in self._open:
-            try:
-                self._open[stream], self._places[stream] = self._at(path)
-            except OSError as error:
-                self._unwritable.add(stream)
-                raise _Amiss("nothing can be written") from error
-        if not self._open[stream].fits():
-            raise _Amiss("it was of another form, or made elsewhere")
-        return self._open[stream]
-
-    def _at(self, path: Path) -> tuple[TextFile, tuple[int, int]]:
-        """Return the file at *path*, opened or made, and which it is; raises OSError where none can be written."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with self._alone():  # nobody throws it away between this file and those beside it
-            if _is_emptied(path):
-                raise _Amiss("it was emptied")
-            file = TextFile(str(path), self._stemmer, WAIT, here.number(here.settle(self._folder)))
-            return file, _place(path)
-
-    def _amiss(self, stream: Stream, error: sqlite3.DatabaseError) -> str:
-        """Return why a file is made anew after *error*, in memory where nothing can be written; raises Busy, Failed."""
-        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        if code in _BUSY:
-            raise Busy(
-                f"another process takes in the texts of {stream.project}", hint="ask again in a moment"
-            ) from error
-        if "no such module" in str(error):
-            hint = "use a Python whose SQLite has FTS5"
-            raise Failed("this SQLite has no full text search", hint=hint, code="missing_extra") from error
-        if code in _UNWRITABLE:
-            self._unwritable.add(stream)
-            return "nothing can be written"
-        return f"it was damaged: {error}"
+    def _made(self, path: str, wait: float, here: int) -> TextFile:
+        return TextFile(path, self._stemmer, wait, here)
 
     def _level(self, file: TextFile, stream: Stream, because: str) -> None:
-        """Take in what is new; raises _Amiss where the file is to be made anew instead."""
+        """Take in what is new; raises Amiss where the file is to be made anew instead."""
         now = self._index.mark(stream.graph)
         if file.mark is None:
             self._make(file, stream, now, because)
@@ -239,17 +150,17 @@ class Texts:
     def _takes(self, file: TextFile, stream: Stream, then: Mark, now: Mark) -> bool:
         """Look again at every memory that something was said of since *then*; return whether *now* is later.
 
-        Raises _Amiss where it is no later state of what *then* was one of.
+        Raises Amiss where it is no later state of what *then* was one of.
         """
         if not self._journal.holds(stream, then.version):
-            raise _Amiss("another branch was checked out")
+            raise Amiss("another branch was checked out")
         if then.cleared != now.cleared:
-            raise _Amiss("the graph was cleared")
+            raise Amiss("the graph was cleared")
         found = 0
         for step in steps(self._journal.read(stream, after=then.version)):
             found += len(step)
             if any(is_order(commit.data) for commit in step):
-                raise _Amiss("something was taken out of the journal")
+                raise Amiss("something was taken out of the journal")
             nodes = {subject for commit in step for subject, _, _ in commit.triples if subject != iri(commit.iri)}
             again = _KINDS[stream.name].touched(self._index, stream.graph, nodes)
             known = list(self._documents(stream, again))
@@ -257,46 +168,14 @@ class Texts:
             file.put(known)
         later = sum(1 for _ in self._journal.read(stream, after=now.version))
         if found - later != now.commits - then.commits:
-            raise _Amiss("what was damaged is there again")
+            raise Amiss("what was damaged is there again")
         return now.commits > then.commits
 
     def _documents(self, stream: Stream, nodes: Iterable[Term]) -> Iterator[Document]:
         read = _KINDS[stream.name].document
         return filter(None, (read(self._index, stream.graph, node) for node in nodes))
 
-    def _turn(self, stream: Stream) -> RLock:
-        """Return what one thread holds that asks for, opens or throws away the file of a stream."""
-        return self._turns.setdefault(stream, RLock())
 
-    def _let_go(self, stream: Stream) -> None:
-        file = self._open.pop(stream, None)
-        self._places.pop(stream, None)
-        if file is not None:
-            with suppress(sqlite3.Error):
-                file.close()
-
-    def _path(self, stream: Stream) -> Path:
-        return self._folder / (stream.project + ("" if stream.name == "memory" else f".{stream.name}") + ".sqlite")
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the lock under which files are opened and thrown away, for a moment."""
-        descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
-
-def _is_emptied(path: Path) -> bool:
-    """Return whether a file has nothing in it any more: who opens it would wait for those who have it open."""
-    return path.is_file() and path.stat().st_size == 0
-
-
-def _place(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0)
-    return found.st_dev, found.st_ino
+def name_of(stream: Stream) -> str:
+    """Return what the files of a stream are called."""
+    return stream.project + ("" if stream.name == "memory" else f".{stream.name}")

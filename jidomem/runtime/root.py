@@ -146,7 +146,7 @@ class Jidomem(Held):
         from jidomem.govern.keeper import Keeper  # most processes have no need of one
 
         def forget() -> None:
-            self.texts.forget_all()
+            self.texts.files.forget_all()
             self.reader.keep_lists(self.projects())
 
         def unlog(project: str, shows: Callable[[str], bool]) -> None:
