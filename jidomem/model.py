@@ -81,13 +81,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """A lasting quality of `subject` by its name, `likes` or `occupation`, and how it shows."""
+    """A lasting quality of `subject` by its name, `likes` or `works`, and how it shows; the rest is as of a fact."""
 
     name: str
     value: str
     confidence: float = 1.0
     subject: str = OBJECT
     page: int | None = None
+    private: bool = False
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for an empty name or value, a confidence outside 0 to 1, or another subject."""
@@ -126,9 +127,9 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a model may say at most: keywords of a text, signs of a text, facts and traits of a segment."""
+    """How much a model may say at most: keywords of a text, facts and traits of a segment, signs of each text."""
 
-    keywords: int = 12
+    keywords: int = 20
     chain: int = 300
     summary: int = 400
     facts: int = 40

@@ -1,0 +1,350 @@
+"""The language model by rule: what it finds, and that nothing that is said can break it."""
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from conftest import START
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.memoryos.values import DialoguePage, DialogueSegment
+from jidomem.model import AGENT, OBJECT, Bounds, LanguageModel, Prompt
+from jidomem.models.hashed import HashedStems
+from jidomem.models.offline import OfflineModel
+
+MODEL = OfflineModel()
+BOUNDS = Bounds(keywords=5, chain=40, summary=60, facts=3, traits=2, statement=30)
+NARROW = [OfflineModel(HashedStems(16), bounds=BOUNDS) for _ in range(2)]
+ANY = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(
+    ["I", "my", "love", "don't", "am", "dog", "?", ".", "and", "日本語", "Ärger", "if", "never", "x" * 99, "\n", "🙂"]
+), max_size=60).map(" ".join))  # fmt: skip
+
+
+def page(query, response="", minutes=0, chain=None, **more):
+    moment = START + timedelta(minutes=minutes)
+    return DialoguePage("p", "a", query, response, moment, meta_chain=chain, **more)
+
+
+def segment(*pages):
+    held = tuple(replace(each, segment_id="s") for each in pages)
+    return DialogueSegment("s", "a", "", START, START, pages=held)
+
+
+def facts(text):
+    return [fact.text for fact in MODEL.extract_traits(segment(page(text))).facts]
+
+
+def test_the_offline_model_is_a_language_model():  # D079
+    assert isinstance(MODEL, LanguageModel)
+    assert MODEL.name == "offline-1"
+
+
+# Keywords
+
+
+def test_keywords_are_words_in_the_singular_and_each_stem_is_one():  # D082
+    found = MODEL.extract_keywords("The indexes are rebuilt. Indexing is done by Oxigraph; which index do you use?")
+
+    assert found[0] == "index"
+    assert {"index", "rebuilt", "oxigraph"} <= {*found}
+    assert not {"the", "indexes", "indexing", "which"} & {*found}
+
+
+def test_a_text_has_no_more_keywords_than_is_bounded_and_what_is_said_often_goes_first():
+    text = "alpha beta gamma delta; gamma delta; delta"
+
+    assert OfflineModel(bounds=Bounds(keywords=2)).extract_keywords(text) == ("delta", "gamma")
+
+
+@pytest.mark.parametrize(("text", "word"), [
+    ("Welche Datenbank verwenden wir? Die Datenbank heißt Oxigraph.", "datenbank"),
+    ("東京で寿司を食べました", "東京"),
+    ("Мы выбрали базу данных", "выбрали"),
+    ("日", "日"),
+])  # fmt: skip
+def test_texts_of_other_languages_have_keywords(text, word):
+    assert word in MODEL.extract_keywords(text)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "?!", "what is it", "2026 42"])
+def test_a_text_that_tells_nothing_has_no_keywords(text):
+    assert MODEL.extract_keywords(text) == ()
+
+
+# Summaries and chains
+
+
+def test_a_summary_is_made_of_the_sentences_that_say_most_of_the_topic():  # D083
+    pages = [
+        page("Hi! How are you?", "Fine, thanks."),
+        page("Which index keeps the journal's triples?", "Oxigraph keeps the triples of the journal in an index."),
+        page(
+            "Can the index be rebuilt?", "Yes, the index is rebuilt from the journal at any time. Nice weather today!"
+        ),
+    ]
+    told = OfflineModel(bounds=Bounds(summary=120)).generate_segment_summary(pages)
+
+    assert "index" in told
+    assert "journal" in told
+    assert "weather" not in told
+    assert len(told) <= 120
+
+
+def test_what_is_said_twice_stands_in_a_summary_once():
+    text = "The journal is the truth of the project."
+
+    assert MODEL.generate_segment_summary([page(text, text), page(text)]) == text
+
+
+def test_a_chain_goes_on_from_the_one_before_and_brings_what_is_new():  # D080 D013
+    first = page("We plan a trip to Lisbon in May.", chain="A trip to Lisbon in May is planned.")
+    told = MODEL.generate_meta_chain([first, page("Which hotel is near the river?", "The Alfama hotel is near it.")])
+
+    assert "Lisbon" in told
+    assert "Alfama hotel" in told
+    assert len(told) <= Bounds().chain
+
+
+def test_a_chain_that_begins_tells_its_first_page():
+    assert MODEL.generate_meta_chain([page("We use Oxigraph as the index.")]) == "We use Oxigraph as the index."
+
+
+def test_a_long_chain_keeps_room_for_the_newest_page():
+    bounds = Bounds(chain=100)
+    old = page("x", chain="The old talk was about ships and harbours. " * 20)
+    told = OfflineModel(bounds=bounds).generate_meta_chain([old, page("Tell me of volcanoes in Iceland.")])
+
+    assert "volcanoes" in told
+    assert "ships" in told
+    assert len(told) <= 100
+
+
+def test_there_is_no_chain_and_no_summary_of_no_page():
+    for asked in (MODEL.generate_meta_chain, MODEL.generate_segment_summary):
+        with pytest.raises(InvalidRequest, match="there is no page to read"):
+            asked([])
+
+
+# Continuity
+
+
+TALK = page("Which index keeps our triples?", "Oxigraph, an index that embeds.")
+
+
+@pytest.mark.parametrize(("next_page", "goes_on"), [
+    (page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=5), True),
+    (page("Why?", minutes=5), True),
+    (page("My daughter starts school tomorrow", "Congratulations to her and the teachers!", minutes=5), False),
+    (page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=60), True),
+    (page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=61), False),
+])  # fmt: skip
+def test_a_page_goes_on_if_it_comes_soon_and_shares_words(next_page, goes_on):  # D013
+    assert MODEL.continues(TALK, next_page) is goes_on
+
+
+def test_how_soon_and_how_much_is_shared_can_be_set():
+    late = page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=90)
+    other = page("My daughter starts school tomorrow", "Congratulations to her and the teachers!")
+
+    assert OfflineModel(gap=timedelta(hours=2)).continues(TALK, late)
+    assert OfflineModel(shared=0.0).continues(TALK, other)
+
+
+@pytest.mark.parametrize("wrong", [{"gap": 60}, {"gap": timedelta(-1)}, {"shared": 2}, {"shared": True}])
+def test_a_setting_out_of_range_is_refused(wrong):
+    with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))}="):
+        OfflineModel(**wrong)
+
+
+# Facts and traits
+
+
+@pytest.mark.parametrize(("text", "fact", "trait"), [
+    ("I love hiking in the Alps.", "likes hiking in the Alps", ("likes", "hiking in the Alps")),
+    ("I really don’t like cold coffee!", "does not like cold coffee", ("dislikes", "cold coffee")),
+    ("I can't stand long meetings", "dislikes long meetings", ("dislikes", "long meetings")),
+    ("I prefer short answers, you know.", "prefers short answers", ("prefers", "short answers")),
+    ("I work as a nurse in Lyon.", "works as a nurse in Lyon", ("works", "a nurse in Lyon")),
+    ("I'm a software engineer", "is a software engineer", ("is", "a software engineer")),
+    ("I live in Berlin, near the river.", "lives in Berlin", ("lives in", "Berlin")),
+    ("My name is Ana.", "is called Ana", ("name", "Ana")),
+    ("My favourite colour is dark green.", "favourite colour is dark green", ("favourite", "dark green")),
+    ("I have a cat called Max", "has a cat called Max", ("has", "a cat called Max")),
+    ("I'm allergic to peanuts.", "is allergic to peanuts", ("allergic to", "peanuts")),
+    ("I am planning to visit my sister in Rome.", "plans to visit their sister in Rome", None),
+    ("I want to learn Rust", "wants to learn Rust", None),
+    ("Last week I went to a concert with my wife.", "went to a concert with their wife", None),
+    ("My sister lives in Paris.", "sister lives in Paris", None),
+    ("Remember that deploys are on Monday.", "deploys are on Monday", None),
+    ("Please keep it short.", "asks for short answers", ("asks for answers", "short")),
+])  # fmt: skip
+def test_what_somebody_says_of_himself_is_a_fact_and_a_trait_if_it_lasts(text, fact, trait):  # D084
+    learned = MODEL.extract_traits(segment(page(text)))
+
+    assert [found.text for found in learned.facts] == [fact]
+    assert [(found.name, found.value) for found in learned.traits] == ([trait] if trait else [])
+
+
+@pytest.mark.parametrize("text", [
+    "Do I like tea?", "If I live in Rome, I would know.", "I love it!", "I like your idea.", "I wish I had a dog.",
+    "The parade I went to was loud.", "She loves hiking.", "Hello there.", "I like to.", "Ich liebe Tee.", "",
+])  # fmt: skip
+def test_what_is_asked_supposed_or_points_elsewhere_is_no_fact(text):
+    assert facts(text) == []
+
+
+def test_several_statements_of_a_sentence_are_told_apart():
+    told = facts("I work at a bakery, and I live in Lyon but I don't eat bread because my stomach is weak.")
+
+    assert told == ["works at a bakery", "lives in Lyon", "does not eat bread", "stomach is weak"]
+
+
+def test_who_asks_and_the_agent_are_told_apart_with_the_page_that_shows_it():
+    learned = MODEL.extract_traits(segment(page("Hello."), page("I love tea.", "I enjoy chess.")))
+
+    assert [(fact.subject, fact.text, fact.page) for fact in learned.facts] == [
+        (OBJECT, "likes tea", 1),
+        (AGENT, "likes chess", 1),
+    ]
+
+
+def test_what_is_guessed_is_believed_less_and_what_is_said_again_more():
+    said = MODEL.extract_traits(segment(page("I like tea."))).facts[0].confidence
+    guessed = MODEL.extract_traits(segment(page("I think I like tea."))).facts[0].confidence
+    [again] = MODEL.extract_traits(segment(page("I like tea."), page("I like tea!"))).facts
+
+    assert guessed < said < again.confidence < 1
+    assert again.page == 0
+
+
+@pytest.mark.parametrize("text", [
+    "Don't tell anyone: I quit my job.", "Between us, I have two cats.", "I have a new medication.",
+    "I work at ana@example.org", "My phone number is +49 170 1234567.",
+])  # fmt: skip
+def test_what_is_nobody_elses_business_is_private(text):  # D078
+    learned = MODEL.extract_traits(segment(page(text)))
+
+    assert learned.facts
+    assert all(fact.private for fact in learned.facts)
+
+
+def test_a_date_is_no_telephone_number():
+    [fact] = MODEL.extract_traits(segment(page("I moved to Rome on 2023-05-07 10:30."))).facts
+
+    assert not fact.private
+
+
+def test_no_more_is_learned_than_is_bounded():
+    model = OfflineModel(bounds=Bounds(facts=2, traits=1, statement=20))
+    learned = model.extract_traits(
+        segment(page("I like tea. I like chess. I like snow. I like " + "very " * 9 + "old tea."))
+    )
+
+    assert [fact.text for fact in learned.facts] == ["likes tea", "likes chess"]
+    assert [trait.value for trait in learned.traits] == ["tea"]
+
+
+def test_nothing_is_learned_of_a_segment_without_pages():
+    assert MODEL.extract_traits(segment()).facts == ()
+
+
+# Importance
+
+
+def test_rules_and_dangers_matter_more_than_tastes():  # D074
+    rule, danger, help_, taste = MODEL.rate_importance([
+        "Never deploy to production on a Friday", "A critical outage of the production database", "uses port 8080",
+        "likes green tea",
+    ])  # fmt: skip
+
+    assert rule > 0.8
+    assert danger > help_ > taste
+    assert MODEL.rate_importance([]) == ()
+
+
+def test_what_is_private_matters_to_nobody_else():  # D078
+    assert MODEL.rate_importance(["The production password is never to be changed"]) == (0.0,)
+
+
+# Vectors
+
+
+def test_vectors_are_those_of_the_embedder_in_the_order_of_the_texts():  # D081 D090
+    model = OfflineModel(HashedStems(64))
+    vectors = model.calculate_embeddings(["journal", "index", "journal"])
+
+    assert [len(vector) for vector in vectors] == [64, 64, 64]
+    assert vectors[0] == vectors[2] != vectors[1]
+    assert model.calculate_embedding("index") == vectors[1]
+    assert list(model.calculate_embeddings([])) == []
+
+
+def test_hashed_vectors_have_length_1_and_texts_that_share_stems_are_alike():  # D087
+    one, like, other = HashedStems().generate(["the index was rebuilt", "rebuilding indexes", "a walk in the park"])
+    cosine = lambda a, b: math.fsum(x * y for x, y in zip(a, b, strict=True))  # noqa: E731
+
+    assert cosine(one, one) == pytest.approx(1.0)
+    assert cosine(one, like) > 0.4 > 0.2 > cosine(one, other)
+
+
+def test_a_text_that_tells_nothing_has_the_zero_vector():
+    assert {*HashedStems(8).generate(["what is it?"])[0]} == {0.0}
+
+
+def test_vectors_of_other_dimensions_have_another_name():
+    assert HashedStems(8).name != HashedStems(16).name
+    assert HashedStems(8).dimensions() == 8
+
+
+@pytest.mark.parametrize("dimensions", [0, -1, 1.5, True, None])
+def test_a_dimension_that_is_none_is_refused(dimensions):
+    with pytest.raises(InvalidRequest, match=r"dimensions=.* is no whole number"):
+        HashedStems(dimensions)
+
+
+# The rest
+
+
+def test_rules_write_no_answer_and_say_who_would():
+    with pytest.raises(ModelUnavailable, match="no chat model") as refusal:
+        MODEL.answer(Prompt("", "Which index?"))
+
+    assert "ChatModel" in refusal.value.hint
+
+
+@settings(max_examples=60, deadline=None)
+@given(query=ANY, response=ANY, chain=st.none() | ANY)
+def test_whatever_is_said_is_read_the_same_way_again_and_within_bounds(query, response, chain):  # D087
+    pages = [page("I like old maps."), page(query, response, chain=chain)]
+
+    def read(model):
+        return (
+            model.extract_keywords(query),
+            model.generate_meta_chain(pages),
+            model.generate_segment_summary(pages),
+            model.extract_traits(segment(*pages)),
+            model.rate_importance([query, response]),
+            model.calculate_embedding(query),
+            model.continues(pages[0], pages[1]),
+        )
+
+    words, told, summed, learned, rates, vector, _ = read(NARROW[0])
+    assert read(NARROW[1]) == (words, told, summed, learned, rates, vector, _)
+    assert len(words) <= 5
+    assert len(told) <= 40
+    assert len(summed) <= 60
+    assert len(learned.facts) <= 3
+    assert len(learned.traits) <= 2
+    assert all(len(fact.text) <= 30 for fact in learned.facts)
+    assert all(0 <= rate <= 1 for rate in rates)
+    assert all(map(math.isfinite, vector))
+
+
+def test_a_text_without_an_end_is_read_in_time_that_grows_with_it():
+    text = "I love my dog if I never " * 4_000
+
+    assert len(OfflineModel().generate_segment_summary([page(text)])) <= Bounds().summary
+    assert len(OfflineModel().extract_traits(segment(page(text))).facts) <= Bounds().facts
