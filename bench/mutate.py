@@ -60,7 +60,11 @@ TARGETS = {
     "tiers": Target(("jidomem/tiers",), ("tests/tiers",)),
     "write": Target(
         ("jidomem/write",),
-        ("tests/write", "tests/govern/test_freshness.py", "tests/govern/test_review_queue.py"),
+        (
+            "tests/write",
+            *(f"tests/govern/test_{name}.py" for name in ("freshness", "review_queue")),
+            *(f"tests/runtime/test_{name}.py" for name in ("conversation", "entry_store")),
+        ),
         ("--ignore-glob=*/test_stateful*.py",),  # long, and other tests notice the same
     ),
     "commit": Target(

@@ -1,0 +1,144 @@
+"""Names, IRIs and moments in their one written form, and the repairs that bring a value into it."""
+
+import pytest
+
+from jidomem.vocab import BASE, JIDO, SHAPE
+from jidomem.write import names
+
+FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions", "policies")
+DAY = "2026-11-21T00:00:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("given", "slug"),
+    [("  The Architect ", "the-architect"), ("E\u0301va", "éva"), ("a_b.c-d", "a_b.c-d"), ("-.a.-", "a"), ("??", ""),
+     ("STRASSE ß", "strasse-ss")],
+)  # fmt: skip
+def test_a_name_is_letters_and_digits_in_lower_case(given, slug):
+    assert names.slug(given) == slug
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["2026/11/21", "21.11.2026", "2026.11.21", "21 Nov 2026", "21 November 2026", "Nov 21, 2026", "November 21, 2026",
+     "Nov 21 2026", " November  21  2026\n"],
+)  # fmt: skip
+def test_a_date_that_means_one_day_is_that_day(given):
+    assert names.other_date(given) == DAY
+    assert names.moment(given) is None
+
+
+def test_a_moment_has_a_year_of_four_digits():
+    assert names.moment("1000-01-01") == "1000-01-01T00:00:00.000000Z"
+    assert (names.moment("0999-12-31T23:59:59Z"), names.moment("soon"), names.other_date("11/21/2026")) == (None,) * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "squashed", "key"),
+    [
+        ("jido:In-Progress", "inprogress", "in_progress"), (JIDO + "ToolSource", "toolsource", "tool_source"),
+        ("a  b__c-D", "abcd", "a_b_c_d"), ("x:y:Z", "z", "z"), ("Ä1", "1", "ä1"),
+    ],
+)  # fmt: skip
+def test_names_that_differ_in_case_and_separators_alone_are_one(given, squashed, key):
+    assert (names.squash(given), names.type_key(given)) == (squashed, key)
+
+
+@pytest.mark.parametrize(
+    ("given", "nearest"),
+    [
+        ("med", "medium"), ("me", None), ("hgih", "high"), ("Me-Di um", "medium"), ("tool", None),
+        ("toolsoruce", "ToolSource"), ("toolusre", "ToolUser"), ("xyzzy", None), ("hi", None), ("", None),
+    ],
+)  # fmt: skip
+def test_the_nearest_is_what_is_begun_or_most_alike(given, nearest):
+    assert names.nearest(given, ["low", "medium", "high", "ToolSource", "ToolSometimes", "ToolUser"]) == nearest
+
+
+@pytest.mark.parametrize(
+    ("given", "expanded"),
+    [
+        ("jido:Fact", JIDO + "Fact"), ("xsd:a-b_1", "http://www.w3.org/2001/XMLSchema#a-b_1"), ("other:Fact", None),
+        ("jido:1a", None), ("Jido:Fact", None), (" jido:Fact", None), ("jido:a/b", None), ("Fact", None),
+    ],
+)  # fmt: skip
+def test_a_prefixed_name_is_one_of_the_prefixes_there_are(given, expanded):
+    assert names.expand(given) == expanded
+
+
+@pytest.mark.parametrize(
+    ("given", "alone", "in_prose"),
+    [
+        ("urn:x:a", True, True), (" HTTPS:/a ", True, True), ("http://a b", True, False), (" jido:Fact ", True, True),
+        ("<a b>", True, False), (" <a> ", True, True), ("< urn:x", True, False), ("a: b", False, False),
+        ("see https://a", False, False), ("a < b", False, False), ("plain", False, False), ("<a> <b>", False, False),
+    ],
+)  # fmt: skip
+def test_what_is_meant_as_an_iri_begins_like_one_and_in_prose_is_a_single_word(given, alone, in_prose):
+    assert (names.is_reference(given), names.is_reference(given, prose=True)) == (alone, in_prose)
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("./src//a.py", "src/a.py"), ("src/../lib/", "lib/"), ("src/./a", "src/a"), ("src/a/", "src/a/"), ("./", "./"),
+        ("a/..", "a/.."), ("a/../", "a/../"), ("../a//b", "../a//b"), ("x/../../a", "x/../../a"),
+        ("https://x.org//a", "https://x.org//a"), ("a plain text", "a plain text"), ("...//a", ".../a"),
+    ],
+)  # fmt: skip
+def test_a_path_is_without_the_parts_that_say_nothing(given, path):
+    assert names.plain_path(given) == path
+
+
+def test_what_only_jidomem_mints_is_in_a_folder_of_its_own():
+    assert all(names.is_ours(f"{BASE}{folder}/x") for folder in FOLDERS)
+    assert names.is_ours("urn:jido:this")
+    reserved = (f"{JIDO}x", f"{SHAPE}x", f"{BASE}graphs/x")
+    assert [names.is_ours(text) for text in reserved] == [False] * 3
+    assert all(names.is_reserved(text) for text in (*reserved, f"{BASE}memory/x", "urn:jido:x"))
+    for other in (BASE, f"{BASE}memory", f"{BASE}other/x", "urn:jid:x", "https://example.org/memory/"):
+        assert not names.is_ours(other)
+        assert not names.is_reserved(other)
+
+
+@pytest.mark.parametrize(
+    ("given", "absolute"),
+    [
+        ("https://example.org/a", True), ("http://a", True), ("urn:x:y", True), ("urn:", False), ("ftp://a", False),
+        ("HTTPS://a", False), ("https://A/", False), ("https://a/%zz", False), ("http://[", False), ("a", False),
+        ("https://a/\u202e", False), ("urn:" + "x" * 2044, True), ("urn:" + "x" * 2045, False), ("URN:x", False),
+        (" urn:x", False),
+    ],
+)  # fmt: skip
+def test_an_absolute_iri_is_whole_in_its_written_form_and_not_too_long(given, absolute):
+    assert names.is_absolute(given) is absolute
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("<HTTPS://Jido.ai/Agents/ The Architect>", BASE + "agents/thearchitect"), ("URN:X:Y", "urn:X:Y"),
+        ("https://jido.ai/Sessions/S_1!", BASE + "sessions/s_1"), ("https://jido.ai/agents/??", BASE + "agents/??"),
+        ("http://jido.ai/Memory/ABC", BASE + "memory/abc"), ("https://jido.ai/Projects/P1", BASE + "projects/P1"),
+        ("https://jido.ai/Evidence", BASE + "Evidence"), ("https://jido.ai/Other/X", BASE + "Other/X"),
+        ("HTTP:/Example.ORG/A?B=C#D", "http://example.org/A?B=C#D"), ("http://A?Q", "http://a?Q"), (" a b ", "ab"),
+        ("https://example.org/Memory/ABC", "https://example.org/Memory/ABC"), ("urx:A", "urx:A"),
+    ],
+)  # fmt: skip
+def test_an_iri_is_written_as_it_can_only_be_meant(given, written):
+    assert names.written(given) == written
+
+
+def test_each_is_kept_once_in_order():
+    assert names.unique(["b", "a", "b"]) == ["b", "a"]
+
+
+def test_a_repair_changes_its_field_alone_and_a_swap_what_it_swaps_however_deep():
+    values = {"about": ["x", " x ", {"@id": "x", "n": 1}, ("x", ["xx"])], "topic": "x"}
+
+    assert names.put("topic", "y")(values) == values | {"topic": "y"}
+    assert names.swap("topic", "x", "y")(values) == values | {"topic": "y"}
+    assert names.swap("topic", "z", "y")(values) == values
+    assert names.swap("about", "x", "y")(values) == values | {"about": ["y", "y", {"@id": "y", "n": 1}, ["y", ["xx"]]]}
+    assert names.swap("none", "x", "y")({}) == {"none": None}
+    assert values["topic"] == "x"
