@@ -1,0 +1,97 @@
+"""The language model for tests says what it was told to, and nothing else."""
+
+from threading import Thread
+
+import pytest
+
+from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.model import Fact, LanguageModel, Learned, Prompt
+from jidomem.models.hashed import HashedStems
+from jidomem.models.scripted import Asked, NotScripted, ScriptedModel
+
+
+def test_a_scripted_model_is_a_language_model():  # D086 D110
+    assert isinstance(ScriptedModel(), LanguageModel)
+
+
+def test_answers_are_given_in_their_order_and_every_call_is_kept():  # D086 D110
+    learned = Learned((Fact("likes tea"),))
+    model = ScriptedModel(extract_keywords=[("one",), ("two",)], extract_traits=[learned], answer=["42"])
+
+    assert model.extract_keywords("a") == ("one",)
+    assert model.extract_traits("a segment") is learned
+    assert model.extract_keywords("b") == ("two",)
+    assert model.answer(Prompt("s", "u")) == "42"
+    assert [(call.function, call.given[0]) for call in model.asked[:3]] == [
+        ("extract_keywords", "a"), ("extract_traits", "a segment"), ("extract_keywords", "b"),
+    ]  # fmt: skip
+
+
+def test_a_function_makes_as_many_answers_as_are_asked_for():
+    model = ScriptedModel(continues=lambda previous, page: previous == page, rate_importance=lambda facts: (1.0,))
+
+    assert [model.continues(1, 1), model.continues(1, 2), model.rate_importance(["x"])] == [True, False, (1.0,)]
+
+
+def test_what_was_not_scripted_is_refused_and_kept():  # D110
+    model = ScriptedModel()
+
+    with pytest.raises(NotScripted, match="generate_segment_summary was asked, and is not in the script") as refusal:
+        model.generate_segment_summary([])
+
+    assert isinstance(refusal.value, AssertionError)
+    assert refusal.value.hint == "ScriptedModel(generate_segment_summary=[...])"
+    assert model.asked == [Asked("generate_segment_summary", ([],))]
+
+
+def test_a_script_that_has_come_to_its_end_is_refused():
+    model = ScriptedModel(generate_meta_chain=["a chain"], calculate_embedding=[[1.0]])
+    model.generate_meta_chain([])
+    model.calculate_embedding("x")
+
+    with pytest.raises(NotScripted, match="generate_meta_chain was asked, and all its answers were given"):
+        model.generate_meta_chain([])
+    with pytest.raises(NotScripted, match="calculate_embedding"):
+        model.calculate_embedding("x")
+
+
+def test_an_error_in_the_script_is_raised_in_its_turn():
+    model = ScriptedModel(extract_keywords=[ModelUnavailable("down"), ("up",)])
+
+    with pytest.raises(ModelUnavailable, match="down"):
+        model.extract_keywords("a")
+    assert model.extract_keywords("a") == ("up",)
+
+
+def test_vectors_and_the_final_prompt_need_no_script():
+    embedder = HashedStems(16)
+    model = ScriptedModel(embedder)
+
+    assert model.calculate_embedding("index") == embedder.generate(["index"])[0]
+    assert model.calculate_embeddings(["index"]) == embedder.generate(["index"])
+    assert "Which index?" in str(model.generate_final_prompt("Which index?", [], [], [], []))
+    assert model.embedder is embedder
+
+
+def test_a_function_that_no_model_has_is_refused_with_the_nearest():
+    with pytest.raises(InvalidRequest, match="no function 'extract_keyword'") as refusal:
+        ScriptedModel(extract_keyword=[()])
+
+    assert refusal.value.hint == "did you mean 'extract_keywords'?"
+
+
+@pytest.mark.parametrize("wrong", ["text", ("a",), None, 3])
+def test_a_script_that_is_no_list_and_no_function_is_refused(wrong):
+    with pytest.raises(InvalidRequest, match="is no script"):
+        ScriptedModel(answer=wrong)
+
+
+def test_threads_that_ask_at_once_get_each_answer_once():
+    model, got = ScriptedModel(answer=list(range(200))), []
+    threads = [Thread(target=lambda: got.extend(model.answer(None) for _ in range(50))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(got) == list(range(200))
