@@ -1,6 +1,8 @@
 """What tests share: a memory root in a temporary folder, with a clock, ids and nonces that repeat."""
 
+import hashlib
 import os
+import re
 import subprocess
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -110,3 +112,26 @@ def small_disk(tmp_path):
         pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
+
+
+class ToyEmbedder:
+    """Vectors of the words of a text, so that texts that share words are alike; `asked` has all it was given."""
+
+    def __init__(self, name="toy-1", dimensions=96):
+        self.name, self.asked, self.fault, self._dimensions = name, [], None, dimensions
+
+    def dimensions(self):
+        return self._dimensions
+
+    def generate(self, texts):
+        if self.fault:
+            raise self.fault
+        self.asked += texts
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text):
+        found = [0.0] * self._dimensions
+        for word in re.findall(r"\w+", text.lower()):
+            signs = int.from_bytes(hashlib.blake2b(f"{self.name} {word}".encode()).digest(), "big")
+            found = [value + (1 if signs >> place & 1 else -1) for place, value in enumerate(found)]
+        return found

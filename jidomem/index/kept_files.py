@@ -100,9 +100,9 @@ class KeptFiles(Generic[F]):
                 for end in ("-wal", "-shm", ""):  # what is left of a file must not be taken for part of the next one
                     path.with_name(path.name + end).unlink(missing_ok=True)
 
-    def forget_all(self) -> None:
-        """Throw every file away; raises Failed where one stays."""
-        for name in self.names():
+    def forget_all(self, beginning: str = "") -> None:
+        """Throw every file away whose name has this *beginning*; raises Failed where one stays."""
+        for name in (name for name in self.names() if name.startswith(beginning)):
             try:
                 self.forget(name)
             except OSError as error:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from jidomem.index import documents, history_words
+from jidomem.index import documents, history_words, vector_file
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
 from jidomem.index.kept_files import Amiss, KeptFiles
@@ -57,6 +57,7 @@ class Texts:
         self, root: Path, journal: FileJournal, index: OxigraphIndex, catch_up: Callable[[str], Version]
     ) -> None:
         """Keep them below *root*; *catch_up* brings *index* up to a project's journal, or raises for none there is."""
+        self._root = root
         self._journal = journal
         self._index = index
         self._catch_up = catch_up
@@ -160,6 +161,7 @@ class Texts:
         for step in steps(self._journal.read(stream, after=then.version)):
             found += len(step)
             if any(is_order(commit.data) for commit in step):
+                vector_file.forget(self._root, stream.project)
                 raise Amiss("something was taken out of the journal")
             nodes = {subject for commit in step for subject, _, _ in commit.triples if subject != iri(commit.iri)}
             again = _KINDS[stream.name].touched(self._index, stream.graph, nodes)

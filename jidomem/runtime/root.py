@@ -144,9 +144,11 @@ class Jidomem(Held):
     def keeper(self) -> Keeper:
         """Return who takes secrets out of the journal, and sets damage aside."""
         from jidomem.govern.keeper import Keeper  # most processes have no need of one
+        from jidomem.index.vector_file import forget as forget_vectors
 
         def forget() -> None:
             self.texts.files.forget_all()
+            forget_vectors(self.settings.root)
             self.reader.keep_lists(self.projects())
 
         def unlog(project: str, shows: Callable[[str], bool]) -> None:

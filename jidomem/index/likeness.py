@@ -1,0 +1,115 @@
+"""Vectors in memory, of which the most alike to one are found: by their signs first, and of the best by all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: So many whose signs are most alike are looked at closely; up to as many, all are.
+CLOSELY = 1_000
+#: What the largest number of a vector is written as.
+LARGEST = 127
+Numbers = NDArray[np.float32]
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+def written(vector: Sequence[float]) -> bytes:
+    """Return a vector as it is kept: a byte a number, its direction and not its length; raises ValueError for nonsense.
+
+    >>> [*np.frombuffer(written([0.5, -1.0]), np.int8)]
+    [np.int8(64), np.int8(-127)]
+    """
+    numbers = np.asarray(vector, np.float32)
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError("it is no list of finite numbers")
+    largest = float(np.abs(numbers).max(initial=0.0))
+    return bytes(np.round(numbers * (LARGEST / largest if largest else 0.0)).astype(np.int8).tobytes())
+
+
+class Likeness:
+    """Vectors of one dimension, each under a number; those that are added have higher numbers than those before."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self.count = 0
+        self._words = -(-dimensions // 64)
+        self._values = np.zeros((0, dimensions), np.int8)
+        self._numbers = np.zeros(0, np.int64)
+        self._lengths = np.zeros(0, np.float32)
+        self._signs = np.zeros((self._words, 0), np.uint64)
+
+    @property
+    def last(self) -> int:
+        """Return the highest number, 0 where there is none."""
+        return int(self._numbers[self.count - 1]) if self.count else 0
+
+    def add(self, numbers: Sequence[int], values: Sequence[bytes]) -> None:
+        """Take in vectors as they are kept; raises ValueError where one has another dimension."""
+        if any(len(value) != self.dimensions for value in values):
+            raise ValueError("a vector has another dimension")
+        end = self.count + len(numbers)
+        if end > len(self._numbers):
+            self._room(max(end, len(self._numbers) * 5 // 4))
+        new = np.frombuffer(b"".join(values), np.int8).reshape(-1, self.dimensions)
+        self._values[self.count : end] = new
+        self._numbers[self.count : end] = numbers
+        self._lengths[self.count : end] = np.maximum(np.linalg.norm(new.astype(np.float32), axis=1), 1e-9)
+        self._signs[:, self.count : end] = self._signs_of(new).T
+        self.count = end
+
+    def nearest(self, to: Sequence[float], limit: int) -> list[tuple[int, float]]:
+        """Return the numbers of the *limit* most alike with their cosines, the most alike first."""
+        if not self.count:
+            return []
+        asked = self._unit(to)
+        rows = np.arange(self.count)
+        if self.count > CLOSELY:
+            far = np.zeros(self.count, np.uint16)
+            for mine, its in zip(self._signs, self._signs_of(asked[None])[0], strict=True):
+                far += np.bitwise_count(mine[: self.count] ^ its)
+            rows = np.argpartition(far, CLOSELY)[:CLOSELY]
+        cosines = self._cosines(asked, rows)
+        best = np.lexsort((rows, -cosines))[:limit]
+        return [(int(self._numbers[rows[at]]), float(cosines[at])) for at in best]
+
+    def cosines(self, to: Sequence[float], numbers: Sequence[int]) -> dict[int, float]:
+        """Return how alike each of *numbers* is, as far as it is there."""
+        asked = np.asarray(numbers, np.int64)
+        rows = np.searchsorted(self._numbers[: self.count], asked)
+        there = rows < self.count
+        there[there] = self._numbers[rows[there]] == asked[there]
+        found = self._cosines(self._unit(to), rows[there])
+        return {int(number): float(cosine) for number, cosine in zip(asked[there], found, strict=True)}
+
+    def _cosines(self, asked: Numbers, rows: NDArray[np.intp]) -> Numbers:
+        """Return the cosines, as far as they are the same whatever else is looked at."""
+        dots = self._values[rows].astype(np.float32) @ asked
+        return np.round(np.asarray(dots / self._lengths[rows], np.float32), 5)
+
+    def _unit(self, vector: Sequence[float]) -> Numbers:
+        numbers = np.asarray(vector, np.float32)
+        if numbers.shape != (self.dimensions,) or not np.isfinite(numbers).all():
+            raise ValueError(f"it is no list of {self.dimensions} finite numbers")
+        return np.asarray(numbers / max(float(np.linalg.norm(numbers)), 1e-9), np.float32)
+
+    def _signs_of(self, vectors: NDArray[np.generic]) -> NDArray[np.uint64]:
+        """Return for each vector which of its numbers are above nothing, as bits."""
+        bits = np.zeros((len(vectors), self._words * 64), np.bool_)
+        bits[:, : self.dimensions] = vectors > np.int8(0)
+        return np.packbits(bits, axis=1).view(np.uint64)
+
+    def _room(self, most: int) -> None:
+        """Make room for *most* vectors."""
+        self._values = _grown(self._values, most, self.dimensions)
+        self._numbers, self._lengths = _grown(self._numbers, most), _grown(self._lengths, most)
+        self._signs = _grown(self._signs, self._words, most)
+
+
+def _grown(old: NDArray[Kind], *shape: int) -> NDArray[Kind]:
+    """Return *old* in a larger array of *shape*."""
+    new = np.zeros(shape, old.dtype)
+    new[tuple(map(slice, old.shape))] = old
+    return new

@@ -1,0 +1,76 @@
+"""One SQLite file with the vectors of pieces of text, each under the digest of its text, as one model made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from jidomem.index.kept_file import KeptFile
+from jidomem.index.kept_files import KeptFiles
+
+#: Where the vectors are, below the root.
+FOLDER = Path("cache", "vectors")
+
+
+class VectorFile(KeptFile):
+    """The file at *path*: `reached` is how far it has followed the pieces of which text file, by its identity.
+
+    A vector is written as a number of 8 bits for each of its own, the largest of them as 127.
+    """
+
+    FORM = 1
+    TABLES = """
+CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB);
+"""
+
+    def __init__(self, path: str, wait: float, here: int = 0) -> None:
+        super().__init__(path, wait, here)
+        self._store.execute("PRAGMA secure_delete=ON")
+
+    def reached(self, identity: str) -> int:
+        """Return the id of the last piece that was seen of the text file *identity*, 0 where none was."""
+        said = self.said("reached") or ["", 0]
+        return int(said[1]) if said[0] == identity else 0
+
+    def new(self, digests: Sequence[bytes]) -> list[bytes]:
+        """Return those of *digests* of which there is no vector, each once."""
+        return [known for known in dict.fromkeys(digests) if self.number(known) is None]
+
+    def number(self, digest: bytes) -> int | None:
+        """Return the number of the vector of a piece; it is higher than that of any that was there before."""
+        row = self._store.execute("SELECT number FROM vector WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def put(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
+        """Keep vectors, each under the digest of its text, while the turn to write is held."""
+        self._store.executemany("INSERT OR IGNORE INTO vector (digest, value) VALUES (?, ?)", vectors)
+
+    def after(self, number: int, limit: int) -> list[tuple[int, bytes, bytes]]:
+        """Return the next *limit* vectors after the one of that number: number, digest and value."""
+        ask = "SELECT number, digest, value FROM vector WHERE number > ? ORDER BY number LIMIT ?"
+        return self._store.execute(ask, (number, limit)).fetchall()
+
+    def digests(self, numbers: Sequence[int]) -> list[bytes | None]:
+        """Return the digest of each of *numbers*, None for what is gone."""
+        ask = "SELECT digest FROM vector WHERE number = ?"
+        found = (self._store.execute(ask, (number,)).fetchone() for number in numbers)
+        return [None if row is None else bytes(row[0]) for row in found]
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Forget vectors, while the turn to write is held."""
+        self._store.executemany("DELETE FROM vector WHERE number = ?", ((number,) for number in numbers))
+        self.note(swept=(self.said("swept") or 0) + 1)
+
+    def write_out(self) -> None:
+        """Leave nothing of what was removed in what is beside the file, as far as nobody reads it now."""
+        self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def count(self) -> int:
+        """Return how many vectors there are."""
+        return int(self._store.execute("SELECT COUNT(*) FROM vector").fetchone()[0])
+
+
+def forget(root: Path, project: str = "") -> None:
+    """Throw away the vectors below *root*, those of one *project* where it is named; raises Failed where some stay."""
+    KeptFiles(root / FOLDER, "vectors", VectorFile).forget_all(f"{project}." if project else "")

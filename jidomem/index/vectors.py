@@ -1,0 +1,210 @@
+"""The vectors of what one root holds, made by one embedder, kept below `cache/` and level with the texts."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jidomem.embedder import Embedder, Vector
+from jidomem.errors import ModelUnavailable
+from jidomem.index.kept_files import Amiss, KeptFiles
+from jidomem.index.likeness import Likeness, written
+from jidomem.index.texts import Texts, name_of
+from jidomem.index.vector_file import FOLDER, VectorFile
+from jidomem.journal.files import Stream
+
+T = TypeVar("T")
+
+#: So many pieces of text are given to the embedder at a time, so many looked through for new ones, and so many vectors
+#: read at a time.
+BATCH, LOOKED, READ = 64, 1_000, 5_000
+
+
+class Vectors:
+    """The vector files of one root for one embedder: one a stream, shared by all processes, made anew when amiss.
+
+    A text that is there twice has one vector. Any thread may ask.
+    """
+
+    def __init__(self, root: Path, texts: Texts, embedder: Embedder) -> None:
+        """Keep below *root* the vectors that *embedder* makes of what is in *texts*."""
+        self.embedder = embedder
+        self._texts = texts
+        self._files = KeptFiles(root / FOLDER, "vectors", VectorFile)
+        self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
+        self._likeness: dict[str, tuple[VectorFile, int, Likeness]] = {}
+
+    def take_in(self, stream: Stream) -> bool:
+        """Make vectors of the next pieces of text there are none of; return whether there are more.
+
+        While another process does it nothing is done. Raises ModelUnavailable, and then no vector is kept.
+        """
+        with self._alone(self._name(stream)) as is_mine:
+            return is_mine and self._take_in(stream)
+
+    def waiting(self, stream: Stream) -> int:
+        """Return how many pieces of text no vector was looked for yet."""
+        reached = self._reached(stream)
+        return self._texts.read(stream, lambda texts: texts.passages.waiting(reached))
+
+    def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
+        """Return the digests of the *limit* pieces of text most alike to a vector, with their cosines."""
+
+        def use(file: VectorFile, likeness: Likeness) -> list[tuple[bytes, float]]:
+            found = likeness.nearest(to, limit)
+            digests = file.digests([number for number, _ in found])
+            return [(known, cosine) for known, (_, cosine) in zip(digests, found, strict=True) if known is not None]
+
+        return self._with_likeness(stream, use)
+
+    def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
+        """Return how alike to a vector each of *digests* is, as far as there is a vector of it."""
+
+        def use(file: VectorFile, likeness: Likeness) -> Mapping[bytes, float]:
+            numbers = {number: known for known in digests if (number := file.number(known)) is not None}
+            return {numbers[number]: cosine for number, cosine in likeness.cosines(to, [*numbers]).items()}
+
+        return self._with_likeness(stream, use)
+
+    def vector(self, text: str) -> Vector:
+        """Return the vector of *text*; raises ModelUnavailable."""
+        return self._made([text])[0]
+
+    def told(self, stream: Stream) -> dict[str, Any]:
+        """Return what is known of the vectors of a stream: model, how many, bytes, and how many texts wait for one."""
+        name = self._name(stream)
+        told: dict[str, Any] = {"model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": self.waiting(stream)}
+        told["vectors"] = self._use(stream, lambda file: file.count())
+        with suppress(OSError):
+            told["bytes"] = self._files.size(name)
+        return told
+
+    def close(self) -> None:
+        """Let go of all files."""
+        self._files.close()
+        self._likeness.clear()
+
+    def _take_in(self, stream: Stream) -> bool:
+        reached, (identity, _) = self._reached(stream), self._state(stream)
+        pieces = self._texts.read(stream, lambda texts: texts.passages.pieces(reached, LOOKED))
+        new = set(self._use(stream, lambda file: file.new([piece.digest for piece in pieces])))
+        batch: dict[bytes, str] = {}
+        last = reached
+        for piece in pieces:
+            if piece.digest in new and piece.digest not in batch:
+                if len(batch) == BATCH:
+                    break
+                batch[piece.digest] = piece.text
+            last = piece.id
+        values = [*zip(batch, self._written([*batch.values()]), strict=True)]
+        if self._state(stream)[0] != identity:
+            return True  # the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
+        self._use(stream, lambda file: self._keep(file, values, [identity, last]))
+        return self.waiting(stream) > 0 or self._sweep(stream)
+
+    def _keep(self, file: VectorFile, values: Sequence[tuple[bytes, bytes]], reached: list[Any]) -> None:
+        with file.writing():
+            file.put(values)
+            file.note(reached=reached)
+
+    def _sweep(self, stream: Stream) -> bool:
+        """Remove the vectors of texts that are gone, where some are; return False."""
+        state = [*self._state(stream)]
+        if self._use(stream, lambda file: file.said("swept_at")) == state:
+            return False
+        number = 0
+        while step := self._use(stream, lambda file: file.after(number, READ)):  # noqa: B023 (called at once)
+            saying = self._texts.read(stream, lambda texts: texts.passages.saying([row[1] for row in step]))
+            gone = [found for found, known, _ in step if not saying[known]]
+            if gone:
+                self._use(stream, lambda file: self._remove(file, gone))  # noqa: B023
+            number = step[-1][0]
+        self._use(stream, lambda file: self._swept(file, state))
+        return False
+
+    def _remove(self, file: VectorFile, numbers: Sequence[int]) -> None:
+        with file.writing():
+            file.remove(numbers)
+
+    def _swept(self, file: VectorFile, state: list[Any]) -> None:
+        with file.writing():
+            file.note(swept_at=state)
+        file.write_out()
+
+    def _written(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the vectors of *texts* as they are kept; raises ModelUnavailable, also for what is none."""
+        try:
+            return [written(vector) for vector in self._made(texts)]
+        except (TypeError, ValueError) as error:
+            detail = f"{self.embedder.name} gave what is no vector: {error}"
+            raise ModelUnavailable(detail, hint="use another embedder") from error
+
+    def _made(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Return the vectors of *texts*; raises ModelUnavailable, also where the embedder gave something else."""
+        found = self.embedder.generate(texts) if texts else []
+        dimensions = self.embedder.dimensions()
+        if len(found) != len(texts) or any(len(vector) != dimensions for vector in found):
+            detail = f"{self.embedder.name} was to give {len(texts)} vectors of {dimensions} numbers, and did not"
+            raise ModelUnavailable(detail, hint="use another embedder")
+        return found
+
+    def _state(self, stream: Stream) -> tuple[str, int]:
+        """Return the identity of the text file, and how often pieces of texts have gone from it."""
+        return self._texts.read(stream, lambda texts: (str(texts.said("identity")), int(texts.said("gone") or 0)))
+
+    def _reached(self, stream: Stream) -> int:
+        identity, _ = self._state(stream)
+        return self._use(stream, lambda file: file.reached(identity))
+
+    def _use(self, stream: Stream, use: Callable[[VectorFile], T]) -> T:
+        return self._files.use(self._name(stream), lambda file, because: use(file))
+
+    def _with_likeness(self, stream: Stream, use: Callable[[VectorFile, Likeness], T]) -> T:
+        """Return what *use* makes of the file and of its vectors in memory, which are brought level with it."""
+        name = self._name(stream)
+
+        def level(file: VectorFile, because: str) -> T:
+            with file.reading():
+                swept = int(file.said("swept") or 0)
+                of, then, likeness = self._likeness.get(name, (None, 0, Likeness(0)))
+                if of is not file or then != swept:
+                    likeness = Likeness(self.embedder.dimensions())
+                    self._likeness[name] = file, swept, likeness
+                while step := file.after(likeness.last, READ):
+                    numbers, _, values = zip(*step, strict=True)
+                    if any(len(value) != likeness.dimensions for value in values):
+                        raise Amiss("a vector had another dimension")
+                    likeness.add(numbers, values)
+                return use(file, likeness)
+
+        return self._files.use(name, level)
+
+    def _name(self, stream: Stream) -> str:
+        return f"{name_of(stream)}.{self._model}"
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[bool]:
+        """Hold the lock of who makes vectors; yield whether it is held, which it is not while another holds it."""
+        try:
+            self._files.folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._files.folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:  # nothing can be written, so nobody else's vectors are here either
+            yield True
+            return
+        try:
+            yield _locked(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,315 @@
+"""Vectors of what is remembered: made piece by piece, shared by processes, thrown away where they must not be kept."""
+
+import math
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ToyEmbedder, intent
+
+import jidomem
+from jidomem.entry import Entry, WriteRequest
+from jidomem.errors import ModelUnavailable
+from jidomem.index import vectors as module
+from jidomem.index.likeness import CLOSELY, Likeness, written
+from jidomem.index.vectors import Vectors
+from jidomem.journal.files import Stream
+from jidomem.pieces import digest
+
+P, HISTORY = Stream("p"), Stream("p", "history")
+SECRET = "swordfish"
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def memory(root):
+    with jidomem.open(root, project="p", agent="me") as memory:
+        yield memory
+
+
+@pytest.fixture
+def toy():
+    return ToyEmbedder()
+
+
+@pytest.fixture
+def vectors(memory, toy):
+    vectors = Vectors(memory.settings.root, memory.texts, toy)
+    yield vectors
+    vectors.close()
+
+
+def remember(memory, *summaries):
+    return [memory.writer.submit_intent("p", intent(summary=summary, evidence=[])).iri for summary in summaries]
+
+
+def level(vectors, stream=P):
+    while vectors.take_in(stream):
+        pass
+
+
+def likest(vectors, text, limit=3, stream=P):
+    texts = {digest(known): known for known in vectors.embedder.asked}
+    return [texts[known] for known, _ in vectors.nearest(stream, vectors.vector(text), limit)]
+
+
+def cached(root):
+    return sorted(path for path in (root / "cache" / "vectors").glob("*.sqlite"))
+
+
+def test_what_is_most_alike_comes_first_with_its_cosine(memory, vectors, toy):
+    remember(memory, "the zebra runs", "the okapi sleeps", "a lynx hunts at night")
+    level(vectors)
+
+    (first, cosine), *others = vectors.nearest(P, vectors.vector("zebra runs"), 3)
+    a, b = toy.generate(["zebra runs", "the zebra runs"])
+    exact = sum(x * y for x, y in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
+    assert first == digest("the zebra runs")
+    assert cosine == pytest.approx(exact, abs=0.01)
+    assert cosine > others[0][1] > others[1][1]
+    digests = [digest("a lynx hunts at night"), digest("unknown")]
+    assert [*vectors.cosines(P, vectors.vector("lynx"), digests)] == digests[:1]
+
+
+def test_only_what_is_new_or_changed_is_embedded_and_a_text_only_once(memory, vectors, toy):
+    remember(memory, "the zebra runs", "the okapi sleeps")
+    level(vectors)
+    remember(memory, "a lynx hunts")
+    memory.conversation("s").record("yes")
+    memory.conversation("s").record("yes")
+    level(vectors)
+    level(vectors, HISTORY)
+
+    assert sorted(toy.asked) == ["a lynx hunts", "the okapi sleeps", "the zebra runs", "yes"]
+    assert vectors.told(HISTORY)["vectors"] == 1
+
+
+def test_a_long_text_has_a_vector_for_each_of_its_pieces(memory, vectors, toy):
+    memory.conversation("s").record("zebra. " * 200 + "\n\n" + "okapi. " * 200, asked_by="ana")
+    level(vectors, HISTORY)
+
+    assert len(toy.asked) == vectors.told(HISTORY)["vectors"] == 4 - 1
+    assert all(text.startswith("ana: ") and len(text) <= 1_005 for text in toy.asked)
+    assert likest(vectors, "okapi", 1, HISTORY)[0].endswith("okapi.")
+
+
+def test_the_vectors_of_another_model_are_not_taken_for_those_of_this_one(memory, vectors):
+    remember(memory, "the zebra runs")
+    level(vectors)
+    other = Vectors(memory.settings.root, memory.texts, ToyEmbedder("toy-2", 40))
+
+    assert (vectors.waiting(P), other.waiting(P)) == (0, 1)
+    assert other.nearest(P, other.vector("zebra"), 3) == []
+    level(other)
+    assert likest(other, "zebra") == likest(vectors, "zebra") == ["the zebra runs"]
+
+
+def test_a_replaced_entry_keeps_its_vector_and_a_text_that_is_gone_has_none(memory, vectors, toy):
+    for text in ("the zebra runs", "the okapi runs"):
+        memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content=text)))
+        level(vectors, HISTORY)
+    assert len(likest(vectors, "runs", 5, HISTORY)) == 2
+
+    memory.long_term().clear_graph("history")
+    memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content="the lynx runs")))
+    level(vectors, HISTORY)
+    assert likest(vectors, "runs", 5, HISTORY) == ["the lynx runs"]
+    assert vectors.told(HISTORY)["vectors"] == 1
+
+
+def test_after_another_branch_was_checked_out_only_what_is_new_is_embedded(memory, root, toy, tmp_path):
+    remember(memory, "the zebra runs", "the okapi sleeps")
+    vectors = Vectors(root, memory.texts, toy)
+    level(vectors)
+    shutil.copytree(root / "projects", tmp_path / "before")
+    remember(memory, "a lynx on a branch")
+    level(vectors)
+    memory.close()
+    shutil.rmtree(root / "projects")
+    shutil.copytree(tmp_path / "before", root / "projects")
+    asked = len(toy.asked)
+
+    with jidomem.open(root, project="p", agent="me") as after:
+        vectors = Vectors(root, after.texts, toy)
+        remember(after, "a tapir")
+        level(vectors)
+        assert toy.asked[asked:] == ["a tapir"]
+        assert digest("a lynx on a branch") not in dict(vectors.nearest(P, vectors.vector("lynx branch"), 9))
+        assert vectors.told(P)["vectors"] == 3
+
+
+def test_a_redaction_throws_the_vectors_away_also_those_that_another_process_has_open(memory, root, vectors, toy):
+    remember(memory, "the zebra runs", f"the password is {SECRET}")
+    level(vectors)
+    with jidomem.open(root, project="p") as other:
+        of_other = Vectors(root, other.texts, toy)
+        assert len(of_other.nearest(P, of_other.vector("x"), 9)) == 2
+        before = [path.stat().st_ino for path in cached(root)]
+        plan = memory.keeper.plan("p", None, texts=[SECRET])
+        memory.keeper.redact(plan, agent="me", reason="a password")
+
+        assert cached(root) == []
+        assert of_other.nearest(P, of_other.vector("x"), 9) == []
+        level(of_other)
+        assert len(likest(of_other, "zebra", 9)) == 1
+        assert before != [path.stat().st_ino for path in cached(root)]
+        of_other.close()
+    assert likest(vectors, "zebra", 9) == ["the zebra runs"]
+
+
+def test_a_redaction_that_was_merged_from_elsewhere_throws_the_vectors_away(memory, root, tmp_path, toy):
+    remember(memory, "the zebra runs", f"the password is {SECRET}")
+    vectors = Vectors(root, memory.texts, toy)
+    level(vectors)
+    vectors.close()
+    memory.close()
+    shutil.copytree(root / "projects", tmp_path / "elsewhere" / "projects")
+    with jidomem.open(tmp_path / "elsewhere", project="p") as elsewhere:
+        plan = elsewhere.keeper.plan("p", None, texts=[SECRET])
+        elsewhere.keeper.redact(plan, agent="me", reason="a password")
+    shutil.rmtree(root / "projects")
+    shutil.copytree(tmp_path / "elsewhere" / "projects", root / "projects")
+
+    with jidomem.open(root, project="p") as after:
+        assert after.recall("zebra").entries  # who asks by words alone throws them away, too
+    assert cached(root) == []
+
+
+def scribbled_over(path):
+    path.write_bytes(os.urandom(30_000))
+
+
+def of_another_form(path):
+    with sqlite3.connect(path) as store:
+        store.execute("PRAGMA user_version = 999")
+    store.close()
+
+
+def from_elsewhere(path):
+    with sqlite3.connect(path) as store:
+        store.execute("PRAGMA application_id = 12345")
+        store.execute("UPDATE vector SET value = zeroblob(96)")
+    store.close()
+
+
+def with_vectors_of_another_length(path):
+    with sqlite3.connect(path) as store:
+        store.execute("UPDATE vector SET value = zeroblob(5)")
+    store.close()
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+HARMS = [scribbled_over, of_another_form, from_elsewhere, with_vectors_of_another_length, a_folder]
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+def test_a_file_that_was_harmed_is_made_anew(memory, root, vectors, toy, harm):
+    remember(memory, "the zebra runs")
+    level(vectors)
+    vectors.close()
+    (path,) = cached(root)
+    harm(path)
+
+    again = Vectors(root, memory.texts, toy)
+    assert again.nearest(P, again.vector("zebra"), 3) == []
+    level(again)
+    assert likest(again, "zebra") == ["the zebra runs"]
+    again.close()
+
+
+def test_where_nothing_can_be_written_the_vectors_are_in_memory(memory, root, toy):
+    remember(memory, "the zebra runs")
+    (root / "cache").write_text("no folder")
+    vectors = Vectors(root, memory.texts, toy)
+    level(vectors)
+
+    assert likest(vectors, "zebra") == ["the zebra runs"]
+    assert (root / "cache").read_text() == "no folder"
+
+
+@pytest.mark.parametrize(
+    "given", [[], [[1.0] * 95], [[1.0] * 96, [1.0] * 96], [[math.nan] * 96], [["x"] * 96], [[[1.0]] * 96]]
+)
+def test_what_is_no_vector_is_refused_and_tried_again(memory, vectors, toy, monkeypatch, given):
+    remember(memory, "the zebra runs")
+    monkeypatch.setattr(toy, "generate", lambda texts: given)
+    with pytest.raises(ModelUnavailable, match="toy-1"):
+        vectors.take_in(P)
+    assert vectors.told(P)["vectors"] == 0
+    monkeypatch.undo()
+
+    level(vectors)
+    assert vectors.told(P)["vectors"] == 1
+
+
+def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, root, vectors, toy, monkeypatch):
+    remember(memory, "the zebra runs", f"the password is {SECRET}")
+    generate = toy.generate
+
+    def meanwhile(texts):
+        monkeypatch.undo()
+        plan = memory.keeper.plan("p", None, texts=[SECRET])
+        memory.keeper.redact(plan, agent="me", reason="a password")
+        return generate(texts)
+
+    monkeypatch.setattr(toy, "generate", meanwhile)
+    assert vectors.take_in(P)
+    level(vectors)
+    assert likest(vectors, "password", 9) == ["the zebra runs"]
+
+
+def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, root, toy, monkeypatch):
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[2])\n"
+        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import vectors\n"
+        "from jidomem.journal.files import Stream\nvectors.BATCH = 3\n"
+        "with jidomem.open(sys.argv[1], project='p') as memory:\n"
+        "    mine = vectors.Vectors(memory.settings.root, memory.texts, ToyEmbedder())\n"
+        "    while mine.waiting(Stream('p')): mine.take_in(Stream('p'))\n"
+        "    assert mine.told(Stream('p'))['vectors'] == 20, mine.told(Stream('p'))\n"
+    )
+    remember(memory, *(f"zebra {number}" for number in range(20)))
+    tests = str(Path(__file__).parent.parent)
+    running = [subprocess.Popen([sys.executable, "-c", program, root, tests]) for _ in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+
+    vectors = Vectors(root, memory.texts, toy)
+    assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 20
+    monkeypatch.setattr(module, "READ", 3)
+    remember(memory, *(f"okapi {number}" for number in range(5)))
+    level(vectors)
+    assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 25
+
+
+def test_of_many_vectors_the_nearest_by_signs_hold_those_that_are_nearest():
+    random = np.random.default_rng(7)
+    middles = random.standard_normal((60, 96))
+    noise = 0.6 * random.standard_normal((5 * CLOSELY, 96))
+    every = (middles[random.integers(0, 60, len(noise))] + noise).astype(np.float32)
+    every /= np.linalg.norm(every, axis=1, keepdims=True)
+    likeness = Likeness(96)
+    for start in range(0, len(every), 700):
+        part = every[start : start + 700]
+        likeness.add(range(start + 1, start + 1 + len(part)), [written(vector) for vector in part])
+
+    kept = 0
+    for asked in every[::500]:
+        exact = {int(row) + 1 for row in np.argsort(-(every @ asked))[:10]}
+        found = likeness.nearest(asked, 10)
+        kept += len(exact & {number for number, _ in found})
+        assert found == sorted(found, key=lambda one: -one[1])
+        assert likeness.cosines(asked, [found[0][0], 10**9]) == {found[0][0]: found[0][1]}
+    assert kept >= 0.95 * 100
