@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import chain
 
 from jidomem.embedder import Embedder, Vector
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.model import AGENT, OBJECT, Bounds, Fact, Known, Learned, Page, Prompt, Segment, Trait
 from jidomem.models.claims import Claim, claims, is_private
+from jidomem.models.dialogue import at_least_one, said, so_far
 from jidomem.models.hashed import HashedStems
 from jidomem.models.importance import importance
 from jidomem.models.keywords import keywords
@@ -56,11 +56,12 @@ class OfflineModel:
 
     def generate_meta_chain(self, pages: Sequence[Page]) -> str:
         """Return the sentences that tell most of the chain so far, and of the last page; half the room for each."""
-        *before, last = at_least_one(pages)
-        known = [page.meta_chain for page in before if page.meta_chain][-1:]
-        told = summary(self._stemmer, said([last]), self._bounds.chain // (2 if before else 1))
-        earlier = known or list(said(before))
-        return " ".join(filter(None, (summary(self._stemmer, earlier, self._bounds.chain - len(told) - 1), told)))
+        chain, new = so_far(pages)
+        *before, last = new
+        earlier = [chain, *said(before)] if chain else said(before)
+        room = self._bounds.chain
+        told = summary(self._stemmer, said([last]), room // 2 if earlier else room)
+        return " ".join(filter(None, (summary(self._stemmer, earlier, room - len(told) - 1), told)))
 
     def continues(self, previous: Page, page: Page) -> bool:
         """Return whether *page* comes soon after *previous* and shares keywords with it, or has hardly any."""
@@ -87,7 +88,7 @@ class OfflineModel:
 
     def generate_segment_summary(self, pages: Sequence[Page]) -> str:
         """Return the sentences of *pages* that tell most of what all of them are about, in their order."""
-        return summary(self._stemmer, list(said(at_least_one(pages))), self._bounds.summary)
+        return summary(self._stemmer, said(at_least_one(pages)), self._bounds.summary)
 
     def extract_traits(self, segment: Segment) -> Learned:
         """Return what those who talk say of themselves; said again, it is believed more and not told twice."""
@@ -120,18 +121,6 @@ class OfflineModel:
         raise ModelUnavailable(
             "there is no chat model to answer", hint="give a ChatModel, or put the prompt to a model of your own"
         )
-
-
-def said(pages: Sequence[Page]) -> list[str]:
-    """Return what was asked and answered in *pages*, in order, without what is empty."""
-    return [text for text in chain.from_iterable((page.query, page.response) for page in pages) if text.strip()]
-
-
-def at_least_one(pages: Sequence[Page]) -> Sequence[Page]:
-    """Return *pages*; raise InvalidRequest where there is none."""
-    if not pages:
-        raise InvalidRequest("there is no page to read", hint="give at least one page")
-    return pages
 
 
 def _add_fact(facts: dict[tuple[str, str], Fact], claim: Claim, subject: str, page: int) -> None:

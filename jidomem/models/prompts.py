@@ -23,7 +23,7 @@ _READER = (
 )
 _CHAIN = """
 Task: bring the running summary of this talk up to date. "chain" is the summary so far, null at the start of a talk.
-Keep of it what still matters, add what the page brings, and stay within {chain} characters, one or two sentences.
+Keep of it what still matters, add what the pages bring, and stay within {chain} characters, one or two sentences.
 Answer {{"chain": "..."}}.
 """
 _CONTINUES = """
@@ -65,9 +65,9 @@ _ANSWERER = (
 )
 
 
-def chain_prompt(page: Page, chain: str | None, bounds: Bounds, room: int) -> Prompt:
-    """Return what is asked to bring *chain* up to date by *page*."""
-    told = [{"chain": chain and cut(chain, room), **_told(page, room)}]
+def chain_prompt(pages: Sequence[Page], chain: str | None, bounds: Bounds, room: int) -> Prompt:
+    """Return what is asked to bring *chain* up to date by *pages*."""
+    told = [{"chain": chain and cut(chain, room)}, *_numbered(pages, room)]
     return _task(_CHAIN.format(chain=bounds.chain), "dialogue", told)
 
 

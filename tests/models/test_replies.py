@@ -1,0 +1,86 @@
+"""Answers of language models are held to their form, and what is wrong is said without repeating them."""
+
+import pytest
+
+from jidomem.model import Bounds
+from jidomem.models import replies
+from jidomem.models.replies import Malformed
+
+FACT = {"subject": "object", "text": "likes tea", "confidence": 0.9, "page": 0, "private": False}
+TRAIT = {"subject": "agent", "name": "tone", "value": "dry", "confidence": 0.9, "page": 0, "private": False}
+
+
+@pytest.mark.parametrize("answer", [
+    "", "no", "[1]", "null", '{"a": 1} trailing', '{"a": NaN}', '{"a": "\\ud800"}', '```\n{"a": 1}', '{"a": 1}' * 2,
+    "{" * 300_000, 'text ```json\n{"a": 1}\n```',
+])  # fmt: skip
+def test_what_is_not_one_json_object_is_malformed(answer):
+    with pytest.raises(Malformed):
+        replies.parsed(answer)
+
+
+@pytest.mark.parametrize("answer", ['{"a": 1}', ' \n{"a": 1} ', '```\n{"a": 1}\n```', '```json\n{"a": 1}\n```\n'])
+def test_one_json_object_is_read_in_a_fence_or_without(answer):
+    assert replies.parsed(answer) == {"a": 1}
+
+
+@pytest.mark.parametrize(("read", "found", "fault"), [
+    (replies.chain, {}, "chain is no text"),
+    (replies.chain, {"chain": " \u200b"}, "chain is no text"),
+    (replies.chain, {"chain": 3}, "chain is no text"),
+    (replies.keywords, {"keywords": "a, b"}, "keywords is no list"),
+    (replies.keywords, {"keywords": ["a", 1]}, "what is no text"),
+    (replies.summary, {"topics": []}, "topics is empty"),
+    (replies.summary, {"topics": ["x"]}, r"topics\[0\] is no object"),
+    (replies.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is no text"),
+])  # fmt: skip
+def test_an_answer_without_what_was_asked_for_is_malformed(read, found, fault):
+    with pytest.raises(Malformed, match=fault):
+        read(found, Bounds())
+
+
+@pytest.mark.parametrize("truth", [None, 1, "true"])
+def test_whether_a_talk_goes_on_is_true_or_false(truth):
+    with pytest.raises(Malformed, match="continues is neither true nor false"):
+        replies.continues({"continues": truth})
+
+
+@pytest.mark.parametrize(("wrong", "fault"), [
+    ({"subject": "user"}, "subject"), ({"subject": ["object"]}, "subject"), ({"confidence": 1.5}, "confidence"),
+    ({"confidence": "high"}, "confidence"), ({"confidence": None}, "confidence"), ({"confidence": True}, "confidence"),
+    ({"page": 1}, "page"), ({"page": -1}, "page"), ({"page": "0"}, "page"), ({"page": True}, "page"),
+    ({"private": "no"}, "private"), ({"text": ""}, "text"), ({"text": ["x"]}, "text"),
+])  # fmt: skip
+def test_a_fact_that_is_none_is_malformed_with_its_place(wrong, fault):
+    with pytest.raises(Malformed, match=rf"facts\[1\].*{fault}"):
+        replies.learned({"facts": [FACT, {**FACT, **wrong}], "traits": []}, Bounds(), 1)
+
+
+@pytest.mark.parametrize("wrong", [{"name": ""}, {"value": None}, {"subject": "x"}, {"page": 2}])
+def test_a_trait_that_is_none_is_malformed(wrong):
+    with pytest.raises(Malformed, match=r"traits\[0\]"):
+        replies.learned({"facts": [], "traits": [{**TRAIT, **wrong}]}, Bounds(), 1)
+
+
+@pytest.mark.parametrize("found", [{}, {"facts": []}, {"facts": {}, "traits": []}, {"facts": [1], "traits": []}])
+def test_facts_and_traits_are_two_lists_of_objects(found):
+    with pytest.raises(Malformed):
+        replies.learned(found, Bounds(), 1)
+
+
+def test_no_more_is_believed_than_is_bounded_and_texts_are_cut():
+    bounds = Bounds(facts=1, traits=1, statement=6)
+    learned = replies.learned({"facts": [FACT] * 3, "traits": [TRAIT] * 3}, bounds, 1)
+
+    assert [fact.text for fact in learned.facts] == ["likes…"]
+    assert [trait.name for trait in learned.traits] == ["tone"]
+
+
+def test_what_does_not_show_is_taken_out_of_texts():
+    assert replies.chain({"chain": "a\u0000b\u202e\n c"}, Bounds()) == "a b c"
+
+
+@pytest.mark.parametrize("scores", [None, [], [0.5], [0.1, 0.2, 0.3], [0.1, 2], [0.1, True], [0.1, "0.2"]])
+def test_scores_are_as_many_numbers_from_0_to_1_as_there_are_facts(scores):
+    with pytest.raises(Malformed, match="scores"):
+        replies.scores({"scores": scores}, 2)
