@@ -29,11 +29,14 @@ class Conversation:
         index: OxigraphIndex,
         catch_up: Callable[[str], object],
         now: Callable[[], datetime],
+        *,
+        agent: str,
     ) -> None:
-        """Keep the conversation of *session*, a name or an IRI, in the history of *project*."""
+        """Keep the conversation of *session*, a name or an IRI, in the history of *project*; *agent* takes part."""
         node = writer.session_iri(session)
         self.project, self.session, self.iri = project, bare(node), bare(conversation_of(node))
         self._writer, self._index, self._catch_up, self._now = writer, index, catch_up, now
+        self._agent = agent
 
     def record(
         self,
@@ -47,7 +50,7 @@ class Conversation:
     ) -> Turn:
         """Return the turn that is recorded, durable, as the next one: what was asked, answered, and done for it.
 
-        The answer is by the agent of the root unless *answered_by* names another; *asked_by* is nobody unless given.
+        The answer is by who takes part unless *answered_by* names another; *asked_by* is nobody unless given.
         *timestamp* is when it was said, now unless given. A session nobody has opened is opened. A memory that comes
         of the turn names its `iri` as evidence. Raises InvalidRequest, TooLarge, IntentRefused, Busy and Failed; then
         nothing of the turn was kept.
@@ -55,7 +58,7 @@ class Conversation:
         for name, agent, words in (("asked_by", asked_by, prompt), ("answered_by", answered_by, answer)):
             if agent is not None and words is None:
                 raise InvalidRequest(f"{name}={agent!r}, and nothing is said by it", hint=f"leave {name} out")
-        agent = self._writer.agent if answered_by is None else answered_by
+        agent = self._agent if answered_by is None else answered_by
         said = Said(
             prompt,
             answer,

@@ -106,13 +106,22 @@ class Held:
         return State(self.settings.root, agent.TABLES + TABLES)
 
     def conversation(
-        self, session: str, project: str | None = None, *, writer: MemoryWriter | None = None
+        self,
+        session: str,
+        project: str | None = None,
+        *,
+        writer: MemoryWriter | None = None,
+        agent: str | None = None,
     ) -> Conversation:
-        """Return the conversation of a work session, to record its turns, by *writer* if given, and to read them."""
+        """Return the conversation of a work session, to record its turns, by *writer* if given, and to read them.
+
+        *agent* takes part in it, the writer's own unless named: it opens the session, and answers.
+        """
         from jidomem.runtime.conversation import Conversation  # as above
 
         name = project or self.project
-        return Conversation(name, session, writer or self.writer, self.index, self.catch_up, self.sources.now)
+        by, now = writer or self.writer, self.sources.now
+        return Conversation(name, session, by, self.index, self.catch_up, now, agent=agent or by.agent)
 
     @cached_property
     def entries(self) -> EntryStore:

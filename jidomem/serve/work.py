@@ -61,8 +61,9 @@ WORKING = Tool(
 def _said(desk: Desk, given: Arguments) -> Told:
     asked = dict(given)
     tools = uses(asked.pop("tools", ()))
-    said = desk.memory.conversation(desk.begin()["asserted_in"], desk.project, writer=desk.writer)
-    turn = said.record(**asked, tools=tools, answered_by=desk.agent if "answer" in asked else None)
+    who = desk.begin()
+    said = desk.memory.conversation(who["asserted_in"], desk.project, writer=desk.writer, agent=who["asserted_by"])
+    turn = said.record(**asked, tools=tools)
     desk.opened()
     return Told(turn.to_dict())
 

@@ -9,6 +9,8 @@ from mcp.client.client import Client
 from mcp_types import Implementation
 
 import jidomem
+from jidomem.authority import Change
+from jidomem.read.sessions import session, sessions
 from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.settings import own_config
 from jidomem.serve.desk import Desks
@@ -16,6 +18,7 @@ from jidomem.serve.http import create_app
 from jidomem.serve.mcp import server
 from jidomem.serve.tools import TOOLS
 from jidomem.serve.work import SAID, WORKING
+from jidomem.vocab import local_name
 
 PATH = "/projects/p/agents/ana/memory"
 TASK = {"do": "tasks_add", "text": "ask about the index", "id": "t1"}
@@ -202,3 +205,15 @@ def test_a_turn_told_over_mcp_is_of_the_session_in_which_its_client_remembers(me
     (turn,) = memory.conversation("s-7").turns()
     assert told.structured_content == turn.to_dict() == json.loads(text)[0]
     assert (turn.answered_by.rsplit("/")[-1], refused.is_error) == ("ana", True)
+
+
+def test_a_session_that_begins_with_a_prompt_alone_is_opened_and_closed_by_the_agent_who_was_asked(memory):
+    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    desks = Desks(memory)
+    (told,), _ = called(desks, {"prompt": "which index?"}, tool="said")
+
+    (opened,) = sessions(memory.reader, "p")
+    desks.leave()
+
+    assert (told.is_error, local_name(opened["agent"])) == (False, "ana")
+    assert local_name(session(memory.reader, "p", opened["session"])["status"]) == "Closed"
