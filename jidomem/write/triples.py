@@ -241,6 +241,6 @@ def _alternatives(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
             (node, TYPE, jido("Alternative")),
             (node, jido("summary"), literal(text)),
             (node, jido("hasTimestamp"), date_time(intent.timestamp or "")),
-            *(t for t in _provenance(intent, node) if t[1] != jido("assignedTo")),
+            *_provenance(intent, node),
         ]
     return triples
