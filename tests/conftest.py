@@ -87,8 +87,14 @@ def _own_environment(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def memory(tmp_path):
-    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as opened:
+def root(tmp_path):
+    """A folder in which nothing was kept yet."""
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def memory(root):
+    with jidomem.open(root, sources=fixed_sources()) as opened:
         yield opened
 
 

@@ -10,7 +10,6 @@ from jidomem.spaces.limits import Limits
 from jidomem.spaces.memory import Memory
 from jidomem.spaces.names import (
     FACTS,
-    FROM_ONTOLOGY,
     MEMORY_KEY,
     POINTERS,
     RESERVED_SPACES,
@@ -67,7 +66,6 @@ from jidomem.spaces.value import Space, Spaces, is_list, is_map
 
 __all__ = [
     "FACTS",
-    "FROM_ONTOLOGY",
     "MEMORY_KEY",
     "POINTERS",
     "RESERVED_SPACES",

@@ -33,8 +33,6 @@ DONE = "done"
 TASK_STATUSES = (OPEN, DONE)
 #: What a task's status is called in project memory.
 TO_ONTOLOGY: Mapping[str, str] = {OPEN: "Planned", DONE: "Completed"}
-#: What a status of project memory is called here; a task that is Abandoned there is removed here.
-FROM_ONTOLOGY: Mapping[str, str] = {"Planned": OPEN, "InProgress": OPEN, "Blocked": OPEN, "Completed": DONE}
 
 
 def memory_key() -> str:

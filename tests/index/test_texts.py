@@ -37,11 +37,6 @@ def cached_bytes(root):
 
 
 @pytest.fixture
-def root(tmp_path):
-    return tmp_path / "root"
-
-
-@pytest.fixture
 def memory(root):
     with opened(root) as memory:
         keep(memory, "quagga one", "quagga two", f"quagga {SECRET}")

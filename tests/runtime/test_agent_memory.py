@@ -22,11 +22,6 @@ with jidomem.open(sys.argv[1], project="p") as memory:
 """
 
 
-@pytest.fixture
-def root(tmp_path):
-    return tmp_path / "root"
-
-
 def test_an_agent_finds_again_what_it_held_when_its_process_ended(root):
     with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
         planner = memory.agent("The Planner")

@@ -30,11 +30,6 @@ def opened(root, **more):
 
 
 @pytest.fixture
-def root(tmp_path):
-    return tmp_path / "root"
-
-
-@pytest.fixture
 def memory(root):
     with opened(root, sources=fixed_sources()) as memory:
         yield memory

@@ -12,6 +12,7 @@ from conftest import intent
 from http_world import Client, running
 
 CONNECTIONS = 4
+PATIENT = 600  # seconds, far beyond what any of these waits for
 SMALL = f"""\
 [limits]
 query_rows = 1000
@@ -37,6 +38,15 @@ def limited(folder, *options, idle):
     with running(folder / "root", *options, environment={**os.environ, "XDG_CONFIG_HOME": str(folder)}) as process:
         parts = urlsplit(process.url)
         process.address = (parts.hostname, parts.port)
+        yield process
+
+
+@contextmanager
+def begun(folder, idle):
+    """The same, with one memory in it."""
+    with limited(folder, idle=idle) as process:
+        with Client(process.url) as client:
+            client.submit(intent(summary="the first of all"))
         yield process
 
 

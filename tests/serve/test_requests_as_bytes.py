@@ -5,13 +5,14 @@ import socket
 
 import pytest
 from conftest import intent
-from http_world import Client
 from raw_http import (
     CHUNKED,
     HOST,
     INTENTS,
     LINES,
+    PATIENT,
     asked,
+    begun,
     body_of,
     connect,
     everything,
@@ -21,14 +22,10 @@ from raw_http import (
     statuses,
 )
 
-PATIENT = 600  # far beyond what any of these waits for
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with limited(tmp_path_factory.mktemp("wire"), idle=PATIENT) as process:
-        with Client(process.url) as client:
-            client.submit(intent(summary="the first of all"))
+    with begun(tmp_path_factory.mktemp("wire"), PATIENT) as process:
         yield process
 
 

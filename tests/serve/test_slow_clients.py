@@ -18,7 +18,9 @@ from raw_http import (
     HOST,
     INTENTS,
     LINES,
+    PATIENT,
     asked,
+    begun,
     body_of,
     connect,
     everything,
@@ -34,14 +36,11 @@ from raw_http import (
 import jidomem
 
 IDLE = 0.5
-PATIENT = 600  # far beyond what any of these waits for
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with limited(tmp_path_factory.mktemp("slow"), idle=IDLE) as process:
-        with Client(process.url) as client:
-            client.submit(intent(summary="the first of all"))
+    with begun(tmp_path_factory.mktemp("slow"), IDLE) as process:
         yield process
 
 
