@@ -179,7 +179,7 @@ class Stages:
         IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
-        validate.check_declared(rows, self.schema, self.literal)
+        validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN - validate.BROUGHT_ALONG)
         looks_secret = self._screened(secrets.screen_rows(rows))
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
         otherwise = [
@@ -201,7 +201,7 @@ class Stages:
 
         Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
-        validate.check_declared(rows, self.schema, self.literal)
+        validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN)
         looks_secret = self._screened(secrets.screen_rows(rows))
         new = [row for row in rows if not held(row)]
         if not new:
@@ -231,7 +231,7 @@ class Stages:
         """Return what the intent says, the stubs it declares and the warnings; raises IntentRefused."""
         validate.require_fields(intent, project)
         validate.check_references(intent, view, self.policy, known)
-        validate.check_extra_triples(intent, view)
+        validate.check_extra_triples(intent, view, self.schema)
         described = [
             (subject, predicate, value)
             for subject, predicate, value in triples.describe(intent)

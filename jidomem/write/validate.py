@@ -52,12 +52,15 @@ OWN_FIELD: Mapping[str, str] = {
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
 ) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause"}
+#: All of it that is said of memories alone; a summary other things have, too.
+_WRITERS_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 #: Fields that hold one value and that no shape counts: a second one, in an extra triple, would go unjudged.
 _SAID_ONCE = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
-#: Classes of what the writer makes besides memories.
-_WRITERS_OWN = frozenset(vocab.JIDO + name for name in ("Commit", "Submission", "SessionEvent", "PolicyChange"))
+#: Classes of what the writer makes besides memories, and of what an exported file brings along of these.
+WRITERS_OWN = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
+BROUGHT_ALONG = frozenset((jido("SessionEvent"),))
 
 Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
 
@@ -133,7 +136,7 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
         raise IntentRefused(violations)
 
 
-def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
+def check_extra_triples(intent: MemoryUpdateIntent, view: View, schema: Schema) -> None:
     """Raise IntentRefused unless the extra triples keep to the new memory and to entities no one else describes."""
     violations = []
     own = vocab.type_uri(intent.type or "")
@@ -143,8 +146,10 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
             violations.append(
                 broken_triple(predicate, f"{predicate} is no property: it lies in a namespace of jidomem")
             )
-        if iri(predicate) == TYPE and value.get("@id") in _WRITERS_OWN:
+        if iri(predicate) == TYPE and iri(value.get("@id", "")) in WRITERS_OWN:
             violations.append(broken_triple(value["@id"], f"{value['@id']} is what the writer alone makes"))
+        elif iri(predicate) in _said_of(WRITERS_OWN, schema):
+            violations.append(broken_triple(predicate, f"{predicate} is said of what the writer alone makes"))
         if subject != intent.iri:
             if is_reserved(subject) or view.is_item(iri(subject)):
                 violations.append(
@@ -167,22 +172,36 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View) -> None:
         raise IntentRefused(violations)
 
 
-def check_declared(rows: Iterable[Triple], schema: Schema, literal: int) -> None:
-    """Raise IntentRefused when *rows* describe memories, commits or submissions, or end a memory.
+def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: frozenset[Term]) -> None:
+    """Raise IntentRefused when *rows* describe memories or what is of the classes *made*, or end a memory.
 
     Raises TooLarge for a text of more than *literal* bytes.
     """
+    said_of_made = _said_of(made, schema)
     for subject, predicate, value in rows:
         name = vocab.local_name(predicate)
         ours = subject.startswith(
             ("<urn:jido:", f"<{vocab.BASE}memory/", f"<{vocab.BASE}submissions/", f"<{vocab.BASE}policies/")
         )
-        item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value == jido("PolicyChange"))
-        if ours or item or predicate in map(jido, WRITER_ONLY) or (name in OWN_FIELD and name != "summary"):
-            message = f"{bare(subject)} jido:{name}: only the writer says this, and of memories"
+        item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value in made)
+        if ours or item or predicate in _WRITERS_TERMS or predicate in said_of_made:
+            what = f"a {_short(value)}" if predicate == TYPE else _short(predicate)
+            message = f"{bare(subject)} {what}: only the writer says this"
             raise IntentRefused([broken_triple(bare(subject), message)])
         if not is_iri(value):
             check_size(f"{bare(subject)} {name}", parts(value).text, literal)
+
+
+def _short(term: Term) -> str:
+    """Return the name of a term of ours behind `jido:`, of another one all of it."""
+    return bare(term).replace(vocab.JIDO, "jido:")
+
+
+@lru_cache(maxsize=16)
+def _said_of(made: frozenset[Term], schema: Schema) -> frozenset[Term]:
+    """Return the properties that are said of the classes *made* and of no others."""
+    properties = schema.properties.items()
+    return frozenset(term for term, declared in properties if declared.domain and declared.domain <= made)
 
 
 def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge: Judge) -> list[str]:

@@ -6,7 +6,8 @@ from writing import GRAPH, MEMORY, codes, held, open_with, refusal, said
 
 import jidomem
 from jidomem.errors import CODES, IntentRefused
-from jidomem.terms import iri, literal
+from jidomem.journal.files import Stream
+from jidomem.terms import bare, integer, iri, literal
 from jidomem.vocab import CLASS_OF_TYPE, TYPE, jido
 from jidomem.write import validate
 
@@ -319,7 +320,7 @@ def test_what_the_writer_makes_is_described_by_nobody_else(memory, node, stream)
 )
 def test_what_is_said_of_memories_is_said_of_nothing_else(memory, name, value):
     error = refusal(memory.writer.append, "p", "codebase", [(iri("urn:x:1"), jido(name), value)])
-    assert f"urn:x:1 jido:{name}: only the writer says this, and of memories" in error.detail
+    assert f"urn:x:1 jido:{name}: only the writer says this" in error.detail
 
 
 @pytest.mark.parametrize("name", ["Commit", "Submission", "SessionEvent", "PolicyChange"])
@@ -483,21 +484,52 @@ def test_a_text_beside_the_memory_is_as_long_as_one_of_a_memory_and_an_iri_as_lo
     assert memory.writer.append("p", "codebase", [("<urn:x:1>", "<urn:x:p>", f"<urn:x:{'x' * 270_000}>")]).commit
 
 
-def test_what_is_called_a_summary_elsewhere_may_be_said_of_what_is_no_memory(memory):
-    row = ("<urn:x:1>", "<https://example.org/summary>", '"text"')
+@pytest.mark.parametrize("name", ["summary", "supersedes", "recordedAt", "position"])
+def test_what_has_the_name_of_a_term_of_ours_elsewhere_may_be_said_of_what_is_no_memory(memory, name):
+    row = ("<urn:x:1>", f"<https://example.org/{name}>", '"text"')
     assert memory.writer.append("p", "codebase", [row]).status == "asserted"
+
+
+MADE = {
+    "Commit": ["position", "parent", "clears", "redacts", "journalFormat"],
+    "Submission": ["answeredWith"],
+    "SessionEvent": ["eventNumber", "ofSession"],
+    "PolicyChange": ["grantsRole"],
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_nobody_makes_by_triples_what_the_writer_and_the_journal_make(memory, name):
+    said = [(TYPE, jido(name)), *((jido(each), "<urn:x:2>") for each in MADE[name])]
+    for predicate, value in said:
+        error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", predicate, value)])
+        assert "only the writer says this" in error.detail
+        extra = [bare("<urn:x:1>"), bare(predicate), {"@id": bare(value)}]
+        error = refusal(memory.writer.remember, "p", "a fact", extra_triples=[extra])
+        assert "what the writer alone makes" in error.detail
+    assert files(memory.settings.root) == {}
+
+
+def test_the_events_of_a_session_are_brought_along_with_it(memory):
+    event = "<https://jido.ai/sessions/s-1/events/1>"
+    rows = [(event, TYPE, jido("SessionEvent")), (event, jido("eventNumber"), integer(1))]
+    rows += [(event, jido("toStatus"), jido("Paused")), (event, jido("causedBy"), "<https://jido.ai/agents/a>"),
+             (event, jido("ofSession"), "<https://jido.ai/sessions/s-1>")]  # fmt: skip
+
+    assert memory.writer.declare("p", rows) == []
+    assert (event, jido("toStatus"), jido("Paused")) in set(memory.index.triples(Stream("p").graph, event))
 
 
 def test_nothing_that_is_said_of_memories_is_appended_beside_them(memory):
     for name in [*list(SAID_BY_A_FIELD)[1:], *SAID_BY_THE_WRITER]:
         error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", jido(name), "<urn:x:2>")])
-        assert f"urn:x:1 jido:{name}: only the writer says this, and of memories" in error.detail
+        assert f"urn:x:1 jido:{name}: only the writer says this" in error.detail
 
 
 @pytest.mark.parametrize("name", ["MemoryItem", "Fact", "PolicyChange"])
 def test_no_memory_and_no_change_of_policy_is_appended(memory, name):
     error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", TYPE, jido(name))])
-    assert error.detail == "urn:x:1 jido:type: only the writer says this, and of memories"
+    assert error.detail == f"urn:x:1 a jido:{name}: only the writer says this"
     assert memory.writer.append("p", "codebase", [("<urn:x:1>", TYPE, jido("Module"))]).status == "asserted"
 
 
