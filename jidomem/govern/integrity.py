@@ -18,7 +18,7 @@ from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.names import ASIDE, set_aside
 from jidomem.journal.redaction import leaves, taken_out
 from jidomem.judge import Severity
-from jidomem.terms import bare, parts
+from jidomem.terms import Triple, bare, parts
 
 _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 
@@ -42,12 +42,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A form of a commit, in a file, that shows what was redacted: the leaves of it, and the commit's id."""
+    """A form of a commit, in a file, that shows what was redacted: the leaves of it, and the commit's id.
+
+    `triples` are what is shown: none where it is gone, and no commit records that.
+    """
 
     path: str
     line: int
     commit: str
     leaves: frozenset[str]
+    triples: frozenset[Triple] = frozenset()
 
 
 def findings(journal: FileJournal, stream: Stream) -> list[Finding]:
@@ -67,8 +71,8 @@ def _showing(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> It
     folder = journal.seen(stream)
     for identity, gone in _recorded(told).items():
         for form in forms(folder, identity):
-            if shown := gone.intersection(leaves(form.commit).values()):
-                yield _exposure(folder.path, form, frozenset(shown))
+            if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in gone}:
+                yield _exposure(folder.path, form, frozenset(shown.values()), frozenset(shown))
 
 
 def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
@@ -80,8 +84,8 @@ def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> I
                 yield _exposure(folder.path, form, lost)
 
 
-def _exposure(folder: str, form: Form, found: frozenset[str]) -> Exposure:
-    return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, found)
+def _exposure(folder: str, form: Form, found: frozenset[str], triples: frozenset[Triple] = frozenset()) -> Exposure:
+    return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, found, triples)
 
 
 def _recorded(told: Iterable[Commit]) -> Mapping[str, frozenset[str]]:

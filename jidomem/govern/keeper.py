@@ -11,14 +11,14 @@ from jidomem.clock import Sources
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import exposures
 from jidomem.govern.orders import order
-from jidomem.govern.traces import LONG, SAYS, Trace, Traces, Wanted
+from jidomem.govern.traces import DIGESTS, LONG, SAYS, WORDS, Trace, Traces, Wanted
 from jidomem.index.tail import Tail
 from jidomem.journal.commit import COMMIT, Commit
 from jidomem.journal.files import NAMES, Stream
 from jidomem.journal.redaction import leaves
 from jidomem.policy import Policy
 from jidomem.schema import Schema
-from jidomem.terms import Term, bare, iri, is_iri, literal, parts
+from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
 from jidomem.version import Version
 from jidomem.vocab import BASE, LABEL, XSD, conv, jido
 from jidomem.write import names
@@ -118,7 +118,7 @@ class Keeper:
         for given, name in ((reason, "the reason"), (agent, "the agent's name")):
             if plan.wanted.shows(literal(given), iri(COMMIT)):
                 raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
-        self._unlog(plan.project, lambda name: plan.wanted.shows(_term(name), iri(COMMIT)))
+        self._unlog_texts(plan.project, plan.wanted)
         made, traces = list[Commit](), [*plan.traces]
         while traces:  # again where somebody said it meanwhile
             for stream, entries in groupby(traces, key=lambda entry: entry[0]):
@@ -132,14 +132,18 @@ class Keeper:
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
         """Take out what was redacted before and is there all the same: it came back, or a redaction was cut short.
 
-        Returns the commits that record it, none where nothing was left to do. Raises PolicyDenied as `redact`, which
-        asked who may redact the policy when it was done first.
+        Texts that came back, longer than a few signs, go from what agents hold, too. Returns the commits that record
+        it, none where nothing was left to do. Raises PolicyDenied as `redact`, which asked who may redact the policy
+        when it was done first.
         """
         self._writer.check_keeper(project, agent, "redact")
+        found = {stream: exposures(self._tail.journal, stream) for stream in self._streams(project)}
+        shown = [triple for each in found.values() for exposure in each for triple in exposure.triples]
+        self._unlog_texts(project, Wanted(frozenset(_words(shown))))
         made = []
-        for stream in self._streams(project):
+        for stream, exposed in found.items():
             gone: dict[str, frozenset[str]] = defaultdict(frozenset)
-            for exposure in exposures(self._tail.journal, stream):
+            for exposure in exposed:
                 gone[exposure.commit] |= exposure.leaves
             if gone:
                 made.append(self._erase(stream, gone, (), agent=agent, reason=reason))
@@ -197,6 +201,11 @@ class Keeper:
             sources=self._sources,
             ontology_version=self._schema.version,
         )
+
+    def _unlog_texts(self, project: str, wanted: Wanted) -> None:
+        """Take the texts out of what is kept of the project in the working state."""
+        if wanted.texts:
+            self._unlog(project, lambda name: wanted.shows(_term(name), iri(COMMIT)))
 
     def _start_anew(self) -> None:
         """Build the index anew, and throw away all else that was made of the journal."""
@@ -296,6 +305,13 @@ def _texts(value: Term, view: View) -> Iterator[str]:
         yield from (parts(label).text for label in labels if minted)
     elif parts(value).datatype in (XSD + "string", XSD + "anyURI"):
         yield parts(value).text
+
+
+def _words(triples: Iterable[Triple]) -> Iterator[str]:
+    """Yield the texts that *triples* say, but for digests."""
+    for _, predicate, value in triples:
+        if predicate not in DIGESTS and not is_iri(value) and parts(value).datatype in WORDS:
+            yield parts(value).text
 
 
 def _term(name: str) -> Term:

@@ -20,8 +20,8 @@ SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
 _EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
 _KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
 _ANSWERED = jido("answeredWith")
-_DIGESTS = (_KEY, _REQUEST, jido("redactedLeaf"))  # no text shows in them
-_WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
+DIGESTS = (_KEY, _REQUEST, jido("redactedLeaf"))  # no text shows in them
+WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
 #: Names that are minted at random, or from a digest: no text shows in them. An IRI that was given may say anything.
 _UUID = (
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/alternatives/[0-9]+|/prompt|/answer|/tools/[0-9]+(?:/result)?)?"
@@ -80,7 +80,7 @@ class Wanted:
         if is_iri(term):
             return not _MINTED.fullmatch(term) and any(found(normal_text(term[1:-1])) for found in finders)
         text, datatype, _ = parts(term)
-        if datatype not in _WORDS:
+        if datatype not in WORDS:
             return text in self.texts and near == "linked"
         normal = normal_text(text)
         return any(found(normal) for found in finders)
@@ -146,7 +146,7 @@ class Traces:
             (s, p, o)
             for s, p, o in sorted(commit.triples)
             if not _is_own((s, p, o), commit)
-            and p not in _DIGESTS
+            and p not in DIGESTS
             and ((s, p) in self._wanted.said or shows(o, s) or shows(s, s) or (is_iri(p) and shows(p, s)))
         ]
 

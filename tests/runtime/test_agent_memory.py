@@ -186,3 +186,19 @@ def test_what_is_redacted_is_taken_out_of_what_agents_hold_and_keep(tmp_path):
         assert memory.agent("ben", project="q").get().world_get("note") == secret
         memory.agent("ben", project="q").forget()
     assert [name for name, data in files(tmp_path).items() if secret.encode() in data] == []
+
+
+def test_what_came_back_is_taken_out_of_what_agents_hold_when_it_is_redacted_again(root):
+    secret = "hunterzwei9 opens the door"
+    with jidomem.open(root, project="p", agent="ana") as memory:
+        memory.writer.remember("p", secret)
+        copy, keeper = files(root / "projects"), memory.keeper
+        keeper.redact(keeper.plan("p", None, texts=[secret]), agent="ana", reason="a password")
+        for name, data in copy.items():
+            (root / "projects" / name).write_bytes(data)
+        memory.agent().update(lambda held: held.world_put("note", f"Ben: {secret}!").world_put("sky", "the weather"))
+
+        assert len(keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+
+        assert memory.agent().get().world() == {"note": "[redacted]", "sky": "the weather"}
+    assert [name for name, data in files(root).items() if secret.encode() in data] == []
