@@ -21,6 +21,7 @@ MARKDOWN, JSON, TURTLE = "text/markdown", "application/json", "text/turtle"
 ITEM, CONVERSATION = "memory://item/", "memory://conversation/"
 #: How many of those that wait for a curator are put before an agent.
 _PRESSING = 50
+_THE_REST = "these are the most pressing; ask conflicts and ask proposals list the rest"
 #: What a server says of itself when a client connects.
 INSTRUCTIONS = (
     "The governed memory of this project. Call briefing before you start, recall or ask before you decide, and remember"
@@ -60,7 +61,7 @@ def _conflicts(desk: Desk) -> str:
     found = queued(memory.reader, desk.project, memory.sources.now(), limit=_PRESSING)
     rows = [one.to_dict() for one in found.waiting]
     if found.cursor is not None:
-        rows.append({"left_out": found.total - len(rows), "hint": "these are the most pressing; all: jidomem review"})
+        rows.append({"left_out": found.total - len(rows), "hint": _THE_REST})
     return visible(json.dumps(plain(rows), ensure_ascii=False))
 
 

@@ -343,6 +343,17 @@ def test_a_briefing_names_what_the_tool_ask_is_asked_for_the_rest(desks):
     assert [section["ask"] for section in briefing.structured_content["sections"]] == ["ask facts"]
 
 
+def test_what_waits_beyond_the_most_pressing_is_asked_with_a_tool_and_no_command_line(desks):
+    desks.memory.writer.submit_many("p", [intent(summary=f"it is {n}") for n in range(51)], propose=True)
+
+    read = talk(server(desks, TOOLS), lambda client: client.read_resource("memory://conflicts"))
+
+    *rows, rest = json.loads(read.contents[0].text)
+    assert (len(rows), rest["left_out"]) == (50, 1)
+    assert rest["hint"].endswith("ask conflicts and ask proposals list the rest")
+    assert "jidomem " not in read.contents[0].text
+
+
 def test_the_first_recall_of_a_client_that_was_not_briefed_brings_a_briefing(desks):
     desks.memory.writer.submit_intent("p", decision(summary="Use Oxigraph as the index", about=["store.py"]))
 
