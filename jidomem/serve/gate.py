@@ -22,6 +22,11 @@ _PUBLIC = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.
 _HINT = "send the header Authorization: Bearer TOKEN; who runs the server gives one out with: jidomem token add"
 
 
+def headers(keyring: Keyring | None) -> dict[str, str]:
+    """Return the headers no answer goes without: with tokens on *keyring*, what one opened is kept nowhere."""
+    return {**HEADERS, "Cache-Control": "no-store"} if keyring is not None and keyring.is_needed else HEADERS
+
+
 def caller_of(keyring: Keyring, authorization: str) -> Token:
     """Return the token in the header *authorization*; raises Unauthenticated where there is none on the keyring."""
     scheme, _, secret = authorization.partition(" ")
@@ -73,9 +78,7 @@ class Gate:
             raise
 
     def headed(self, response: Response) -> Response:
-        """Return *response* with the headers no answer goes without; what a token opened is kept nowhere."""
-        for name, value in HEADERS.items():
+        """Return *response* with the headers no answer goes without."""
+        for name, value in headers(self._keyring).items():
             response.headers.setdefault(name, value)
-        if self._keyring is not None and self._keyring.is_needed:
-            response.headers.setdefault("Cache-Control", "no-store")
         return response

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import uvicorn
 from flask import Response as Told
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jidomem.errors import JidomemError, NotFound, NotServed
 from jidomem.runtime.keyring import Keyring
@@ -19,7 +19,7 @@ from jidomem.runtime.own import Token
 from jidomem.serve import wire
 from jidomem.serve.desk import Desks
 from jidomem.serve.exposition import TYPE
-from jidomem.serve.gate import HEADERS, caller_of
+from jidomem.serve.gate import caller_of, headers
 from jidomem.serve.http import LOOPBACK, check_host
 from jidomem.serve.mcp import CALLER, leave_all, server
 from jidomem.serve.mcp_watch import LibraryLog, McpWatch, SeenCall
@@ -74,7 +74,7 @@ class _Door:
             return
         route = scope["path"] if scope["path"] in (PATH, METRICS) else NOWHERE
         seen = self._watch.begin(scope)
-        sending = self._watch.sending(seen, send)
+        sending = self._watch.sending(seen, self._headed(send))
         try:
             if route == METRICS:
                 await (await run_in_threadpool(self._figures, scope, seen))(scope, receive, sending)
@@ -84,6 +84,18 @@ class _Door:
                 await self._app(scope, receive, sending)
         finally:
             self._watch.end(scope, seen, route)
+
+    def _headed(self, send: Send) -> Send:
+        """Return *send*, which also gives an answer the headers none goes without."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                told = MutableHeaders(scope=message)
+                for name, value in headers(self._site.keyring).items():
+                    told.setdefault(name, value)
+            await send(message)
+
+        return sent
 
     def _refusal(self, scope: Scope, seen: SeenCall) -> Response | None:
         """Return why who asks is not let in; None, with who it is in the *scope*, where it is."""
@@ -108,7 +120,7 @@ class _Door:
                     f"{METRICS} has no method {scope['method']}", hint="use one of: GET, HEAD", allow=["GET", "HEAD"]
                 )
             site = Site(self._site.memory, self._site.keyring, caller, self._site.operation)
-            return Response(figures(site), 200, HEADERS, TYPE)
+            return Response(figures(site), 200, media_type=TYPE)
         except JidomemError as error:
             return _refused(error, seen)
 
@@ -124,4 +136,4 @@ class _Door:
 def _refused(error: JidomemError, seen: SeenCall) -> Response:
     seen.refusal = error.code
     told: Told = wire.refused({**wire.described(error), "request_id": seen.id}, error)
-    return Response(told.get_data(), told.status_code, {**HEADERS, **dict(told.headers)})
+    return Response(told.get_data(), told.status_code, dict(told.headers))

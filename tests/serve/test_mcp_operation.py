@@ -26,6 +26,7 @@ import jidomem
 from jidomem.clock import Sources
 from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.settings import own_config
+from jidomem.serve.gate import HEADERS
 
 BIN = Path(sys.executable).parent
 ID = "build-7"
@@ -155,6 +156,18 @@ def test_the_figures_are_for_who_reaches_every_project_and_no_library_puts_its_w
     (complaint,) = [line for line in process.lines if line["event"] == "library"]
     assert (complaint["level"], complaint["logger"]) == ("warning", "uvicorn.error")
     assert not any(secret in json.dumps(process.lines) for secret in (ana, every, "hush"))
+
+
+def test_every_answer_says_to_a_browser_what_those_of_the_other_door_do(tmp_path):
+    secret = Keyring(own_config(), tmp_path / "root").give_out("ana", "admin", ["*"], Sources())[0]
+    mine = {"Authorization": f"Bearer {secret}"}
+
+    with serving(tmp_path / "root") as process:
+        answers = [got(process, path, **who) for path in ("/mcp", "/metrics", "/nowhere") for who in (mine, {})]
+
+    assert {status for status, _, _ in answers} > {200, 401}
+    for name, value in {**HEADERS, "Cache-Control": "no-store"}.items():
+        assert [headers[name] for _, headers, _ in answers] == [value] * 6
 
 
 def test_options_of_the_log_are_refused_where_there_is_none(tmp_path):
