@@ -1,0 +1,97 @@
+"""What is known while intents are judged: what the index says and what was accepted since, each asked for once."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.terms import iri
+from jidomem.vocab import TYPE, jido
+from jidomem.write.view import View
+
+ITEM_MARK = jido("hasAssertionStatus")
+SUBJECTS = [iri(f"urn:x:{n}") for n in range(3)]
+VALUES = [jido("Asserted"), jido("Proposed"), *SUBJECTS]
+PROPERTIES = [TYPE, ITEM_MARK, jido("supersededBy"), jido("invalidatedBy"), jido("about")]
+ROWS = [(s, p, o) for s in SUBJECTS for p in PROPERTIES for o in VALUES]
+
+
+class Index:
+    """Rows, and how often they were asked for."""
+
+    def __init__(self, rows=()):
+        self.rows, self.asked = [*dict.fromkeys(rows)], []
+
+    def __call__(self, *pattern):
+        self.asked.append(pattern)
+        return [row for row in self.rows if all(part in (None, said) for part, said in zip(pattern, row, strict=True))]
+
+
+def answers(view, rows):
+    """What *view* says of everything, and what it is to say where *rows* is all there is."""
+    held = {(s, p): {o for a, b, o in rows if (a, b) == (s, p)} for s in SUBJECTS for p in PROPERTIES}
+    ended = {s: bool(held[s, jido("supersededBy")] or held[s, jido("invalidatedBy")]) for s in SUBJECTS}
+    for s in SUBJECTS:
+        yield view.is_item(s), bool(held[s, ITEM_MARK])
+        yield view.has_ended(s), ended[s]
+        yield view.in_force(s), jido("Asserted") in held[s, ITEM_MARK] and not ended[s]
+        yield view.types(s), held[s, TYPE]
+        yield view.mentions(s), any(s in (a, o) for a, _, o in rows)
+        yield view.describes(s), any(s == a for a, _, _ in rows)
+        yield sorted(view.about(s)), sorted(row for row in rows if row[0] == s)
+        for p in PROPERTIES:
+            yield sorted(view.objects(s, p)), sorted(held[s, p])
+            first = view.first(s, p)
+            yield first in held[s, p] if held[s, p] else first is None, True
+            yield view.subjects(p, s), sorted(a for a, b, o in rows if (b, o) == (p, s))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.sampled_from(ROWS), st.sampled_from(["index", "new", "late", "ask"])), max_size=12))
+def test_a_view_says_what_the_index_said_and_what_was_accepted_whatever_was_asked_before(steps):
+    index = Index(row for row, how in steps if how == "index")
+    view, rows = View(index), set(index.rows)
+    for row, how in steps:
+        if how == "ask":
+            view.objects(*row[:2]) if row[2] in SUBJECTS else view.said(row[0])
+        elif how != "index" and row not in rows:
+            view.add([row])
+            rows.add(row)
+            index.rows += [row] if how == "late" else []  # the commit it is in was applied
+
+    for number in range(2):
+        for said, expected in answers(view, rows):
+            assert said == expected, number
+
+
+def test_what_is_known_is_asked_for_once():
+    index = Index(ROWS)
+    view = View(index)
+    for _ in range(3):
+        view.said(SUBJECTS[0])
+        view.objects(SUBJECTS[0], TYPE)
+        view.describes(SUBJECTS[0])
+        view.types(SUBJECTS[1])
+        view.describes(SUBJECTS[1])
+        view.subjects(TYPE, SUBJECTS[2])
+    assert index.asked == [
+        (SUBJECTS[0], None, None), (SUBJECTS[1], TYPE, None), (None, TYPE, SUBJECTS[2]),
+    ]  # fmt: skip
+    assert view.size == len(VALUES) * len(PROPERTIES) + 2
+
+
+def test_what_is_new_is_not_looked_up_and_counts_as_what_is_kept():
+    index = Index()
+    view = View(index)
+    view.add_new(SUBJECTS[0], [(SUBJECTS[0], TYPE, jido("Fact")), (SUBJECTS[0], ITEM_MARK, VALUES[0])])
+    view.add_new(SUBJECTS[1], ())
+
+    assert (view.mentions(SUBJECTS[0]), view.mentions(SUBJECTS[1])) == (True, False)
+    assert view.types(SUBJECTS[0]) == {jido("Fact")}
+    assert view.in_force(SUBJECTS[0])
+    assert view.objects(SUBJECTS[1], TYPE) == []
+    assert (index.asked, view.size) == ([], 2)
+
+
+def test_what_others_get_is_not_what_the_view_keeps():
+    view = View(Index([(SUBJECTS[0], TYPE, SUBJECTS[1])]))
+    view.objects(SUBJECTS[0], TYPE).append("changed")
+    assert view.objects(SUBJECTS[0], TYPE) == [SUBJECTS[1]]
