@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jidomem.models.summary import sentences
-from jidomem.models.wordings import RULES
+from jidomem.models.wordings import ASKS, RULES, Rule
 from jidomem.words import TELL_LITTLE, words
 
 
@@ -37,15 +37,15 @@ _SPELLED = (
     (re.compile(r"\bmy name's\b", re.IGNORECASE), "my name is"),
 )
 _END = re.compile(
-    r"[.,;:!?()\[\]—–\"]|\s-\s|\s(?:but|because|so|since|although|though|which|if|and (?:I|it|we|he|she|they|you|my)"
-    r"|and that|and then|when I|where I|as I|while I|lol|haha)(?=[\s']|$)",
+    r"[;:!?()\[\]—–\"]|\.(?!\w)|,(?!\d)|\s-\s|\s(?:but|because|so|since|although|though|which|if"
+    r"|and (?:I|it|we|he|she|they|you|my)|and that|and then|when I|where I|as I|while I|lol|haha)(?=[\s']|$)",
     re.IGNORECASE,
 )
 _OPENS = re.compile(r"\b(?:I|we|my|call me|keep|be|always|never|remember|note|do not forget)\b", re.IGNORECASE)
 #: What points to something said elsewhere, or to whom it is said, tells nothing by itself.
 _POINTS = re.compile(
     r"(?:it|that|this|you|your|yours|them|those|these|how|what|there|here|the way|to (?:hear|see|know)|so much|too"
-    r"|a lot)\b",
+    r"|a lot|make sure|let you|thank|ask)\b",
     re.IGNORECASE,
 )
 #: An "I" after another word than these stands in what says more of that word: "the parade I went to".
@@ -73,15 +73,18 @@ _PRIVATE = re.compile(
 )
 
 
-def claims(text: str, longest: int) -> Iterator[Claim]:
+def claims(text: str, longest: int, *, asks: bool = True) -> Iterator[Claim]:
     """Yield what *text* says of who speaks, in its order; a statement of more than *longest* signs tells nothing.
+
+    Unless who speaks *asks* for things, what is to be kept in mind or always done is advice, and tells nothing either.
 
     >>> [claim.text for claim in claims("I work as a nurse, and I don't like tea. Do I like it?", 200)]
     ['works as a nurse', 'does not like tea']
     """
+    rules = (*RULES, *ASKS) if asks else RULES
     for sentence in sentences(text):
         if not sentence.endswith(("?", "？")):
-            yield from _of_sentence(_spelled(sentence), longest)
+            yield from _of_sentence(_spelled(sentence), longest, rules)
 
 
 def is_private(text: str) -> bool:
@@ -93,7 +96,7 @@ def is_private(text: str) -> bool:
     return any(_PRIVATE.search(_spelled(sentence)) for sentence in sentences(text))
 
 
-def _of_sentence(sentence: str, longest: int) -> Iterator[Claim]:
+def _of_sentence(sentence: str, longest: int, rules: Sequence[Rule]) -> Iterator[Claim]:
     private = bool(_PRIVATE.search(sentence))
     end = 0
     for opening in _OPENS.finditer(sentence):
@@ -102,7 +105,9 @@ def _of_sentence(sentence: str, longest: int) -> Iterator[Claim]:
         stop = _END.search(sentence, opening.end())
         end = stop.start() if stop else len(sentence)
         before, clause = sentence[: opening.start()], sentence[opening.start() : end].strip()
-        found = _of_clause(clause, before) if len(clause) <= longest and _stands_alone(opening[0], before) else None
+        if len(clause) > longest or not _stands_alone(opening[0], before):
+            continue
+        found = _of_clause(clause, before, rules)
         if found and len(found.text) <= longest:
             yield Claim(found.text, found.confidence, found.trait, found.value, private)
 
@@ -113,8 +118,8 @@ def _stands_alone(opening: str, before: str) -> bool:
     return opening.lower() not in ("i", "we") or bool(_BEFORE_I.search(before))
 
 
-def _of_clause(clause: str, before: str) -> Claim | None:
-    for rule in RULES:
+def _of_clause(clause: str, before: str, rules: Sequence[Rule]) -> Claim | None:
+    for rule in rules:
         found = rule.pattern.match(clause)
         if found is None or (rule.pattern.pattern.startswith("^") and before.strip().lower() not in ("", "please")):
             continue

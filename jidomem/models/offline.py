@@ -96,7 +96,7 @@ class OfflineModel:
         traits: dict[tuple[str, str, str], Trait] = {}
         for number, page in enumerate(segment.pages):
             for subject, text in ((OBJECT, page.query), (AGENT, page.response)):
-                for claim in claims(text, self._bounds.statement):
+                for claim in claims(text, self._bounds.statement, asks=subject == OBJECT):
                     _add_fact(facts, claim, subject, number)
                     _add_trait(traits, claim, subject, number)
         return Learned(tuple(facts.values())[: self._bounds.facts], tuple(traits.values())[: self._bounds.traits])

@@ -100,6 +100,9 @@ RULES: tuple[Rule, ...] = (
     _rule(rf"\bmy (?P<rest>(?:\w+ )?(?:{_KIN}),? (?:and I )?(?!and\b|or\b|in\b|to\b|of\b|who\b|\w+ing\b)\w+ .*)",
           "{rest}", 0.75),
     _rule(r"\bmy (?P<rest>(?:\w+ ){1,3}?(?:is|are|was|were) [^\s].*)", "{rest}", 0.75),
+)  # fmt: skip
+#: What is asked of whom it is said to: tells something only of who says it, and not of an agent that gives advice.
+ASKS: tuple[Rule, ...] = (
     _rule(rf"^(?:remember|note|keep in mind|do not forget)(?: that|:) {_REST}", "{rest}", 0.9),
     _rule(r"^(?P<rest>(?:always|never) [a-z]+ .*)", "{rest}", 0.85, "asks"),
     _rule(r"\b(?:keep (?:it|your answers?|answers?)|be) (?P<rest>short|brief|concise|terse|detailed|thorough)\b",

@@ -179,6 +179,8 @@ def test_a_setting_out_of_range_is_refused(wrong):
     ("Last week I went to a concert with my wife.", "went to a concert with their wife", None),
     ("My sister lives in Paris.", "sister lives in Paris", None),
     ("Remember that deploys are on Monday.", "deploys are on Monday", None),
+    ("I moved to v2.1 of example.org, which is new.", "moved to v2.1 of example.org", None),
+    ("I spent 1,000.50 euros.", "spent 1,000.50 euros", None),
     ("Please keep it short.", "asks for short answers", ("asks for answers", "short")),
 ])  # fmt: skip
 def test_what_somebody_says_of_himself_is_a_fact_and_a_trait_if_it_lasts(text, fact, trait):  # D084
@@ -190,6 +192,7 @@ def test_what_somebody_says_of_himself_is_a_fact_and_a_trait_if_it_lasts(text, f
 
 @pytest.mark.parametrize("text", [
     "Do I like tea?", "If I live in Rome, I would know.", "I love it!", "I like your idea.", "I wish I had a dog.",
+    "I want to make sure it works.",
     "The parade I went to was loud.", "She loves hiking.", "Hello there.", "I like to.", "Ich liebe Tee.", "",
 ])  # fmt: skip
 def test_what_is_asked_supposed_or_points_elsewhere_is_no_fact(text):
@@ -209,6 +212,14 @@ def test_who_asks_and_the_agent_are_told_apart_with_the_page_that_shows_it():
         (OBJECT, "likes tea", 1),
         (AGENT, "likes chess", 1),
     ]
+
+
+def test_advice_of_an_agent_says_nothing_of_it():
+    advice = "Always use tabs. Be concise. Remember that tests matter."
+    learned = MODEL.extract_traits(segment(page(advice, advice)))
+
+    assert {fact.subject for fact in learned.facts} == {OBJECT}
+    assert len(learned.facts) == 3
 
 
 def test_what_is_guessed_is_believed_less_and_what_is_said_again_more():

@@ -1,6 +1,10 @@
 """Answers of language models are held to their form, and what is wrong is said without repeating them."""
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jidomem.model import Bounds
 from jidomem.models import replies
@@ -84,3 +88,30 @@ def test_what_does_not_show_is_taken_out_of_texts():
 def test_scores_are_as_many_numbers_from_0_to_1_as_there_are_facts(scores):
     with pytest.raises(Malformed, match="scores"):
         replies.scores({"scores": scores}, 2)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["text", "name", "value", "subject", "confidence", "page", "private", "theme", "summary"]),
+        inner, max_size=4,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(JSON)
+def test_whatever_is_answered_is_read_or_malformed(found):
+    told = {"chain": found, "continues": found, "keywords": found, "topics": found, "scores": found, "facts": found,
+            "traits": found}  # fmt: skip
+    for read in (
+        lambda: replies.chain(told, Bounds()),
+        lambda: replies.continues(told),
+        lambda: replies.keywords(told, Bounds()),
+        lambda: replies.summary(told, Bounds()),
+        lambda: replies.learned(told, Bounds(), 1),
+        lambda: replies.scores(told, 1),
+    ):
+        with suppress(Malformed):
+            assert read() is not None
