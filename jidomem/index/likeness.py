@@ -87,7 +87,7 @@ class Likeness:
     def _cosines(self, asked: Numbers, rows: NDArray[np.intp]) -> Numbers:
         """Return the cosines, as far as they are the same whatever else is looked at."""
         dots = self._values[rows].astype(np.float32) @ asked
-        return np.round(np.asarray(dots / self._lengths[rows], np.float32), 5)
+        return np.asarray(np.round(dots / self._lengths[rows], 5), np.float32)
 
     def _unit(self, vector: Sequence[float]) -> Numbers:
         numbers = np.asarray(vector, np.float32)

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jidomem import schema
 from jidomem.clock import Sources
+from jidomem.embedder import Embedder
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.index.clones import Clones
 from jidomem.index.oxigraph import OxigraphIndex
@@ -22,7 +23,6 @@ from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
-from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.bounds import check_root
@@ -31,6 +31,7 @@ from jidomem.runtime.held import Held
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import ReadLog
+from jidomem.runtime.recalls import Recalls
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
-    from jidomem.index.texts import Texts
     from jidomem.write.rollback import Rollback
 
 #: The folder of what is derived from the journal.
@@ -65,16 +65,19 @@ project = "{project}"
 """
 
 
-class Jidomem(Held):
+class Jidomem(Held, Recalls):
     """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
 
     `pool` answers SPARQL nobody vouches for, in processes of its own; none is started before it is needed.
     """
 
-    def __init__(self, given: settings.Settings, sources: Sources, wait: float) -> None:
+    def __init__(
+        self, given: settings.Settings, sources: Sources, wait: float, embedder: Embedder | None = None
+    ) -> None:
         check_root(given.root)
         self.settings = given
         self.sources = sources
+        self.embedder = embedder
         self.journal = FileJournal(given.root, wait=wait)
         overlay = [given.root] if _overlaid(given.root, "ontology", "shapes") else []
         self.schema = schema.load(overlay, by_reference=given.policy.judge == "pyshacl")
@@ -144,11 +147,11 @@ class Jidomem(Held):
     def keeper(self) -> Keeper:
         """Return who takes secrets out of the journal, and sets damage aside."""
         from jidomem.govern.keeper import Keeper  # most processes have no need of one
-        from jidomem.index.vector_file import forget as forget_vectors
+        from jidomem.index import vector_file
 
         def forget() -> None:
             self.texts.files.forget_all()
-            forget_vectors(self.settings.root)
+            vector_file.forget(self.settings.root)
             self.reader.keep_lists(self.projects())
 
         def unlog(project: str, shows: Callable[[str], bool]) -> None:
@@ -193,33 +196,6 @@ class Jidomem(Held):
         if self.read_log is not None:
             self.read_log.shown(name, told.items, by=agent, in_="briefing")
         return told
-
-    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> Found:
-        """Return the memories in force that hold words of *asked*, the best first: `entries`, each with its score.
-
-        *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent, session,
-        include_inactive, budget_tokens, explain; with a plain text also agent_id, session_id, scope and limit.
-        Raises InvalidRequest for what cannot be honoured.
-        """
-        from jidomem.govern.freshness import fresh
-        from jidomem.govern.recalled import anchored, fitted
-        from jidomem.read.recalling import Recalling
-
-        name = project or self.project
-        request, narrowing = parsed(asked, more, self.settings.agent)
-        found = Recalling(self.texts, self.index, self.schema).recall(name, request, narrowing)
-        known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries))
-        told = fitted(anchored(found, known), narrowing.budget_tokens)
-        if self.read_log is not None:
-            self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
-        return told
-
-    @cached_property
-    def texts(self) -> Texts:
-        """Return the texts that recall searches, kept below `cache/`."""
-        from jidomem.index.texts import Texts  # a writer has no need of it
-
-        return Texts(self.settings.root, self.journal, self.index, self.catch_up)
 
     def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:
         """Return what was done so that what was in force at *to*, a moment or a version, is in force, and nothing else.
@@ -282,8 +258,7 @@ class Jidomem(Held):
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
         self.stop()
         self.close_held()
-        if "texts" in self.__dict__:
-            self.texts.close()
+        self.close_recall()
         self._shown.state.close()
         self.tail.close()
 
@@ -311,14 +286,16 @@ def open_root(
     session: str | None = None,
     sources: Sources | None = None,
     wait: float = 10.0,
+    embedder: Embedder | None = None,
 ) -> Jidomem:
     """Return the memory root *root*, found as the command line finds it when not given; a first write creates it.
 
     *agent* and *session* are who asserts, and where, when a verb names nobody. *wait* is how many seconds a write
-    waits for another process. *sources* replaces the clock, ids and nonces.
+    waits for another process. *sources* replaces the clock, ids and nonces. With an *embedder*
+    recall finds by likeness, too; vectors are made in the background from the first recall on.
     Raises Failed `invalid_config`.
     """
-    return Jidomem(settings.load(root, project, agent=agent, session=session), sources or Sources(), wait)
+    return Jidomem(settings.load(root, project, agent=agent, session=session), sources or Sources(), wait, embedder)
 
 
 def init(folder: Path, project: str | None = None) -> Path:

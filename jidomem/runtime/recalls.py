@@ -1,0 +1,97 @@
+"""Recall at an open root: the texts it searches, the vectors that are made beside them, and the asking."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from jidomem.embedder import Embedder
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.journal.files import FileJournal
+from jidomem.recall import Found, RecallRequest, parsed
+from jidomem.repository.worktree import Worktree
+from jidomem.runtime.read_log import ReadLog
+from jidomem.runtime.settings import Settings
+from jidomem.schema import Schema
+from jidomem.version import Version
+
+if TYPE_CHECKING:
+    from jidomem.index.texts import Texts
+    from jidomem.runtime.embedding import Embedding
+
+
+class Recalls:
+    """The part of an open root that finds memories; a writer has no need of it, and loads none of it."""
+
+    settings: Settings
+    journal: FileJournal
+    index: OxigraphIndex
+    schema: Schema
+    tree: Worktree | None
+    read_log: ReadLog | None
+    embedder: Embedder | None
+    #: How many seconds each recall makes vectors for before it answers; None where it is done in the background.
+    embeds_for: float | None = None
+
+    if TYPE_CHECKING:  # what the root has besides
+
+        @property
+        def project(self) -> str:
+            """Return the project asked for when none is named."""
+
+        def catch_up(self, project: str) -> Version:
+            """Bring the index level with *project*."""
+
+    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> Found:
+        """Return the memories in force that hold words of *asked*, the best first: `entries`, each with its score.
+
+        *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent, session,
+        include_inactive, budget_tokens, explain; with a plain text also agent_id, session_id, scope and limit.
+        Raises InvalidRequest for what cannot be honoured.
+        """
+        from jidomem.govern.freshness import fresh
+        from jidomem.govern.recalled import anchored, fitted
+        from jidomem.read.recalling import Recalling
+
+        name = project or self.project
+        request, narrowing = parsed(asked, more, self.settings.agent)
+        found = Recalling(self.texts, self.index, self.schema).recall(name, request, narrowing)
+        if (embedding := self._made_for(name)) is not None:
+            found = replace(found, metadata={**found.metadata, "vectors": embedding.lag(name)})
+        known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries))
+        told = fitted(anchored(found, known), narrowing.budget_tokens)
+        if self.read_log is not None:
+            self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
+        return told
+
+    def _made_for(self, project: str) -> Embedding | None:
+        """Return what makes vectors, once it does so for *project*."""
+        if self.embedding is not None and self.embeds_for is None:
+            self.embedding.begin(project)
+        elif self.embedding is not None:
+            self.embedding.try_for(project, self.embeds_for)
+        return self.embedding
+
+    @cached_property
+    def texts(self) -> Texts:
+        """Return the texts that recall searches, kept below `cache/`."""
+        from jidomem.index.texts import Texts
+
+        return Texts(self.settings.root, self.journal, self.index, self.catch_up)
+
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """Return what makes vectors of the texts, kept below `cache/`; None where there is no embedder."""
+        if self.embedder is None:
+            return None
+        from jidomem.index.vectors import Vectors
+        from jidomem.runtime.embedding import Embedding
+
+        return Embedding(Vectors(self.settings.root, self.texts, self.embedder))
+
+    def close_recall(self) -> None:
+        """Let go of what was opened of it; the vectors that are being made are waited for."""
+        for name in ("embedding", "texts"):
+            if self.__dict__.get(name) is not None:
+                self.__dict__[name].close()

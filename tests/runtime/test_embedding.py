@@ -1,0 +1,140 @@
+"""Vectors are made in the background: no write and no recall waits for one, and none fails with the embedder."""
+
+import threading
+from threading import Event
+
+import pytest
+from conftest import ToyEmbedder
+
+import jidomem
+from jidomem.errors import Failed
+from jidomem.index import vectors as module
+from jidomem.journal.files import Stream
+from jidomem.pieces import digest
+
+P = Stream("p")
+
+
+@pytest.fixture
+def toy():
+    return ToyEmbedder()
+
+
+@pytest.fixture
+def memory(tmp_path, toy):
+    with jidomem.open(tmp_path / "root", project="p", agent="me", embedder=toy) as memory:
+        yield memory
+
+
+def workers():
+    return [thread for thread in threading.enumerate() if thread.name == "jidomem-vectors"]
+
+
+def pending(memory):
+    return memory.recall("zebra").metadata["vectors"]["pending"]
+
+
+def until(what):
+    """Wait for what another thread does; the test is killed by its runner where that never happens."""
+    waiting = Event()
+    while not what():
+        waiting.wait(0.01)
+
+
+def test_what_is_written_has_its_vector_soon_after(memory, toy):
+    memory.writer.remember("p", "the zebra runs")
+    memory.recall("zebra")
+    until(lambda: pending(memory) == 0)
+    memory.writer.remember("p", "the okapi sleeps")
+    memory.conversation("s").record("a lynx hunts")
+    assert [hit.content for hit in memory.recall("okapi").entries] == ["the okapi sleeps"]
+    until(lambda: len(toy.asked) == 3)
+    until(lambda: pending(memory) == 0)
+
+    found = memory.embedding.vectors.nearest(P, toy.generate(["okapi sleeps"])[0], 1)
+    assert found[0][0] == digest("the okapi sleeps")
+    told = memory.embedding.told("p")
+    assert (told["model"], told["vectors"], told["pending"], told["error"]) == ("toy-1", 3, 0, None)
+    assert told["bytes"] > 3 * 96
+
+
+def test_nothing_is_started_before_the_first_recall_and_nothing_goes_on_after_the_end(tmp_path, toy):
+    with jidomem.open(tmp_path / "root", project="p", embedder=toy) as memory:
+        memory.writer.remember("p", "the zebra runs")
+        assert (workers(), toy.asked) == ([], [])
+        memory.recall("zebra")
+        assert len(workers()) == 1
+        memory.recall("zebra")
+        assert len(workers()) == 1
+    assert workers() == []
+
+
+def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(memory, toy, monkeypatch):
+    monkeypatch.setattr("jidomem.runtime.embedding.LONGEST", 0.0)
+    toy.fault = RuntimeError("the model is out")
+    memory.writer.remember("p", "the zebra runs")
+    memory.recall("zebra")
+    until(lambda: memory.embedding.error)
+    memory.writer.remember("p", "the zebra sleeps")
+
+    answer = memory.recall("zebra")
+    assert len(answer.entries) == 2
+    assert answer.metadata["vectors"] == {"model": "toy-1", "pending": 2, "error": "the model is out"}
+    assert memory.embedding.told("p")["error"] == "the model is out"
+    toy.fault = None
+    until(lambda: pending(memory) == 0)
+    assert memory.recall("zebra").metadata["vectors"]["error"] is None
+
+
+def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone(tmp_path, toy, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+    began, go_on, generate = Event(), Event(), toy.generate
+
+    def slow(texts):
+        began.set()
+        go_on.wait()
+        return generate(texts)
+
+    memory = jidomem.open(tmp_path / "root", project="p", embedder=toy)
+    for number in range(10):
+        memory.writer.remember("p", f"zebra {number}")
+    monkeypatch.setattr(toy, "generate", slow)
+    memory.embedding.begin("p")
+    began.wait()
+    memory.writer.remember("p", "zebra 10")
+    assert memory.reader.ask("facts", project="p", limit=99)
+    ended = threading.Thread(target=memory.close)
+    ended.start()
+    until(lambda: memory.embedding._closed)
+    go_on.set()
+    ended.join()
+
+    assert (workers(), len(toy.asked)) == ([], 2)
+
+
+def test_a_process_of_a_moment_makes_vectors_for_so_long_as_it_is_told_before_it_answers(memory, toy, monkeypatch):
+    memory.embeds_for = 60.0
+    for number in range(3):
+        memory.writer.remember("p", f"zebra {number}")
+    assert memory.recall("zebra").metadata["vectors"]["pending"] == 0
+    assert workers() == []
+
+    memory.embeds_for = 0.0
+    memory.writer.remember("p", "zebra 3")
+    assert memory.recall("zebra").metadata["vectors"]["pending"] == 1
+    memory.embeds_for, toy.fault = 60.0, Failed("out of order")
+    assert memory.recall("zebra").metadata["vectors"] == {"model": "toy-1", "pending": 1, "error": "out of order"}
+
+
+def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+    for number in range(5):
+        memory.writer.remember("p", f"zebra {number}")
+    seen = []
+
+    assert memory.embedding.embed("p", progress=seen.append) == 0
+    assert (len(toy.asked), seen[0]) == (5, 3)
+    toy.fault = Failed("out of order")
+    memory.writer.remember("p", "zebra 5")
+    with pytest.raises(Failed, match="out of order"):
+        memory.embedding.embed("p")
