@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import TypeVar
+from time import monotonic
+from typing import Any
 
 from jidomem.guard.edits import Edit
 from jidomem.guard.rule import Check
+from jidomem.patterns import Unsearchable, compiled
 
-#: How long a pattern may be, and how long one may take, and a command.
-LONGEST, PATTERN_SECONDS, COMMAND_SECONDS = 1_000, 1.0, 5.0
+#: How long looking for all that fits a pattern may take, and a command.
+PATTERN_SECONDS, COMMAND_SECONDS = 1.0, 5.0
 _SHOWN = 200
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,52 +28,62 @@ class Found:
 
 
 class _Overdue(Exception):
-    """What a pattern is interrupted by."""
+    """What is looked for takes too long."""
 
 
 def judge(check: Check, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> Found:
     """Return what *check* comes to for *edit* in *folder*; an edit breaks what it did not break before.
 
-    A command is run where *may_run* says so. A pattern is looked for in the main thread alone, which can be
-    interrupted.
+    A command is run where *may_run* says so.
     """
     if edit.after is None:
         return Found()
     if check.kind == "command":
         return _by_command(check.text, edit, folder, may_run)
     try:
-        if len(check.text) > LONGEST:
-            raise ValueError(f"it has more than {LONGEST:,} signs")
-        with _in_time(PATTERN_SECONDS):
-            pattern = re.compile(check.text, re.MULTILINE)
-            return _by_pattern(check.kind == "forbids", pattern, edit)
-    except (ValueError, re.error, RecursionError, OverflowError, MemoryError) as error:
-        return Found(unjudged=f"the pattern {_cut(check.text)} is none: {error}")
+        pattern = compiled(check.text, "m")
+        return _forbidden(check.text, pattern, edit) if check.kind == "forbids" else _missing(check.text, pattern, edit)
+    except Unsearchable as error:
+        return Found(unjudged=f"the pattern {_cut(check.text)} is none: {error}; {error.hint}")
     except _Overdue:
         return Found(unjudged=f"the pattern {_cut(check.text)} was not judged in {PATTERN_SECONDS:g} s")
 
 
-def _by_pattern(forbids: bool, pattern: re.Pattern[str], edit: Edit) -> Found:
-    after, before = edit.after or "", edit.before or ""
-    if not forbids:
-        missing = edit.whole and pattern.search(after) is None
-        was_missing = edit.before is not None and pattern.search(before) is None
-        return (
-            Found(f"it would have nothing that fits {_cut(pattern.pattern)}")
-            if missing and not was_missing
-            else Found()
-        )
-    matches = list(pattern.finditer(after))
-    if len(matches) <= sum(1 for _ in pattern.finditer(before)):
+def _missing(said: str, pattern: Any, edit: Edit) -> Found:
+    if not edit.whole or pattern.search(_bytes(edit.after)):
         return Found()
-    held = before.splitlines()
-    lines = [(after.count("\n", 0, match.start()) + 1, match) for match in matches]
-    texts = after.splitlines()
-    number, match = next(
+    if edit.before is not None and not pattern.search(_bytes(edit.before)):
+        return Found()
+    return Found(f"it would have nothing that fits {_cut(said)}")
+
+
+def _forbidden(said: str, pattern: Any, edit: Edit) -> Found:
+    after, overdue = _bytes(edit.after), monotonic() + PATTERN_SECONDS
+    matches = [*_found(pattern, after, overdue)]
+    if len(matches) <= sum(1 for _ in _found(pattern, _bytes(edit.before), overdue)):
+        return Found()
+    held, texts = (edit.before or "").splitlines(), (edit.after or "").splitlines()
+    lines = [(after.count(b"\n", 0, start) + 1, text) for start, text in matches]
+    number, text = next(
         (each for each in lines if texts[each[0] - 1 : each[0]] != [] and texts[each[0] - 1] not in held), lines[0]
     )
     place = f"line {number} has" if edit.whole else "it puts in"
-    return Found(f"{place} {_cut(match[0])}, which {_cut(pattern.pattern)} forbids")
+    return Found(f"{place} {_cut(text)}, which {_cut(said)} forbids")
+
+
+def _found(pattern: Any, text: bytes, overdue: float) -> Iterator[tuple[int, str]]:
+    """Yield where each match begins, and its text; raise _Overdue after that moment.
+
+    One search takes a time in proportion to the text, but each goes through what is left of it.
+    """
+    for match in pattern.finditer(text):
+        yield match.start(), match[0].decode("utf-8", "replace")
+        if monotonic() > overdue:
+            raise _Overdue
+
+
+def _bytes(text: str | None) -> bytes:
+    return (text or "").encode("utf-8", "replace")
 
 
 def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> Found:
@@ -104,22 +111,6 @@ def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, 
     except (OSError, ValueError, IndexError) as error:
         return None, f"could not be run: {error}"
     return done.returncode, done.stdout.decode("utf-8", "replace").strip()
-
-
-@contextmanager
-def _in_time(seconds: float) -> Iterator[None]:
-    """Interrupt the block after so many seconds: the engine of patterns looks for signals while it searches."""
-
-    def on_alarm(number: int, frame: FrameType | None) -> None:
-        raise _Overdue
-
-    before = signal.signal(signal.SIGALRM, on_alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _cut(text: str) -> str:

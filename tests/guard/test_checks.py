@@ -8,7 +8,7 @@ from conftest import intent
 from guard_world import convention, denied, hooked, keep, repository_at, run, told
 
 import jidomem
-from jidomem.guard.checks import judge
+from jidomem.guard.checks import Found, judge
 from jidomem.guard.edits import Edit
 from jidomem.guard.rule import Check
 from jidomem.runtime.root import init
@@ -150,17 +150,30 @@ def test_a_proposal_checks_nothing(repository):
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("(a+)+$", "was not judged in"), (".*.*.*.*x", "was not judged in"), ("(", "is none"), ("x{9,1}", "is none"),
-     ("(" * 400, "is none"), ("a" * 1001, "is none")],
+    [("(?s)a.*c|a", "was not judged in"), ("(", "is none"), ("x{9,1}", "is none"), ("(" * 400, "is none"),
+     ("a" * 1001, "is none"), ("a(?!b)", "it looks around: say what may stand there")],
 )  # fmt: skip
 def test_a_pattern_that_is_none_or_takes_for_ever_stops_nothing_and_is_told(monkeypatch, pattern, why):
-    monkeypatch.setattr("jidomem.guard.checks.PATTERN_SECONDS", 0.2)
+    monkeypatch.setattr("jidomem.guard.checks.PATTERN_SECONDS", -1.0)
     edit = Edit("a.py", None, "a" * 4_000 + "b")
 
     found = judge(Check("forbids", pattern), edit, Path("/"), lambda command: True)
 
     assert found.broken is None
     assert why in found.unjudged
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)+$", "^(.*a){20}$"])
+def test_a_pattern_that_goes_back_for_ever_elsewhere_is_judged(pattern):
+    fits, fits_not = "é\n" + "a" * 30, "a" * 4_000 + "b"
+
+    broken, kept = (
+        judge(Check("forbids", pattern), Edit("a.py", None, text), Path("/"), lambda command: True)
+        for text in (fits, fits_not)
+    )
+
+    assert broken.broken.startswith('line 2 has "aaaaa')
+    assert kept == Found()
 
 
 @pytest.mark.parametrize("command", [TOUCH, f"sh -c '{TOUCH}'", "./hook.sh", "$(touch ran)", "`touch ran`"])
