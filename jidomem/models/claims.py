@@ -68,7 +68,7 @@ _PRIVATE = re.compile(
     r"\b(?:secret|confidential|private|privately|do not tell|between (?:you and me|us)|off the record|to yourself"
     r"|passwords?|passcode|pin|ssn|social security|credit card|bank account|iban|salary|diagnosed|diagnosis"
     r"|medications?|therapy|therapist|depress\w+|pregnan\w+|hiv|cancer|phone number|home address|e-?mail address)\b"
-    r"|[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{4}[/-]\d\d)\+?\d[\d ()/-]{7,}\d",
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{4}[/-]\d\d)\+?\d[\d ()/-]{7,}\d",
     re.IGNORECASE,
 )
 
