@@ -249,3 +249,13 @@ def test_the_journal_touches_the_disk_through_one_module(path):
             owner = node.value.id if isinstance(node.value, ast.Name) else ""
             touched += [] if owner in ("disk", "self") else [f".{node.attr} in line {node.lineno}"]
     assert touched == []
+
+
+def test_one_module_asks_a_chat_model():  # D079
+    asking = [path for path in modules() if "/chat/completions" in path.read_text("utf-8")]
+    assert [path.relative_to(ROOT).as_posix() for path in asking] == ["jidomem/models/chat.py"]
+
+
+def test_only_the_clients_of_models_speak_with_an_endpoint():  # D079
+    speaking = [path for path in modules() if "jidomem.models.exchange" in imports(path)]
+    assert {path.parent.name for path in speaking} == {"models"}
