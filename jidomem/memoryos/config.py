@@ -18,8 +18,6 @@ COMPARISONS = (">", ">=")
 ON_TRANSFER = ("keep", "delete")
 #: Which segments leave a full mid-term memory: those of the lowest heat, or those retrieved least often.
 EVICT = ("coldest", "least_visited")
-#: How pages are found: the best of the best segments, or one queue over all segments above a threshold.
-PAGES_FROM = ("segments", "queue")
 #: The kinds of value a profile may be told to have.
 KINDS: Mapping[str, type | tuple[type, ...]] = {
     "text": str, "number": (int, float), "truth": bool, "list": list, "mapping": Mapping,
@@ -75,7 +73,7 @@ _FORMS: Mapping[str, Callable[[str, Any], Any]] = {
     "heat_alpha": _WEIGHT, "heat_beta": _WEIGHT, "heat_gamma": _WEIGHT, "time_constant": _POSITIVE,
     "strict_vectors": form.truth, "on_transfer": _one_of(ON_TRANSFER), "evict": _one_of(EVICT),
     "transfer_before_evicting": form.truth, "archive": form.unless_none(form.text),
-    "maintenance_interval": _POSITIVE, "pages_from": _one_of(PAGES_FROM), "retrieved_segments": _several,
+    "maintenance_interval": _POSITIVE, "retrieved_segments": _several,
     "retrieved_pages": _several, "retrieved_knowledge": _several, "retrieved_traits": _several,
     "retrieved_system": _several, "segment_threshold": form.unless_none(_SCORE),
     "page_threshold": form.unless_none(_SCORE), "knowledge_threshold": form.unless_none(_SCORE),
@@ -94,6 +92,7 @@ class MemoryOSConfig(Value):
     stm_capacity: int = 7
     mtm_capacity: int = 200
     segment_capacity: int | None = 50
+    segment_keywords: int = 20
     object_kb_capacity: int = 100
     object_traits_capacity: int = 50
     agent_traits_capacity: int = 30
@@ -113,7 +112,6 @@ class MemoryOSConfig(Value):
     transfer_before_evicting: bool = False
     archive: str | None = "kept"
     maintenance_interval: float = 3_600.0
-    pages_from: str = "segments"
     retrieved_segments: int = 5
     retrieved_pages: int = 7
     retrieved_knowledge: int = 20
@@ -121,7 +119,7 @@ class MemoryOSConfig(Value):
     retrieved_system: int = 20
     segment_threshold: float | None = None
     page_threshold: float | None = None
-    knowledge_threshold: float | None = None
+    knowledge_threshold: float | None = 0.0
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -144,7 +142,6 @@ class MemoryOSConfig(Value):
             comparison=">=",
             time_constant=24 * 3_600.0,
             evict="least_visited",
-            pages_from="queue",
             segment_threshold=0.1,
             page_threshold=0.1,
             knowledge_threshold=0.01,

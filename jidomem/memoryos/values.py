@@ -64,6 +64,11 @@ class DialoguePage(Value):
         return "\n".join(filter(None, (self.query, self.response)))
 
     @property
+    def when(self) -> tuple[datetime, str]:
+        """Return what pages are in order by: when they were said, then their id."""
+        return self.timestamp, self.id
+
+    @property
     def object(self) -> ObjectKey | None:
         """Return whom the agent talked with, None where nobody said."""
         if self.object_type is None or self.object_identifier is None:
@@ -96,6 +101,7 @@ class DialogueSegment(Value):
         self._hold(id=form.text, agent_id=form.text, topic_summary=form.words, created_at=form.moment,
                    last_accessed=form.moment, embedding=_VECTOR, keywords=form.text_set, heat_score=form.number,
                    visit_count=form.count, visits_taught=form.count, pages=form.each_of(DialoguePage))  # fmt: skip
+        object.__setattr__(self, "pages", tuple(sorted(self.pages, key=lambda page: page.when)))
         if self.visits_taught > self.visit_count:
             raise InvalidRequest(
                 f"segment {self.id} was retrieved {self.visit_count} times, and {self.visits_taught} of these are past",

@@ -27,7 +27,7 @@ class Projector(Protocol):
         ...
 
 
-def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context | None = None) -> Step:
+def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context | None = None) -> Step[Memory]:
     """Return what *projector* makes of *thread* now; raises InvalidRequest where it gives no memory."""
     made = projector.project(memory, thread, {"now": moment(), **(ctx or {})})
     after, directives = made if isinstance(made, tuple) and len(made) == 2 else (made, ())
@@ -67,14 +67,14 @@ class Schedule:
 
     def tick(
         self, memory: Memory, thread: Thread, ctx: Context | None = None, *, now: int | None = None
-    ) -> tuple[Schedule, Step]:
+    ) -> tuple[Schedule, Step[Memory]]:
         """Return what `run` does where it is time, else the schedule and the memory as they are."""
         at = moment(now)
         return self.run(memory, thread, ctx, now=at) if self.is_due(thread, at) else (self, Step(memory))
 
     def run(
         self, memory: Memory, thread: Thread, ctx: Context | None = None, *, now: int | None = None
-    ) -> tuple[Schedule, Step]:
+    ) -> tuple[Schedule, Step[Memory]]:
         """Return the schedule after a run, and what the projector made."""
         at = moment(now)
         step = project(self.projector, memory, thread, {**(ctx or {}), "now": at})

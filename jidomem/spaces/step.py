@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from jidomem.directive import Directive
-from jidomem.spaces.memory import Memory
+
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Generic[M]):
     """The memory after a move, and the directives it asks for; `move(memory, news, policy) -> Step`."""
 
-    memory: Memory
+    memory: M
     directives: tuple[Directive, ...] = ()

@@ -55,7 +55,7 @@ def test_every_constant_has_a_name_among_them_the_time_constant_and_the_interval
         *((name, wrong) for name in ("time_constant", "maintenance_interval") for wrong in (0, -1.0, float("inf"))),
         *((name, wrong) for name in ("mtm_fscore_threshold", "page_threshold") for wrong in (-1.1, 2.1, "0.6")),
         *((name, wrong) for name in ("system_importance_threshold", "system_similarity") for wrong in (-0.1, 1.1)),
-        ("comparison", "=="), ("on_transfer", "forget"), ("evict", "hottest"), ("pages_from", "all"),
+        ("comparison", "=="), ("on_transfer", "forget"), ("evict", "hottest"),
         ("strict_vectors", 1), ("transfer_before_evicting", None), ("archive", " "), ("extra", ["a"]),
         ("profiles", {"user": {"age": "integer"}}), ("profiles", {"user": "text"}),
     ],
@@ -121,7 +121,7 @@ def test_the_presets_are_the_settings_that_the_two_implementations_publish():
     assert (smith.comparison, smith.on_transfer, smith.stm_capacity, smith.time_constant) == (">=", "delete", 7, 1e7)
     assert (bai.stm_capacity, bai.mtm_capacity, bai.time_constant) == (10, 2000, 86_400.0)
     assert (bai.comparison, bai.evict, bai.on_transfer) == (">=", "least_visited", "keep")
-    assert (bai.pages_from, bai.retrieved_pages, bai.retrieved_segments, bai.retrieved_knowledge) == ("queue", 7, 5, 20)
+    assert (bai.retrieved_pages, bai.retrieved_segments, bai.retrieved_knowledge) == (7, 5, 20)
     assert (bai.segment_threshold, bai.page_threshold, bai.knowledge_threshold) == (0.1, 0.1, 0.01)
 
 

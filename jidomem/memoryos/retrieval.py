@@ -1,0 +1,180 @@
+"""What the tiers hold on a question: tier by tier, each thing with its score; reading it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, TypeVar
+
+from jidomem.errors import InvalidRequest
+from jidomem.memoryos import form
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.form import Value
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.tiers import SystemMemory, Tiers
+from jidomem.memoryos.values import (
+    DialoguePage,
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectKey,
+    ObjectPersona,
+    SystemEntry,
+    TraitEntry,
+    Vector,
+)
+from jidomem.model import Known
+
+T = TypeVar("T", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Value):
+    """What is asked, its vector and its keywords as a model gave them, and who asks, where that is known."""
+
+    text: str
+    embedding: Vector | None = None
+    keywords: frozenset[str] = frozenset()
+    object_type: str | None = None
+    object_identifier: str | None = None
+
+    def __post_init__(self) -> None:
+        self._hold(text=form.text, embedding=form.unless_none(form.vector), keywords=form.text_set,
+                   object_type=form.unless_none(form.text), object_identifier=form.unless_none(form.text))  # fmt: skip
+        if (self.object_type is None) != (self.object_identifier is None):
+            raise InvalidRequest(
+                "half of who asks is named", hint='give both: object_type="user", object_identifier="ana"'
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """One thing that was found, and its score."""
+
+    what: T
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPersona:
+    """What is known of one object, or of the agent where *key* is None: its profile, and what matters of the rest."""
+
+    key: ObjectKey | None
+    profile: Mapping[str, Any]
+    knowledge: tuple[Found[KnowledgeEntry], ...] = ()
+    traits: tuple[Found[TraitEntry], ...] = ()
+
+    def known(self, agent_id: str) -> Known:
+        """Return it as it is put before a language model."""
+        of = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
+        told = tuple(found.what.text for found in self.knowledge), tuple(found.what.text for found in self.traits)
+        return Known(of, self.profile, *told)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What each tier holds on a question, best first; short-term memory in the order it was said.
+
+    `stm` is all of short-term memory, `leaving` what has left it and is in no segment yet. `segments` are those most
+    like the question, `pages` the best of their pages.
+    """
+
+    question: Question
+    agent_id: str
+    stm: tuple[Found[DialoguePage], ...]
+    leaving: tuple[Found[DialoguePage], ...]
+    segments: tuple[Found[DialogueSegment], ...]
+    pages: tuple[Found[DialoguePage], ...]
+    personas: tuple[FoundPersona, ...]
+    agent: FoundPersona
+    system: tuple[Found[SystemEntry], ...]
+
+    @property
+    def visited(self) -> frozenset[str]:
+        """Return the ids of the segments, which this warms once `visit` is told."""
+        return frozenset(found.what.id for found in self.segments)
+
+    def known(self) -> tuple[Known, ...]:
+        """Return what long-term memory holds as it is put before a language model: the agent last."""
+        return tuple(persona.known(self.agent_id) for persona in (*self.personas, self.agent))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values, without vectors; a segment says how many pages it has, and not which."""
+        return {each.name: _shown(getattr(self, each.name)) for each in fields(self)}
+
+
+def retrieve(tiers: Tiers, system: SystemMemory, question: Question, policy: Policy, **settings: Any) -> Retrieved:
+    """Return what the tiers of an agent and system memory hold on *question*.
+
+    *settings* hold for this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
+    `retrieved_knowledge=20`, `retrieved_traits=20`, `retrieved_system=20` and the thresholds.
+    """
+    config = policy.config.changed(settings)
+
+    def like(what: DialoguePage | DialogueSegment) -> float:
+        return policy.fscore(what, question, config)
+
+    def telling(entry: KnowledgeEntry | TraitEntry | SystemEntry) -> float:
+        text = entry.content if isinstance(entry, SystemEntry) else entry.text
+        return policy.relevance(text, entry.embedding, question, config)
+
+    segments = _best(tiers.mtm, like, config.retrieved_segments, config.segment_threshold, config)
+    theirs = (page for found in segments for page in found.what.pages)
+    return Retrieved(
+        question,
+        tiers.agent_id,
+        stm=tuple(Found(page, like(page)) for page in tiers.stm),
+        leaving=tuple(Found(page, like(page)) for page in tiers.leaving),
+        segments=segments,
+        pages=_best(theirs, like, config.retrieved_pages, config.page_threshold, config),
+        personas=_personas(tiers.personas, question, telling, config),
+        agent=FoundPersona(
+            None, tiers.agent.profile, (), _best(tiers.agent.traits, telling, config.retrieved_traits, None, config)
+        ),
+        system=_best(system.entries, telling, config.retrieved_system, config.knowledge_threshold, config),
+    )
+
+
+def _best(
+    held: Iterable[T], score: Callable[[T], float], most: int, threshold: float | None, config: MemoryOSConfig
+) -> tuple[Found[T], ...]:
+    """Return the best of *held* that reach the threshold, *most* of them; of equal ones the lowest id."""
+    found = [Found(each, score(each)) for each in held]
+    ranked = sorted(found, key=lambda each: (-each.score, each.what.id))
+    return tuple([each for each in ranked if config.reaches(each.score, threshold)][:most])
+
+
+def _personas(
+    personas: Iterable[ObjectPersona],
+    question: Question,
+    telling: Callable[[Any], float],
+    config: MemoryOSConfig,
+) -> tuple[FoundPersona, ...]:
+    """Return who asks, then the others that a fact on the question is known of; those of the best facts first."""
+    held = list(personas)
+    facts = (fact for persona in held for fact in persona.knowledge)
+    best = _best(facts, telling, config.retrieved_knowledge, config.knowledge_threshold, config)
+    place = {found.what.id: rank for rank, found in enumerate(best)}
+    asking = (question.object_type, question.object_identifier)
+    ranked = []
+    for persona in held:
+        own = tuple(best[rank] for rank in sorted(place[fact.id] for fact in persona.knowledge if fact.id in place))
+        if own or persona.key == asking:
+            traits = _best(persona.traits, telling, config.retrieved_traits, None, config)
+            first = -1 if persona.key == asking else place[own[0].what.id]
+            ranked.append((first, FoundPersona(persona.key, persona.profile, own, traits)))
+    return tuple(persona for _, persona in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Found):
+        return {**_shown(value.what), "score": value.score}
+    if isinstance(value, DialogueSegment):
+        shown = {**replace(value, pages=()).to_dict(), "page_count": value.page_count}
+        return {name: each for name, each in shown.items() if name not in ("pages", "embedding")}
+    if isinstance(value, Value):
+        return {name: each for name, each in value.to_dict().items() if name != "embedding"}
+    if isinstance(value, FoundPersona):
+        key = {"type": value.key.type, "identifier": value.key.identifier} if value.key is not None else {}
+        profile = dict(value.profile)
+        return {**key, "profile": profile, "knowledge": _shown(value.knowledge), "traits": _shown(value.traits)}
+    return [_shown(each) for each in value] if isinstance(value, tuple) else value

@@ -1,0 +1,60 @@
+"""What the tests of the tiers share: pages, the moves that carry one into a segment, and a clock of their own."""
+
+from datetime import timedelta
+
+from conftest import START
+
+from jidomem.memoryos.arriving import Description, describe, insert
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.joining import Arrival, placed, transfer
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.tiers import Tiers
+from jidomem.memoryos.values import DialoguePage, DialogueSegment
+
+ADA = Tiers("ada")
+
+
+def policy(**settings):
+    return Policy(MemoryOSConfig(**settings))
+
+
+def at(seconds=0):
+    return START + timedelta(seconds=seconds)
+
+
+def page(number, said="hello", **given):
+    """Page number *number* of ada: p1 is said a second after p0."""
+    return DialoguePage(
+        f"p{number}", **{"agent_id": "ada", "query": said, "response": "!", "timestamp": at(number), **given}
+    )
+
+
+def segment(number, pages=(), **given):
+    """Segment number *number* of ada, with pages of those numbers."""
+    held = tuple(page(each, segment_id=f"s{number}") if isinstance(each, int) else each for each in pages)
+    named = {"agent_id": "ada", "topic_summary": f"topic {number}", "created_at": at(), "last_accessed": at()}
+    return DialogueSegment(f"s{number}", **{**named, "pages": held, **given})
+
+
+def joined(tiers, page_id, new_id, moment, policy):
+    """The tiers after that page was transferred, with a summary that names its pages."""
+    placement = placed(tiers, page_id, policy)
+    pages = tuple(each.id for each in placement.pages)
+    vector = next((each.embedding for each in placement.pages if each.embedding), None)
+    arrival = Arrival(page_id, placement.segment_id or new_id, f"of {' '.join(pages)}", pages, moment, vector)
+    return transfer(tiers, arrival, policy).memory
+
+
+def said(numbers, policy, tiers=ADA, **given):
+    """The tiers after pages of those numbers were inserted."""
+    for number in numbers:
+        tiers = insert(tiers, page(number, **given), policy).memory
+    return tiers
+
+
+def described(tiers, page_id, policy, *, embedding=None, keywords=()):
+    return describe(tiers, Description(page_id, embedding, frozenset(keywords)), policy).memory
+
+
+def ids(values):
+    return [each.id for each in values]

@@ -1,0 +1,208 @@
+"""How personas are taught: lessons of hot segments, and queues of facts and traits."""
+
+from dataclasses import replace
+
+import pytest
+from memoryos_dialogue import ADA, at, ids, page, policy, segment
+
+from jidomem.errors import InvalidRequest, RevisionConflict
+from jidomem.memoryos.lessons import UNNAMED, lesson, texts_of
+from jidomem.memoryos.teaching import Learnt, Lesson, learn, teach, untaught
+from jidomem.memoryos.tiers import Tiers, fit
+from jidomem.memoryos.values import AgentPersona, KnowledgeEntry, ObjectKey, ObjectPersona, TraitEntry
+from jidomem.memoryos.warming import Visit, hot, visit
+from jidomem.model import AGENT, Fact, Learned, Trait
+
+PLAIN = policy()
+ANA = ObjectKey("user", "ana")
+
+
+def fact(number, text=None, **given):
+    return KnowledgeEntry(f"k{number}", text or f"fact {number}", at(number), **given)
+
+
+def trait(number, value="so", **given):
+    return TraitEntry(f"t{number}", f"trait {number}", value, at(number), **given)
+
+
+def of_ana(**given):
+    return Learnt(*ANA, **given)
+
+
+def taught(tiers, *learnt, policy=PLAIN):
+    for each in learnt:
+        tiers = learn(tiers, each, policy).memory
+    return tiers
+
+
+# D004 D023
+def test_a_persona_of_anything_is_made_when_something_is_learnt_of_it_and_is_one_thereafter():
+    once = taught(ADA, of_ana(), Learnt("service", "ana"), Learnt("file", "src/main.py"))
+
+    assert [persona.key for persona in once.personas] == [ANA, ("service", "ana"), ("file", "src/main.py")]
+    assert once.persona(ANA) == ObjectPersona("ada", "user", "ana")
+    assert taught(once, of_ana(), Learnt("service", "ana")) is once
+    with pytest.raises(InvalidRequest, match=r"persona .* is held twice"):
+        Tiers("ada", personas=(once.personas[0], once.personas[0]))
+
+
+# D025 D026
+def test_the_knowledge_of_a_persona_is_a_queue_and_the_oldest_fact_falls_out():
+    three = policy(object_kb_capacity=3)
+    tiers = taught(ADA, of_ana(knowledge=[fact(1), fact(2)]), of_ana(knowledge=[fact(3), fact(4)]), policy=three)
+
+    assert ids(tiers.persona(ANA).knowledge) == ["k2", "k3", "k4"]
+    many = taught(ADA, of_ana(knowledge=[fact(number) for number in range(150)]))
+    assert len(many.persona(ANA).knowledge) == 100
+
+
+# D025 D030
+def test_traits_are_queues_too_those_of_an_object_and_those_of_the_agent():
+    small = policy(object_traits_capacity=2, agent_traits_capacity=1)
+    traits = [trait(1), trait(2), trait(3)]
+    tiers = taught(ADA, of_ana(traits=traits), Learnt(traits=traits), policy=small)
+
+    assert (ids(tiers.persona(ANA).traits), ids(tiers.agent.traits)) == (["t2", "t3"], ["t3"])
+    many = taught(ADA, *(each(traits=[trait(number) for number in range(60)]) for each in (of_ana, Learnt)))
+    assert (len(many.persona(ANA).traits), len(many.agent.traits)) == (50, 30)
+
+
+# D040
+def test_a_smaller_queue_takes_effect_with_the_next_move():
+    tiers = taught(ADA, of_ana(knowledge=[fact(1), fact(2)], traits=[trait(1), trait(2)]), Learnt(traits=[trait(1)]))
+
+    after = fit(tiers, policy(object_kb_capacity=1, object_traits_capacity=1).config).memory
+
+    assert (ids(after.persona(ANA).knowledge), ids(after.persona(ANA).traits)) == (["k2"], ["t2"])
+    assert after.agent == tiers.agent
+
+
+# D028 D029 D031
+def test_an_agent_has_one_persona_whose_profile_merges_the_keys_it_is_given():
+    tiers = taught(ADA, Learnt(profile={"role": "planner", "goals": ["ship"]}), Learnt(profile={"goals": ["rest"]}))
+
+    assert tiers.agent == AgentPersona("ada", {"role": "planner", "goals": ["rest"]})
+    assert ADA.agent == AgentPersona("ada")
+    with pytest.raises(InvalidRequest, match="what bob holds is not what ada holds"):
+        Tiers("ada", agent=AgentPersona("bob"))
+
+
+# D024 D117
+def test_a_type_may_say_what_its_profiles_have_and_any_other_takes_any_map():
+    told = policy(profiles={"user": {"language": "text", "age": "number", "languages": "list", "active": "truth"}})
+
+    tiers = taught(ADA, of_ana(profile={"language": "pt", "age": 41, "active": True}), policy=told)
+    tiers = taught(tiers, Learnt("robot", "r2", {"anything": {"goes": [1]}}), policy=told)
+
+    assert tiers.persona(ANA).profile == {"language": "pt", "age": 41, "active": True}
+    assert taught(tiers, of_ana(profile={"age": 42}), policy=told).persona(ANA).profile == {
+        "language": "pt", "age": 42, "active": True}  # fmt: skip
+    with pytest.raises(InvalidRequest, match="a profile of 'user' has no 'shoe'") as refusal:
+        learn(ADA, of_ana(profile={"shoe": 41}), told)
+    assert refusal.value.hint == "it has language, age, languages, active"
+    for wrong, kind in ({"age": "41"}, "number"), ({"age": True}, "number"), ({"languages": "pt"}, "list"):
+        with pytest.raises(InvalidRequest, match=f"of a profile of 'user' is a {kind}"):
+            learn(ADA, of_ana(profile=wrong), told)
+
+
+def test_a_fact_that_is_learnt_again_is_the_newest_rests_on_more_pages_and_stays_private():
+    tiers = taught(
+        ADA,
+        of_ana(knowledge=[fact(1, "Ana uses Oxigraph", confidence=0.5, evidence=["p1"], private=True), fact(2)]),
+        of_ana(knowledge=[fact(3, "ana  uses OXIGRAPH.", confidence=0.9, evidence=["p1", "p2"])]),
+    )
+
+    assert ids(tiers.persona(ANA).knowledge) == ["k2", "k1"]
+    again = tiers.persona(ANA).knowledge[1]
+    assert (again.confidence, again.evidence, again.private, again.created_at) == (0.9, ("p1", "p2"), True, at(1))
+    less = taught(tiers, of_ana(knowledge=[fact(4, "Ana uses Oxigraph", confidence=0.1)]))
+    assert less.persona(ANA).knowledge == tiers.persona(ANA).knowledge
+    with pytest.raises(InvalidRequest, match="fact k1 is held twice"):
+        learn(tiers, Learnt("user", "bob", knowledge=[fact(1, "Bob has a dog")]), PLAIN)
+
+
+def test_a_trait_takes_the_place_of_the_one_of_its_name():
+    tiers = taught(ADA, Learnt(traits=[trait(1, "terse", evidence=["p1"]), trait(2)]))
+    same = taught(tiers, Learnt(traits=[replace(trait(1, "Terse", evidence=["p2"]), id="t7")]))
+    other = taught(tiers, Learnt(traits=[replace(trait(1, "chatty", evidence=["p2"]), id="t7")]))
+
+    assert [(each.value, each.evidence) for each in same.agent.traits] == [("so", ()), ("Terse", ("p1", "p2"))]
+    assert [(each.value, each.evidence) for each in other.agent.traits] == [("so", ()), ("chatty", ("p2",))]
+
+
+def test_facts_are_learnt_of_an_object_and_half_of_one_is_none():
+    with pytest.raises(InvalidRequest, match="facts are learnt of an object, and none is named"):
+        Learnt(knowledge=[fact(1)])
+    with pytest.raises(InvalidRequest, match="it is not said of whom this is learnt"):
+        Learnt("user")
+
+
+# D069 D070 D071
+def test_a_lesson_of_a_hot_segment_goes_to_the_personas_and_the_segment_counts_no_more_and_stays():
+    tiers = visit(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]),)), Visit({"s1"}, at(9)), PLAIN).memory
+    (ready,) = hot(tiers, PLAIN)
+    lesson_ = Lesson("s1", ids(untaught(ready).pages), at(9), [of_ana(knowledge=[fact(1)]), Learnt(traits=[trait(1)])])
+
+    after = teach(tiers, lesson_, PLAIN).memory
+
+    assert after.persona(ANA).knowledge == (fact(1, evidence=("p1", "p2", "p3", "p4")),)
+    assert ids(after.agent.traits) == ["t1"]
+    kept = after.segment("s1")
+    assert (kept.analysed, kept.heat_score, kept.visit_count) == (True, 1.0, 1)  # recency alone is left of it
+    assert hot(after, PLAIN) == ()
+    assert teach(after, lesson_, PLAIN).memory is after
+
+
+# D071
+def test_what_comes_after_a_lesson_is_taught_by_itself():
+    pages = (page(1, segment_id="s1", analysed=True), page(2, segment_id="s1"))
+    tiers = Tiers("ada", mtm=(segment(1, pages),))
+
+    assert ids(untaught(tiers.mtm[0]).pages) == ["p2"]
+    assert teach(tiers, Lesson("s1", ["p2"], at()), PLAIN).memory.mtm[0].analysed
+    for overlapping in (["p1", "p2"], ["p2", "p9"]):
+        with pytest.raises(RevisionConflict, match="some pages of segment s1 were taught by now"):
+            teach(tiers, Lesson("s1", overlapping, at()), PLAIN)
+
+
+# D071 D072
+def test_a_segment_is_archived_and_gone_once_it_was_taught_where_the_settings_say_so():
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2]), segment(2, [3])))
+    deleting = policy(on_transfer="delete")
+
+    half = teach(tiers, Lesson("s1", ["p1"], at(), [of_ana(knowledge=[fact(1)])]), deleting)
+    whole = teach(half.memory, Lesson("s1", ["p2"], at()), deleting)
+
+    assert (ids(half.memory.mtm), half.directives) == (["s1", "s2"], ())
+    assert ids(whole.memory.mtm) == ["s2"]
+    (directive,) = whole.directives
+    assert [each["id"] for each in directive.items[0].value["pages"]] == ["p1", "p2"]
+    assert (
+        teach(whole.memory, Lesson("s1", ["p2"], at(), [of_ana(knowledge=[fact(2)])]), deleting).memory is whole.memory
+    )
+
+
+# D070
+def test_what_a_model_learnt_is_a_lesson_of_whom_the_pages_name_with_the_page_that_shows_it():
+    pages = (page(1, segment_id="s1", object_type="user", object_identifier="ana"), page(2, segment_id="s1"))
+    learned = Learned(
+        (Fact("works as a nurse", 0.7, page=1, private=True), Fact("knows Rust", subject=AGENT)),
+        (Trait("tone", "terse", page=0), Trait("style", "plain", subject=AGENT, page=7)),
+    )
+    numbers = iter("abcd")
+    vectors = {text: [float(place)] for place, text in enumerate(texts_of(learned), 1)}
+
+    made = lesson(segment(1, pages), learned, at=at(5), new_id=lambda: next(numbers), vectors=vectors)
+
+    assert (made.segment_id, made.pages) == ("s1", ("p1", "p2"))
+    ana, itself, own = made.learnt
+    assert (ana.type, ana.identifier) == ANA
+    assert ana.knowledge == (KnowledgeEntry("a", "works as a nurse", at(5), 0.7, True, ("p2",), (1.0,)),)
+    assert ana.traits == (TraitEntry("c", "tone", "terse", at(5), 1.0, False, ("p1",), (3.0,)),)
+    assert (itself.type, itself.identifier, itself.knowledge[0].evidence) == ("agent", "ada", ())
+    assert (own.type, own.traits[0].text, own.traits[0].evidence) == (None, "style: plain", ())
+    both = (pages[0], page(2, segment_id="s1", object_type="user", object_identifier="bob"))
+    bob = lesson(segment(1, both), Learned((Fact("has a dog", page=1),)), at=at(), new_id=lambda: "a").learnt[0]
+    assert (bob.identifier, bob.knowledge[0].evidence) == ("bob", ("p2",))
+    nobody = lesson(segment(1, [3]), Learned((Fact("likes tea"),)), at=at(), new_id=lambda: "a")
+    assert (nobody.learnt[0].type, nobody.learnt[0].identifier) == UNNAMED

@@ -1,0 +1,124 @@
+"""How segments warm up by being retrieved, cool down with time, and leave when there is no room for them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from memoryos_dialogue import ADA, at, ids, page, policy, segment
+
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.tiers import Tiers
+from jidomem.memoryos.values import DialogueSegment
+from jidomem.memoryos.warming import Round, Visit, hot, maintain, visit
+
+PLAIN = policy()
+
+
+# D017 D099
+def test_retrieving_a_segment_counts_a_visit_moves_its_moment_and_warms_it():
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2]), segment(2, [3])))
+
+    after = visit(tiers, Visit({"s1"}, at(60)), PLAIN).memory
+
+    warmed, other = after.mtm
+    assert (warmed.visit_count, warmed.last_accessed, warmed.heat_score) == (1, at(60), 4.0)  # 1 visit, 2 pages, 1
+    assert other is tiers.mtm[1]
+    assert visit(after, Visit({"s9"}, at(70)), PLAIN).memory is after
+    assert visit(after, Visit({"s1"}, at(10)), PLAIN).memory.mtm[0].last_accessed == at(60)
+
+
+# D054
+def test_the_weights_of_heat_are_those_of_the_agent():
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2]),))
+
+    after = visit(tiers, Visit({"s1"}, at()), policy(heat_alpha=10, heat_beta=0.5, heat_gamma=0)).memory
+
+    assert after.mtm[0].heat_score == 11.0  # 10*1 visit + 0.5*2 pages
+
+
+# D056 D067
+def test_maintenance_works_out_the_heat_of_all_segments_anew_and_until_then_it_is_what_it_was():
+    tiers = Tiers("ada", mtm=(segment(1, [1], visit_count=2, heat_score=4.0), segment(2, [2], last_accessed=at(100))))
+
+    after = maintain(tiers, Round(at() + timedelta(seconds=1.0e7)), PLAIN).memory
+
+    assert tiers.mtm[0].heat_score == 4.0
+    # 2 visits + 1 page + exp(-1); 0 visits + 1 page + exp(-(1e7 - 100)/1e7)
+    assert [each.heat_score for each in after.mtm] == [pytest.approx(3.367879441), pytest.approx(1.367883120)]
+    assert maintain(after, Round(at() + timedelta(seconds=1.0e7)), PLAIN).memory is after
+
+
+# D018 D068
+def test_while_there_are_more_segments_than_room_those_of_the_lowest_heat_leave():
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4]), segment(3, [5, 6])))
+
+    assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=2)).memory.mtm) == ["s1", "s3"]
+    assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=1)).memory.mtm) == ["s1"]
+    assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=3)).memory.mtm) == ["s1", "s2", "s3"]
+
+
+def test_of_equally_cold_segments_the_one_used_longest_ago_leaves_then_the_lowest_id():
+    still = {"heat_gamma": 0}
+    tiers = Tiers("ada", mtm=(segment(2, [1]), segment(1, [2]), segment(3, [3], last_accessed=at(-5))))
+
+    assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=2, **still)).memory.mtm) == ["s1", "s2"]
+    assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=1, **still)).memory.mtm) == ["s2"]
+
+
+# D068
+def test_the_segment_retrieved_least_often_leaves_first_where_the_settings_say_so():
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4], visit_count=1)))
+
+    least = policy(mtm_capacity=1, evict="least_visited")
+
+    assert ids(maintain(tiers, Round(at()), least).memory.mtm) == ["s2"]  # though it is colder: 3 against 4
+    assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=1)).memory.mtm) == ["s1"]
+
+
+# D072
+def test_a_segment_that_leaves_is_given_whole_to_the_provider_that_archives():
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2], embedding=(1.0, 0.0)), segment(2, [3, 4, 5])))
+
+    step = maintain(tiers, Round(at()), policy(mtm_capacity=1, archive="cellar"))
+
+    (directive,) = step.directives
+    assert (directive.provider, directive.request_id) == ("cellar", "req_memoryos:s1")
+    (item,) = directive.items
+    assert (item.key, item.embedding) == ("memoryos:ada:s1", (1.0, 0.0))
+    assert DialogueSegment.from_dict(item.value) == replace(tiers.mtm[0], heat_score=3.0)
+    assert maintain(tiers, Round(at()), policy(mtm_capacity=1, archive=None)).directives == ()
+    assert maintain(tiers, Round(at()), policy(archive="cellar")).directives == ()
+
+
+# D069
+def test_hot_segments_are_those_above_the_threshold_with_something_new_to_teach_the_hottest_first():
+    mtm = (segment(1, [1], heat_score=5.0), segment(2, [2], heat_score=6.0), segment(3, [3], heat_score=7.0),
+           segment(4, [page(4, segment_id="s4", analysed=True)], heat_score=9.0))  # fmt: skip
+    tiers = Tiers("ada", mtm=mtm)
+
+    assert ids(hot(tiers, PLAIN)) == ["s3", "s2"]
+    assert ids(hot(tiers, policy(comparison=">="))) == ["s3", "s2", "s1"]
+    assert hot(ADA, PLAIN) == ()
+
+
+# D068 D069
+def test_a_hot_segment_may_be_spared_until_the_personas_were_taught_from_it():
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4, 5, 6, 7])))
+    sparing = policy(mtm_capacity=1, heat_threshold=3.5, transfer_before_evicting=True)
+
+    assert ids(maintain(tiers, Round(at()), sparing).memory.mtm) == ["s1", "s2"]  # heat 4 and 5
+    taught = replace(tiers, mtm=tuple(replace(each, pages=tuple(replace(one, analysed=True) for one in each.pages))
+                                      for each in tiers.mtm))  # fmt: skip
+    assert ids(maintain(taught, Round(at()), sparing).memory.mtm) == ["s2"]  # both 1 by now: the lowest id leaves
+    assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=1, heat_threshold=3.5)).memory.mtm) == ["s2"]
+
+
+# D055 D118
+def test_heat_may_be_one_of_your_own():
+    def youngest(segment, now, config):
+        return config.extra["delta"] * segment.created_at.timestamp()
+
+    tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4], created_at=at(1))))
+    own = Policy(policy(mtm_capacity=1, extra={"delta": 1}).config, heat=youngest)
+
+    assert ids(maintain(tiers, Round(at()), own).memory.mtm) == ["s2"]
