@@ -23,6 +23,7 @@ from jidomem.provider import Answer, Done, Found, Missing, Opts, Scored, only
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import iri, literal
 from jidomem.vocab import JIDO
+from jidomem.write.conflict import Under
 from jidomem.write.correction import OWN
 from jidomem.write.names import is_absolute
 from jidomem.write.writer import MemoryWriter
@@ -147,7 +148,7 @@ def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
         if same is not None:
             return same
         try:
-            return writer.submit_intent(state.project, _replacing(said, held))
+            return writer.submit_intent(state.project, _replacing(said, held), under=Under(key))
         except Conflict:
             if _holders(state, key) == held:  # else another process was first
                 raise
@@ -199,7 +200,7 @@ def _held_already(state: _Graph, said: Mapping[str, Any], held: Sequence[str]) -
 
 
 def _holders(state: _Graph, key: str) -> list[str]:
-    """Return what is in force under *key*, the newest first: more than one where two processes wrote at once."""
+    """Return what is in force under *key*, the newest first: more than one where two branches were merged."""
     found = [row["item"] for row in _in_force(state, f"?item jido:key {_quoted(key)} .")]
     if not found and is_absolute(key):
         found = [row["item"] for row in _in_force(state, f"VALUES ?item {{ {iri(key)} }}")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.runtime.promoted import Promoted
 from jidomem.tiers import renewal, value
 from jidomem.tiers.promotion import Promotion, PromotionDecision
-from jidomem.write.conflict import normal_text
+from jidomem.write.conflict import Under, normal_text
 from jidomem.write.normalize import normalize
 
 if TYPE_CHECKING:
@@ -50,20 +50,33 @@ class Promoting:
         return replace(verdict, key=key)
 
     def _keep(self, key: str, held: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
-        new = self._normal(key, item, verdict)
-        try:
-            return self._written(key, held, new, verdict, ())
-        except Conflict as conflict:
-            alike = tuple(found.iri for found in conflict.conflicts if found.kind == "duplicate")
-            if len(alike) < len(conflict.conflicts):
-                raise
-        return self._written(key, held, new, verdict, alike)  # they differ in case or white space alone
+        new, alike = self._normal(key, item, verdict), list[str]()
+        while True:
+            before = [found.iri for found in self.kept.under(key)]
+            try:
+                return self._written(key, held, new, verdict, before, alike)
+            except Conflict as conflict:
+                if [found.iri for found in self.kept.under(key)] != before:
+                    continue  # another process was first
+                found = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
+                if alike or len(found) < len(conflict.conflicts):
+                    raise
+                alike = found  # they differ in case or white space alone
 
     def _written(
-        self, key: str, held: Any, new: Mapping[str, Any], verdict: PromotionDecision, alike: tuple[str, ...]
+        self,
+        key: str,
+        held: Any,
+        new: Mapping[str, Any],
+        verdict: PromotionDecision,
+        before: Sequence[str],
+        alike: Sequence[str],
     ) -> PromotionDecision:
-        """Return what became of *new*, the fields of the value, beside what is known: *alike* are said to say it."""
-        known = {found.iri: self._restated(found.iri) for found in self.kept.under(key)}
+        """Return what became of *new*, the fields of the value, in the place of those *before* it under the key.
+
+        Those that are *alike* are said to say it. Raises Conflict where another process put something there meanwhile.
+        """
+        under, known = Under(key, frozenset(before)), {iri: self._restated(iri) for iri in before}
         same = [iri for iri, old in known.items() if _is_same(new, old)]
         for iri in (*(found.iri for found in self.kept.saying(new["type"], new["summary"])), *alike):
             old = self._restated(iri)
@@ -72,7 +85,7 @@ class Promoting:
         # what other keys stand for too goes on without this one
         shared = [iri for iri, old in known.items() if iri not in same and len(renewal.keys_of(old)) > 1]
         ended = [iri for iri in known if iri not in shared]
-        said = (key, held, new)
+        said = (under, held, new)
         receipt = self._added(*said, known[same[0]], ended) if same else self._submitted(*said, ended)
         for iri in shared:
             changed = {**renewal.without(key, known[iri]), **self._who()}
@@ -81,28 +94,30 @@ class Promoting:
         because = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
         return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{because}", iri=receipt.iri, receipt=receipt)
 
-    def _submitted(self, key: str, held: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
+    def _submitted(self, under: Under, held: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
         """Return the receipt of a new memory, in the place of those that end."""
         instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
-        extras = [*new["extra_triples"], *value.kept_value(key, held, new["summary"], new.get(_EXPLAINS))]
+        extras = [*new["extra_triples"], *value.kept_value(under.key, held, new["summary"], new.get(_EXPLAINS))]
         who = {**self._who(), "applies_to_project": self.project}
         said = {"confidence": "medium", **new, **who, **instead, "extra_triples": extras}
-        return self.memory.writer.submit_intent(self.project, said)
+        return self.memory.writer.submit_intent(self.project, said, under=under)
 
-    def _added(self, key: str, held: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]) -> Receipt:
+    def _added(
+        self, under: Under, held: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
+    ) -> Receipt:
         """Return the receipt of *old* saying what *new* says besides; what it says already is not written again.
 
         Its content may differ in case and white space: it stays as it is, unless the memory is of this key alone.
         """
-        if renewal.keys_of(old) != [key]:
+        if renewal.keys_of(old) != [under.key]:
             new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
         explanation = new.get(_EXPLAINS, old.get(_EXPLAINS))
-        extras = [*new["extra_triples"], *value.kept_value(key, held, new["summary"], explanation)]
+        extras = [*new["extra_triples"], *value.kept_value(under.key, held, new["summary"], explanation)]
         changed = renewal.changes({**new, "extra_triples": extras}, old)
         if not changed and len(ended) == 1:
             return Receipt(old["iri"], None, self.memory.writer.refresh(self.project), "deduplicated")
         changed |= {"supersedes": ended, **self._who()}
-        return self.memory.writer.revise(self.project, old["iri"], changes=changed, reason=_ADDS)
+        return self.memory.writer.revise(self.project, old["iri"], changes=changed, reason=_ADDS, under=under)
 
     def _normal(self, key: str, item: Mapping[str, Any], verdict: PromotionDecision) -> dict[str, Any]:
         """Return the fields that *item* gives, in their one written form; raises IntentRefused for what has none."""

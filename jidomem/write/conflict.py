@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jidomem.errors import ConflictItem
@@ -30,7 +30,16 @@ WHY: Mapping[str, str] = {
     "overlapping_decision": "{iri} is in force on {topic!r}: {summary}",
     "convention_clash": "{iri} is in force under that name or topic at the same scope: {summary}",
     "contradiction": "{iri} says otherwise on the same matter: {summary}",
+    "same_key": "{iri} was put under that key meanwhile: {summary}",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Under:
+    """A `jido:key` that is to have one holder: whatever of those in force under it are not *known* disagrees."""
+
+    key: str
+    known: frozenset[str] = frozenset()
 
 
 def normal_text(text: str) -> str:
@@ -112,7 +121,11 @@ def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view:
 
 
 def detect(
-    intent: MemoryUpdateIntent, found: Mapping[str, str], view: View, is_functional: Callable[[Term], bool]
+    intent: MemoryUpdateIntent,
+    found: Mapping[str, str],
+    view: View,
+    is_functional: Callable[[Term], bool],
+    under: Under | None = None,
 ) -> tuple[list[ConflictItem], list[str]]:
     """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close."""
     conflicts, ends, warnings = {}, {}, []
@@ -135,6 +148,9 @@ def detect(
             other = bare(item)
             if other not in settled and literal(value) not in view.objects(item, jido("conflictKey")):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
+    for other in _unknown(under, view) if under else ():
+        if other not in settled:
+            conflicts.setdefault(other, _conflict("same_key", intent, other, view))
     if not conflicts:
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
@@ -156,6 +172,13 @@ def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
 
 def _holders(key: str, view: View) -> list[Term]:
     return [item for item in view.subjects(jido("conflictKey"), literal(key)) if view.in_force(item)]
+
+
+def _unknown(under: Under, view: View) -> Iterable[str]:
+    """Yield what is in force under the key and not known; what was redacted says nothing under it any more."""
+    for item in view.subjects(jido("key"), literal(under.key)):
+        if bare(item) not in under.known and view.in_force(item) and _summary(bare(item), view):
+            yield bare(item)
 
 
 def _summary(item: str, view: View) -> str:

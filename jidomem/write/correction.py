@@ -37,7 +37,14 @@ class Corrections(Policing):
         return restated_in(self._fresh_view(project_id), item)
 
     def revise(
-        self, project_id: str, item: str, *, changes: Mapping[str, Any], reason: str | None, dry_run: bool = False
+        self,
+        project_id: str,
+        item: str,
+        *,
+        changes: Mapping[str, Any],
+        reason: str | None,
+        dry_run: bool = False,
+        under: conflict.Under | None = None,
     ) -> Receipt:
         """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
 
@@ -50,7 +57,7 @@ class Corrections(Policing):
             values["extra_triples"] = _without_verified(values)
         values |= {"supersedes": [item], "reason": reason} | dict(changes)
         kept = None if _LOOKED_AT & changes.keys() else self._blobs_of(project_id, iri(item))
-        return self.submit_intent(project_id, values, dry_run=dry_run, blobs=kept)
+        return self.submit_intent(project_id, values, dry_run=dry_run, blobs=kept, under=under)
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""

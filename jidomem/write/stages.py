@@ -31,6 +31,9 @@ _KEPT_ELSEWHERE = (
 )
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
+#: What is refused whatever the policy does with disagreement.
+_NEVER_ACCEPTED = ("stale_supersession", "same_key")
+
 Proposal = MemoryUpdateIntent | Mapping[str, Any]
 
 
@@ -39,11 +42,13 @@ class Manner:
     """How an intent is submitted: the blob id of each file it is about, and whether it is proposed, not asserted.
 
     With *as_it_was* it says again what was in force, which stands as it stood, beside what it disagreed with then.
+    It is to be the one of a key *under* which other memories are known.
     """
 
     blobs: Mapping[str, str] = field(default_factory=dict)
     propose: bool = False
     as_it_was: bool = False
+    under: conflict.Under | None = None
 
 
 PLAINLY = Manner()
@@ -141,7 +146,7 @@ class Stages:
         keys = conflict.keys(intent)
         if not manner.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
-        conflicts, close = conflict.detect(intent, keys, view, self._is_functional)
+        conflicts, close = conflict.detect(intent, keys, view, self._is_functional, manner.under)
         status = self._settle(intent, conflicts, manner)
         held_back, marks = permission.held(described, intent, allowed, view, waits=status == triples.PROPOSED)
         if held_back is not None:
@@ -260,7 +265,7 @@ class Stages:
         if not conflicts or manner.as_it_was:
             return triples.PROPOSED if manner.propose else triples.ASSERTED
         policy = "propose" if manner.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
-        if policy == "refuse" or any(found.kind == "stale_supersession" for found in conflicts):
+        if policy == "refuse" or any(found.kind in _NEVER_ACCEPTED for found in conflicts):
             raise Conflict(conflicts)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 

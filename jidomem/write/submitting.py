@@ -21,6 +21,7 @@ from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import triples
+from jidomem.write.conflict import Under
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.outcomes import Given, Outcomes
 from jidomem.write.stages import Judged, Manner, Proposal, Stages, abouts
@@ -76,17 +77,19 @@ class Submitter:
         dry_run: bool = False,
         propose: bool = False,
         blobs: Mapping[str, str] | None = None,
+        under: Under | None = None,
     ) -> Receipt:
         """Return the receipt of *intent*, durable when this returns; with *dry_run* judge it and keep nothing.
 
         With *propose* it waits for a curator, and may disagree with what is in force. *blobs* are the blob ids of files
-        it is about, by path, in the place of those that they have now.
+        it is about, by path, in the place of those that they have now. What is in force *under* a key and not known
+        there is a conflict, whoever put it there meanwhile.
 
         Raises IntentRefused (with `violations` and, where mechanical, `fixed_intent`), Conflict, IdempotencyMismatch,
         NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or JournalDamaged; then nothing
         was written.
         """
-        line, judge = self._line(project_id), self._judge(project_id, intent, propose=propose, blobs=blobs)
+        line, judge = self._line(project_id), self._judge(project_id, intent, propose=propose, blobs=blobs, under=under)
         if not dry_run:
             return _answer(line.submit([judge])[0])
         judged = judge(line.load(), self._sources.now())
@@ -158,11 +161,17 @@ class Submitter:
         return _answer(self._line(project_id, stream).submit([judge])[0])
 
     def _judge(
-        self, project_id: str, intent: Given, *, propose: bool = False, blobs: Mapping[str, str] | None = None
+        self,
+        project_id: str,
+        intent: Given,
+        *,
+        propose: bool = False,
+        blobs: Mapping[str, str] | None = None,
+        under: Under | None = None,
     ) -> JudgeFn:
         if isinstance(intent, JidomemError):
             return partial(_refused, intent)
-        manner = Manner(self._blobs(abouts(intent)) if blobs is None else blobs, propose)
+        manner = Manner(self._blobs(abouts(intent)) if blobs is None else blobs, propose, under=under)
 
         def known() -> list[str]:
             graph = Stream(project_id).graph

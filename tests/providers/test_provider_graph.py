@@ -9,7 +9,7 @@ from conftest import decision, fixed_sources, intent
 import jidomem
 from jidomem.directive import MemoryQuery, MemoryUpsert, forget, lookup, recall, remember
 from jidomem.errors import InvalidRequest
-from jidomem.provider import Found, Missing
+from jidomem.provider import Missing
 from jidomem.providers import GraphProvider, Providers, execute_directive
 from jidomem.providers.kit import ProviderContract
 
@@ -362,20 +362,19 @@ def test_processes_that_upsert_one_key_at_once_leave_one_value_to_be_found(tmp_p
         states = [provider.init({"memory": memory, "project": "p"}) for memory in (first, second)]
 
         def work(state, name):
-            start.wait()
-            for n in range(4):
-                provider.put(state, "shared", f"{name} says {n}", {})
+            for n in range(6):
+                start.wait()
+                provider.put(state, f"shared {n}", f"{name} says {n}", {})
 
         threads = [Thread(target=work, args=each) for each in zip(states, ("first", "second"), strict=True)]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
-        provider.put(states[0], "shared", "the last word", {})
 
-        found = [provider.get(state, "shared", {}) for state in states]
+        found = [[provider.get(state, f"shared {n}", {}).value["summary"] for n in range(6)] for state in states]
         in_force = second.reader.ask("facts", project="p")
-        provider.delete(states[1], "shared", {})
-        after = [provider.get(state, "shared", {}) for state in states]
+        provider.delete(states[1], "shared 0", {})
+        after = [provider.get(state, "shared 0", {}) for state in states]
 
-    assert all(isinstance(each, Found) and each.value["summary"] == "the last word" for each in found)
-    assert [row["summary"] for row in in_force] == ["the last word"]
+    assert found[0] == found[1]
+    assert sorted(row["summary"] for row in in_force) == sorted(found[0])
     assert all(isinstance(each, Missing) for each in after)

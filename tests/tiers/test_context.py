@@ -769,6 +769,31 @@ def test_sessions_that_promote_the_same_at_once_make_one_memory_of_it(opened):
     assert "refused" not in outcomes
 
 
+HELD_KEYS = """PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?key { ?item jido:key ?key MINUS { ?item jido:supersededBy ?next } } ORDER BY ?key"""
+
+
+def test_processes_that_promote_under_one_key_at_once_leave_one_memory_of_it(tmp_path):
+    keys = [f"matter {number}" for number in range(6)]
+    start = threading.Barrier(2)
+
+    def promoted(memory):
+        with memory.context("s-1", interval=None) as context:
+            for key in keys:
+                start.wait()
+                context.store(key, {"type": "discovery", "content": f"{memory.settings.agent} on {key}"}, promote=True)
+
+    with (
+        jidomem.open(tmp_path / "root", project="p", agent="ana") as first,
+        jidomem.open(tmp_path / "root", project="p", agent="ben") as second,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        [*pool.map(promoted, (first, second))]
+
+        held = first.reader.select("p", HELD_KEYS)
+    assert [row["key"] for row in held] == keys
+
+
 ITEMS = st.fixed_dictionaries(
     {
         "type": st.sampled_from(["error", "discovery", "preference", "fact"]),

@@ -4,8 +4,10 @@ import pytest
 from conftest import decision, files, intent
 from writing import codes, held, open_with, refusal, said
 
+import jidomem
 from jidomem import MemoryUpdateIntent
 from jidomem.write import conflict
+from jidomem.write.conflict import Under
 from jidomem.write.kinds import family
 
 TOPIC = {"topic": "index"}
@@ -157,6 +159,26 @@ def test_no_policy_lets_a_stale_supersession_pass(tmp_path, policy):  # C058
         (found,) = error.conflicts
         assert (found.kind, found.resolve_with) == ("stale_supersession", {"supersedes": [new]})
         assert memory.writer.submit_intent("p", intent(summary="newer", **found.resolve_with)).status == "asserted"
+
+
+@pytest.mark.parametrize("policy", ["refuse", "propose", "warn"])
+def test_what_is_to_be_the_one_of_a_key_is_refused_beside_another_nobody_knew_of(tmp_path, policy):
+    (tmp_path / "config.toml").write_text(f'[conflicts]\nfact = "{policy}"\n')
+    port = ["https://jido.ai/ontology#key", "port"]
+    one, two = (intent(summary=f"it is {n}", extra_triples=[port]) for n in (8700, 8701))
+    with jidomem.open(tmp_path) as mine, jidomem.open(tmp_path) as theirs:
+        first = theirs.writer.submit_intent("p", one, under=Under("port")).iri
+
+        (found,) = refusal(mine.writer.submit_intent, "p", two, under=Under("port")).conflicts
+
+        assert (found.iri, found.kind, found.resolve_with) == (first, "same_key", {"supersedes": [first]})
+        second = mine.writer.submit_intent("p", {**two, **found.resolve_with}, under=Under("port")).iri
+        told = refusal(theirs.writer.revise, "p", first, changes={}, reason="r", under=Under("port")).conflicts
+        assert {found.iri: found.kind for found in told} == {first: "stale_supersession", second: "same_key"}
+        assert all(found.resolve_with == {"supersedes": [second]} for found in told)
+        known = Under("port", frozenset([second]))
+        assert theirs.writer.submit_intent("p", intent(extra_triples=[port]), under=known).status == "asserted"
+        assert theirs.writer.submit_intent("p", intent(summary="none"), under=Under("other")).status == "asserted"
 
 
 def test_a_stale_supersession_names_the_end_of_the_chain(memory):  # C056
