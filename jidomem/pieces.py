@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 #: Signs of a text that are kept beside its words, and so many at most that one piece has: models read no more.
-LONGEST, PIECE = 8_000, 1_000
+LONGEST, PIECE = 8_000, 500
 _ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
 
 
@@ -16,8 +16,8 @@ def pieces(text: str) -> list[str]:
 
     >>> pieces("Short. And whole.")
     ['Short. And whole.']
-    >>> [len(piece) for piece in pieces("a" * 999 + ". " + "b" * 1_500)]
-    [1000, 1000, 500]
+    >>> [len(piece) for piece in pieces("a" * 499 + ". " + "b" * 750)]
+    [500, 500, 250]
     """
     found: list[str] = []
     for part in _parts(text[:LONGEST]):

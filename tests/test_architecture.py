@@ -105,6 +105,7 @@ PURE = [
     "tiers/renewal.py",
     "tiers/value.py",
     "read/rank.py",
+    "read/fused.py",
     "govern/recalled.py",
     "repository/ignored.py",
     "govern/briefing.py",

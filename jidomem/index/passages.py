@@ -11,7 +11,7 @@ from jidomem.index.documents import Document
 from jidomem.pieces import digest, meant
 
 TABLES = """
-CREATE TABLE passage (number INTEGER PRIMARY KEY, text TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);
+CREATE TABLE passage (number INTEGER PRIMARY KEY, content TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);
 CREATE INDEX passage_talk ON passage (talk, place);
 CREATE TABLE piece (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB, number INTEGER, part INTEGER);
 CREATE INDEX piece_digest ON piece (digest);

@@ -33,6 +33,8 @@ CREATE VIRTUAL TABLE text USING fts5({_FIELDS}, tokenize="{TOKENS}");
 {TABLES}"""
 _ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {_FIELDS}
 FROM text JOIN memory m ON m.number = text.rowid WHERE """
+_ROWS = f"""SELECT m.number, m.item, k.types, m.recorded, m.ended, m.confidence, m.agent, m.session, m.length,
+m.successors, {_FIELDS} FROM memory m JOIN kind k ON k.number = m.kind JOIN text ON text.rowid = m.number WHERE"""
 #: Texts are read for those alone that are looked at: all that match would take ten times as long.
 _BEST = f"""SELECT m.number, m.recorded, m.confidence, -bm25(text, {", ".join(map(str, FIELDS.values()))}) AS reach
 FROM text JOIN memory m ON m.number = text.rowid WHERE text MATCH ?"""
@@ -53,7 +55,7 @@ class Within:
     since: str | None = None
     until: str | None = None
     valid_at: str | None = None
-    agent: str | None = None
+    agents: frozenset[str] | None = None
     sessions: frozenset[str] | None = None
     place: str | None = None
 
@@ -67,10 +69,26 @@ class Found(NamedTuple):
     reach: float
 
 
+class Row(NamedTuple):
+    """What is known of a memory, an entry or a turn: `fields` has its stems in the order of FIELDS."""
+
+    number: int
+    item: str
+    types: tuple[str, ...]
+    recorded: str
+    ended: str | None
+    confidence: str
+    agent: str
+    session: str
+    length: int
+    successors: tuple[str, ...]
+    fields: tuple[str, ...]
+
+
 class TextFile(KeptFile):
     """The file at *path*: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 2
+    FORM = 3
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
@@ -216,6 +234,26 @@ class TextFile(KeptFile):
         row = self._store.execute(text, (which, moment)).fetchone()
         return None if row is None else _match(row)
 
+    def rows(self, numbers: Iterable[int], within: Within) -> list[Row]:
+        """Return what is known of each of *numbers* that is *within*."""
+        clause, values = self._clause(within)
+        ask = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
+        found = self._store.execute(ask, (json.dumps([*numbers]), *values))
+        return [_row(row) for row in found]
+
+    def numbers(self, items: Iterable[str]) -> list[int]:
+        """Return the numbers of *items*, as far as they are there."""
+        ask = "SELECT number FROM memory WHERE item IN (SELECT value FROM json_each(?))"
+        return [row[0] for row in self._store.execute(ask, (json.dumps([*items]),))]
+
+    def digests(self, within: Within, limit: int) -> list[bytes]:
+        """Return the digests of up to *limit* pieces of what is *within*, of what was recorded last first."""
+        clause, values = self._clause(within)
+        ask = (
+            f"SELECT p.digest FROM memory m JOIN piece p USING (number) WHERE {clause} ORDER BY m.recorded DESC LIMIT ?"
+        )
+        return list(dict.fromkeys(row[0] for row in self._store.execute(ask, (*values, limit))))
+
     def places(self) -> Iterator[str]:
         """Yield everything that some memory is about."""
         return (row[0] for row in self._store.execute("SELECT DISTINCT place FROM about"))
@@ -227,14 +265,16 @@ class TextFile(KeptFile):
 
     def _clause(self, within: Within) -> tuple[str, list[Any]]:
         """Return what lets pass what is *within*, and the values in it."""
-        sessions = None if within.sessions is None else json.dumps(sorted(within.sessions))
+        agents, sessions = (
+            None if names is None else json.dumps(sorted(names)) for names in (within.agents, within.sessions)
+        )
         asked: Mapping[str, Any] = {
             "m.recorded <= ?": within.moment,
             "m.recorded >= ?": within.since,
             "m.recorded < ?": within.until,
             "(m.valid_from IS NULL OR m.valid_from <= ?)": within.valid_at,
             "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
-            "m.agent = ?": within.agent,
+            "m.agent IN (SELECT value FROM json_each(?))": agents,
             "m.session IN (SELECT value FROM json_each(?))": sessions,
             "m.number IN (SELECT number FROM about WHERE place = ?)": within.place,
         }
@@ -258,6 +298,12 @@ class TextFile(KeptFile):
 def matching(stems: Iterable[str]) -> str:
     """Return the expression that finds what holds one of *stems*, whatever they consist of."""
     return " OR ".join(f'"{stem}"' for stem in stems)
+
+
+def _row(row: Sequence[Any]) -> Row:
+    number, item, types, recorded, ended, confidence, agent, session, length, successors, *fields = row
+    return Row(number, item, tuple(types.split()), recorded, ended, confidence, agent, session, length,
+               tuple(successors.split()), tuple(fields))  # fmt: skip
 
 
 def _match(row: Sequence[Any]) -> Match:

@@ -13,7 +13,7 @@ FOLDER = Path("cache", "vectors")
 
 
 class VectorFile(KeptFile):
-    """The file at *path*: `reached` is how far it has followed the pieces of which text file, by its identity.
+    """The file at *path*.
 
     A vector is written as a number of 8 bits for each of its own, the largest of them as 127.
     """
@@ -28,10 +28,11 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
         super().__init__(path, wait, here)
         self._store.execute("PRAGMA secure_delete=ON")
 
-    def reached(self, identity: str) -> int:
-        """Return the id of the last piece that was seen of the text file *identity*, 0 where none was."""
-        said = self.said("reached") or ["", 0]
-        return int(said[1]) if said[0] == identity else 0
+    @property
+    def reached(self) -> tuple[str, int]:
+        """Return the identity of the text file that was followed, and the id of the last piece of it that was seen."""
+        identity, last = self.said("reached") or ("", 0)
+        return str(identity), int(last)
 
     def new(self, digests: Sequence[bytes]) -> list[bytes]:
         """Return those of *digests* of which there is no vector, each once."""

@@ -14,6 +14,7 @@ from jidomem.embedder import Embedder, Vector
 from jidomem.errors import ModelUnavailable
 from jidomem.index.kept_files import Amiss, KeptFiles
 from jidomem.index.likeness import Likeness, written
+from jidomem.index.text_file import TextFile
 from jidomem.index.texts import Texts, name_of
 from jidomem.index.vector_file import FOLDER, VectorFile
 from jidomem.journal.files import Stream
@@ -49,8 +50,8 @@ class Vectors:
 
     def waiting(self, stream: Stream) -> int:
         """Return how many pieces of text no vector was looked for yet."""
-        reached = self._reached(stream)
-        return self._texts.read(stream, lambda texts: texts.passages.waiting(reached))
+        at = self._reached(stream)
+        return self._texts.read(stream, lambda texts: texts.passages.waiting(_from(at, texts)))
 
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
         """Return the digests of the *limit* pieces of text most alike to a vector, with their cosines."""
@@ -90,8 +91,12 @@ class Vectors:
         self._likeness.clear()
 
     def _take_in(self, stream: Stream) -> bool:
-        reached, (identity, _) = self._reached(stream), self._state(stream)
-        pieces = self._texts.read(stream, lambda texts: texts.passages.pieces(reached, LOOKED))
+        at = self._reached(stream)
+        pieces, reached, identity = self._texts.read(
+            stream, lambda texts: (texts.passages.pieces(_from(at, texts), LOOKED), _from(at, texts), _identity(texts))
+        )
+        if not pieces:
+            return self._sweep(stream)
         new = set(self._use(stream, lambda file: file.new([piece.digest for piece in pieces])))
         batch: dict[bytes, str] = {}
         last = reached
@@ -102,10 +107,10 @@ class Vectors:
                 batch[piece.digest] = piece.text
             last = piece.id
         values = [*zip(batch, self._written([*batch.values()]), strict=True)]
-        if self._state(stream)[0] != identity:
+        if self._texts.read(stream, _identity) != identity:
             return True  # the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
         self._use(stream, lambda file: self._keep(file, values, [identity, last]))
-        return self.waiting(stream) > 0 or self._sweep(stream)
+        return True
 
     def _keep(self, file: VectorFile, values: Sequence[tuple[bytes, bytes]], reached: list[Any]) -> None:
         with file.writing():
@@ -114,7 +119,7 @@ class Vectors:
 
     def _sweep(self, stream: Stream) -> bool:
         """Remove the vectors of texts that are gone, where some are; return False."""
-        state = [*self._state(stream)]
+        state = self._texts.read(stream, lambda texts: [_identity(texts), int(texts.said("gone") or 0)])
         if self._use(stream, lambda file: file.said("swept_at")) == state:
             return False
         number = 0
@@ -153,13 +158,8 @@ class Vectors:
             raise ModelUnavailable(detail, hint="use another embedder")
         return found
 
-    def _state(self, stream: Stream) -> tuple[str, int]:
-        """Return the identity of the text file, and how often pieces of texts have gone from it."""
-        return self._texts.read(stream, lambda texts: (str(texts.said("identity")), int(texts.said("gone") or 0)))
-
-    def _reached(self, stream: Stream) -> int:
-        identity, _ = self._state(stream)
-        return self._use(stream, lambda file: file.reached(identity))
+    def _reached(self, stream: Stream) -> tuple[str, int]:
+        return self._use(stream, lambda file: file.reached)
 
     def _use(self, stream: Stream, use: Callable[[VectorFile], T]) -> T:
         return self._files.use(self._name(stream), lambda file, because: use(file))
@@ -200,6 +200,16 @@ class Vectors:
             yield _locked(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _identity(texts: TextFile) -> str:
+    return str(texts.said("identity"))
+
+
+def _from(reached: tuple[str, int], texts: TextFile) -> int:
+    """Return the id of the last piece of *texts* that was seen, 0 where those of another file were."""
+    identity, last = reached
+    return last if identity == _identity(texts) else 0
 
 
 def _locked(descriptor: int) -> bool:

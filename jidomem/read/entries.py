@@ -52,7 +52,7 @@ class Entries:
         within = Within(
             moment=moment,
             kinds=frozenset([bare(ENTRY)]),
-            agent=request.agent_id,
+            agents=frozenset([request.agent_id]),
             sessions=_sessions(request, include_sessions),
             place=namespace(request.metadata[NAMESPACE]) if NAMESPACE in request.metadata else None,
         )

@@ -36,7 +36,7 @@ class Scored:
     @property
     def place(self) -> tuple[float, str, str]:
         """Return what sorts it: the best first, of equals the newest, then by IRI."""
-        return -self.score, _backwards(self.match.recorded), self.match.item
+        return -self.score, backwards(self.match.recorded), self.match.item
 
 
 def weights(stems: Iterable[str], counts: Counts) -> dict[str, float]:
@@ -115,10 +115,10 @@ def _days(recorded: str, newest: str) -> float:
     return max((datetime.fromisoformat(newest) - datetime.fromisoformat(recorded)).total_seconds(), 0.0) / 86_400
 
 
-def _backwards(moment: str) -> str:
+def backwards(moment: str) -> str:
     """Return a text that sorts the later of two moments of one form first.
 
-    >>> _backwards("2026") < _backwards("2025")
+    >>> backwards("2026") < backwards("2025")
     True
     """
     return moment.translate(_BACKWARDS)

@@ -1,18 +1,26 @@
-"""Recall by words: what is in force and says something of what is asked, the best first."""
+"""Recall: what is in force and says something of what is asked, by its words or by likeness, the best first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
+from jidomem.candidate import Ranked
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex
+from jidomem.index.kept_words import ENTRY
 from jidomem.index.text_file import Within
 from jidomem.index.texts import Texts
+from jidomem.index.turn_words import TURN
 from jidomem.journal.files import Stream
+from jidomem.lexical import Counts
+from jidomem.moments import parse_moment
 from jidomem.query import to_term
 from jidomem.read import item
-from jidomem.read.rank import Scored
+from jidomem.read.fused import PROFILE, ranked
+from jidomem.read.gathering import Alike, Asked, gather, together
 from jidomem.read.search import asked_for, search
 from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
@@ -21,6 +29,8 @@ from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name
 
 #: What says of a memory that it holds no more, and is left out with it.
 _TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
+#: What is no memory that was judged, and is looked through where it is asked for by name.
+SPOKEN = {"entry": bare(ENTRY), "turn": bare(TURN)}
 #: property -> what a hit calls its value.
 _TOLD = {
     "topic": "topic",
@@ -39,33 +49,47 @@ _TOLD = {
 class Recalling:
     """What answers recall over the texts of one root."""
 
-    def __init__(self, texts: Texts, index: OxigraphIndex, schema: Schema) -> None:
+    def __init__(self, texts: Texts, index: OxigraphIndex, schema: Schema, alike: Alike | None = None) -> None:
+        """Search *texts*, by likeness too where the vectors of what is asked are known."""
+        self._alike = alike
         self._texts = texts
         self._index = index
         self._schema = schema
 
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Found:
-        """Return up to `limit` memories that hold words of the query; raises InvalidRequest for what is no filter."""
+        """Return up to `limit` memories that answer the query; raises InvalidRequest for what is no filter.
+
+        Entries and turns are looked through where `kinds` names them. Where nothing but memories is, and nothing is
+        known of likeness, all that holds one of the words is; else the best by words and by likeness are.
+        """
         within = self._within(project, request, narrowing)
         stems = asked_for(self._texts.stemmer, request.query)
+        streams = _streams(project, narrowing)
+        if self._alike is None and streams == [Stream(project)]:
+            return self._by_words(project, request, narrowing, within, stems)
+        asked = Asked(request.query, stems, narrowing.about, within.moment or "", self._alike)
+        gathered = [gather(self._texts, stream, asked, within) for stream in streams]
+        question = together([question for _, question in gathered])
+        found = ranked([one for candidates, _ in gathered for one in candidates], question)
+        hits = [hit for one in found[: request.limit] if (hit := self._told(project, one, narrowing)) is not None]
+        told = _metadata(project, question.stems.values(), stems, question.counts, len(found) > request.limit)
+        return Found(request, hits, {**told, "ranking": PROFILE["name"]})
+
+    def _by_words(
+        self, project: str, request: RecallRequest, narrowing: Narrowing, within: Within, stems: Mapping[str, str]
+    ) -> Found:
         found, looked_for, counts = self._texts.read(
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
-        hits = [hit for one in found[: request.limit] if (hit := self._hit(project, one, narrowing)) is not None]
-        metadata = {
-            "project": project,
-            "words": looked_for,
-            "unknown_words": [stem for stem in stems if not counts.holding.get(stem)],
-            "memories": counts.memories,
-            "more": len(found) > request.limit,
-        }
-        return Found(request, hits, metadata)
+        told = ((one, {**one.parts, "words": dict(one.words)} if narrowing.explain else None) for one in found)
+        every = (self._hit(project, one.match.item, one.score, parts, narrowing) for one, parts in told)
+        hits = [hit for hit in islice(every, request.limit) if hit is not None]
+        return Found(request, hits, _metadata(project, looked_for, stems, counts, len(found) > request.limit))
 
     def _within(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Within:
         """Return what is looked through."""
         if request.scope == "session" and request.session_id is None:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
-        session = _named("sessions", request.session_id if request.scope == "session" else narrowing.session)
         return Within(
             moment=_moment(narrowing, "as_of"),
             inactive=narrowing.include_inactive,
@@ -74,8 +98,8 @@ class Recalling:
             since=_moment(narrowing, "since"),
             until=_moment(narrowing, "until"),
             valid_at=_moment(narrowing, "valid_at"),
-            agent=_named("agents", narrowing.agent),
-            sessions=None if session is None else frozenset((session,)),
+            agents=_either("agents", narrowing.agent),
+            sessions=_either("sessions", request.session_id if request.scope == "session" else narrowing.session),
         )
 
     def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:
@@ -85,18 +109,36 @@ class Recalling:
         known = {local_name(cls): cls for cls in sorted(self._schema.subclasses(ITEM))}
         found: set[str] = set()
         for kind in narrowing.kinds:
+            if kind in SPOKEN:
+                found.add(SPOKEN[kind])
+                continue
             name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), local_name(kind))
             if name not in known:
-                near = get_close_matches(kind, [*CLASS_OF_TYPE, *known], n=1, cutoff=0.5)
+                near = get_close_matches(kind, [*CLASS_OF_TYPE, *known, *SPOKEN], n=1, cutoff=0.5)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CLASS_OF_TYPE)}"
                 raise InvalidRequest(f"{kind!r} is no kind of memory", hint=hint)
             found.update(map(bare, self._schema.subclasses(known[name])))
         return frozenset(found)
 
-    def _hit(self, project: str, found: Scored, narrowing: Narrowing) -> Hit | None:
+    def _told(self, project: str, found: Ranked, narrowing: Narrowing) -> Hit | None:
+        """Return what is told of a candidate; None for a memory that this process has not yet heard of."""
+        one, parts = found.candidate, dict(found.parts) if narrowing.explain else None
+        if one.kind == "memory":
+            return self._hit(project, one.passage.item, found.score, parts, narrowing)
+        said = one.passage
+        metadata = {"kind": one.kind, "status": "asserted", "recorded_at": parse_moment(one.recorded),
+                    "said_at": parse_moment(said.said_at), "speakers": list(said.speakers), "about": []}  # fmt: skip
+        agent = local_name(one.agent) if one.agent.startswith(BASE) else one.agent
+        session = local_name(one.session) if one.session.startswith(BASE) else one.session
+        return Hit(id=said.item, agent_id=agent or "unknown", session_id=session or None, score=found.score,
+                   content=said.text or said.item, metadata=metadata, parts=parts)  # fmt: skip
+
+    def _hit(
+        self, project: str, name: str, score: float, parts: Mapping[str, Any] | None, narrowing: Narrowing
+    ) -> Hit | None:
         """Return what is told of a memory that was found; None where this process has not yet heard of it."""
         try:
-            told = item.get(self._index, project, found.match.item, narrowing.as_of)
+            told = item.get(self._index, project, name, narrowing.as_of)
         except NotFound:
             return None
         said = {name: values[0] for name, values in told["properties"].items() if values}
@@ -106,16 +148,27 @@ class Recalling:
             "recorded_at": told["recorded_at"],
             "about": told["properties"].get("about", []),
         }
-        for name, called in _TOLD.items():
-            if name in said:
-                is_term = str(said[name]).startswith(JIDO)
-                metadata[called] = local_name(said[name]) if is_term else said[name]
-        metadata |= {name: told[name] for name in ("superseded_by", "invalidated_by") if told[name]}
-        parts = {**found.parts, "words": dict(found.words)} if narrowing.explain else None
-        agent, session = (local_name(said[name]) if name in said else None for name in ("assertedBy", "assertedIn"))
-        return Hit(id=found.match.item, agent_id=agent or "unknown", session_id=session,
-                   content=str(said.get("summary") or found.match.item), score=found.score, metadata=metadata,
-                   parts=parts)  # fmt: skip
+        for property_, called in _TOLD.items():
+            if property_ in said:
+                is_term = str(said[property_]).startswith(JIDO)
+                metadata[called] = local_name(said[property_]) if is_term else said[property_]
+        metadata |= {end: told[end] for end in ("superseded_by", "invalidated_by") if told[end]}
+        agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
+        return Hit(id=name, agent_id=agent or "unknown", session_id=session, content=str(said.get("summary") or name),
+                   score=score, metadata=metadata, parts=parts)  # fmt: skip
+
+
+def _streams(project: str, narrowing: Narrowing) -> list[Stream]:
+    """Return the streams that hold what is looked through."""
+    spoken = [kind for kind in narrowing.kinds if kind in SPOKEN]
+    memory = [Stream(project)] if len(spoken) < len(narrowing.kinds) or not spoken else []
+    return memory + ([Stream(project, "history")] if spoken else [])
+
+
+def _metadata(project: str, words: Iterable[str], stems: Iterable[str], counts: Counts, more: bool) -> dict[str, Any]:
+    """Return what an answer says of the asking."""
+    unknown = [stem for stem in stems if not counts.holding.get(stem)]
+    return {"project": project, "words": [*words], "unknown_words": unknown, "memories": counts.memories, "more": more}
 
 
 def _moment(narrowing: Narrowing, name: str) -> str | None:
@@ -123,6 +176,8 @@ def _moment(narrowing: Narrowing, name: str) -> str | None:
     return None if value is None else bare(to_term(value, "dateTime", name))
 
 
-def _named(folder: str, name: str | None) -> str | None:
-    """Return the IRI that the name of an agent or session stands for."""
-    return name if name is None or name.startswith((BASE, "urn:", "http")) else f"{BASE}{folder}/{name}"
+def _either(folder: str, name: str | None) -> frozenset[str] | None:
+    """Return the name of an agent or session as entries say it, and the IRI it stands for; None for None."""
+    if name is None:
+        return None
+    return frozenset([name, name if name.startswith((BASE, "urn:", "http")) else f"{BASE}{folder}/{name}"])

@@ -39,14 +39,23 @@ def search(
     """
     now = file.counts(stems)
     then = now if within.moment is None else file.counts(stems, within.moment)
-    telling = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
-    known = rank.weights((stem for stem in telling if then.holding[stem]), then)
-    rarest = sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]
-    weight = {stem: known[stem] for stem in rarest}
+    weight = telling(stems, then)
     one = _Search(file, within, weight, now, then, limit)
-    if rarest:
-        one.run(rarest, file.about(_governing(file.places(), about)) if about else frozenset())
+    if weight:
+        one.run([*weight], numbers_about(file, about))
     return [found for _, found in one.best], list(weight), then
+
+
+def telling(stems: Mapping[str, str], counts: Counts) -> dict[str, float]:
+    """Return what is looked for of *stems*, that which tells most first, each with how much it tells."""
+    asked = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
+    known = rank.weights((stem for stem in asked if counts.holding[stem]), counts)
+    return {stem: known[stem] for stem in sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]}
+
+
+def numbers_about(file: TextFile, about: Iterable[str]) -> frozenset[int]:
+    """Return the numbers of the memories that are about one of the files *about*."""
+    return file.about(_governing(file.places(), about)) if about else frozenset()
 
 
 class _Search:

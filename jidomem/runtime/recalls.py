@@ -52,12 +52,16 @@ class Recalls:
         """
         from jidomem.govern.freshness import fresh
         from jidomem.govern.recalled import anchored, fitted
+        from jidomem.read.gathering import Alike
         from jidomem.read.recalling import Recalling
 
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
-        found = Recalling(self.texts, self.index, self.schema).recall(name, request, narrowing)
-        if (embedding := self._made_for(name)) is not None:
+        embedding, alike = self._made_for(name), None
+        if embedding is not None and (vector := embedding.asked(request.query)) is not None:
+            alike = Alike(embedding.vectors, vector)
+        found = Recalling(self.texts, self.index, self.schema, alike).recall(name, request, narrowing)
+        if embedding is not None:
             found = replace(found, metadata={**found.metadata, "vectors": embedding.lag(name)})
         known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries))
         told = fitted(anchored(found, known), narrowing.budget_tokens)

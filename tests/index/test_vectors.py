@@ -94,11 +94,11 @@ def test_only_what_is_new_or_changed_is_embedded_and_a_text_only_once(memory, ve
 
 
 def test_a_long_text_has_a_vector_for_each_of_its_pieces(memory, vectors, toy):
-    memory.conversation("s").record("zebra. " * 200 + "\n\n" + "okapi. " * 200, asked_by="ana")
+    memory.conversation("s").record("zebra. " * 100 + "\n\n" + "okapi. " * 100, asked_by="ana")
     level(vectors, HISTORY)
 
     assert len(toy.asked) == vectors.told(HISTORY)["vectors"] == 4 - 1
-    assert all(text.startswith("ana: ") and len(text) <= 1_005 for text in toy.asked)
+    assert all(text.startswith("ana: ") and len(text) <= 505 for text in toy.asked)
     assert likest(vectors, "okapi", 1, HISTORY)[0].endswith("okapi.")
 
 
@@ -283,8 +283,8 @@ def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, 
     )
     remember(memory, *(f"zebra {number}" for number in range(20)))
     tests = str(Path(__file__).parent.parent)
-    running = [subprocess.Popen([sys.executable, "-c", program, root, tests]) for _ in range(3)]
-    assert [process.wait() for process in running] == [0, 0, 0]
+    running = [subprocess.Popen([sys.executable, "-c", program, root, tests]) for _ in range(2)]
+    assert [process.wait() for process in running] == [0, 0]
 
     vectors = Vectors(root, memory.texts, toy)
     assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 20

@@ -1,0 +1,208 @@
+"""What may answer a question, gathered by words and by likeness, with what stands around it and what ranks it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from jidomem.candidate import Candidate, Passage, Question
+from jidomem.embedder import Vector
+from jidomem.index import passages
+from jidomem.index.kept_words import ENTRY
+from jidomem.index.text_file import Row, TextFile, Within
+from jidomem.index.texts import Texts
+from jidomem.index.turn_words import TURN
+from jidomem.journal.files import Stream
+from jidomem.lexical import FIELDS, Counts
+from jidomem.read.search import numbers_about, telling
+from jidomem.terms import bare
+
+if TYPE_CHECKING:
+    from jidomem.index.vectors import Vectors
+
+#: So many candidates are taken by their words, and so many by their likeness; and beside each of them so many that
+#: were said before and after it, as what is asked for is often said beside what is alike to the question.
+BY_WORDS, BY_LIKENESS, BEFORE, AFTER = 100, 100, 2, 1
+#: So many pieces are compared one by one where what is looked through is but a part of all.
+COMPARED = 20_000
+_KINDS = {bare(ENTRY): "entry", bare(TURN): "turn"}
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """The vectors of a root, and the vector of what is asked."""
+
+    vectors: Vectors
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked: the text, its stems, the files it is about, when, and what makes likeness known, if anything."""
+
+    text: str
+    stems: Mapping[str, str]
+    about: tuple[str, ...] = ()
+    now: str = ""
+    alike: Alike | None = None
+
+
+def gather(texts: Texts, stream: Stream, asked: Asked, within: Within) -> tuple[list[Candidate], Question]:
+    """Return what of *stream* may answer what is *asked*, in no order, and the question as it meets it."""
+    return texts.read(stream, lambda file: _Gathering(file, stream, asked, within).gathered())
+
+
+class _Gathering:
+    """One gathering, while nobody changes the file."""
+
+    def __init__(self, file: TextFile, stream: Stream, asked: Asked, within: Within) -> None:
+        self._file = file
+        self._stream = stream
+        self._asked = asked
+        self._within = within
+        self._counts = file.counts(asked.stems, within.moment)
+        self._weight = telling(asked.stems, self._counts)
+
+    def gathered(self) -> tuple[list[Candidate], Question]:
+        file, within = self._file, self._within
+        about = numbers_about(file, self._asked.about)
+        first = {*self._by_words(about), *self._by_likeness()}
+        around = self._around(first)
+        near = {number for sides in around.values() for side in sides for number in side}
+        rows = {row.number: row for row in file.rows(first | near, within)}
+        if within.inactive:  # what superseded a candidate stands before it, if it answers at all
+            successors = file.numbers(item for row in rows.values() for item in row.successors)
+            rows |= {row.number: row for row in file.rows(successors, within)}
+        around |= self._around(rows.keys() - around.keys())
+        beside = {number for sides in around.values() for side in sides for number in side} - rows.keys()
+        known = {**rows, **{row.number: row for row in file.rows(beside, Within(within.moment, inactive=True))}}
+        said = file.passages.of(known)
+        met = self._met(known, said)
+        talks = file.passages.talks([*self._weight], {said[number].talk for number in rows} - {""})
+        found = [
+            self._candidate(row, met, around, said[number], talks, number in about) for number, row in rows.items()
+        ]
+        return found, self._question({name for one in said.values() for name in one.speakers}, met)
+
+    def _by_words(self, about: frozenset[int]) -> Iterable[int]:
+        """Yield the numbers of what holds the words best, of all and of what is *about* a file asked for."""
+        if self._weight:
+            yield from (one.number for one in islice(self._file.best(self._weight, self._within), BY_WORDS))
+            if about:
+                yield from (one.number for one in islice(self._file.best(self._weight, self._within, about), BY_WORDS))
+
+    def _by_likeness(self) -> list[int]:
+        """Return the numbers of what is most alike, of what is looked through."""
+        if self._asked.alike is None:
+            return []
+        vectors, vector = self._asked.alike.vectors, self._asked.alike.vector
+        near = vectors.nearest(self._stream, vector, 2 * BY_LIKENESS)
+        found = self._saying([known for known, _ in near])
+        if len(found) < BY_LIKENESS and len(near) == 2 * BY_LIKENESS:  # most of what is near is not looked through
+            pieces = vectors.cosines(self._stream, vector, self._file.digests(self._within, COMPARED))
+            found = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * BY_LIKENESS])
+        return found[:BY_LIKENESS]
+
+    def _saying(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the numbers of what says one of *digests*, in their order, and is looked through."""
+        saying = self._file.passages.saying(digests)
+        numbers = dict.fromkeys(number for known in digests for number in saying[known])
+        inside = {row.number for row in self._file.rows(numbers, self._within)}
+        return [number for number in numbers if number in inside]
+
+    def _around(self, numbers: Iterable[int]) -> dict[int, tuple[list[int], list[int]]]:
+        """Return what was said before and after each of *numbers*."""
+        said = self._file.passages.of(numbers)
+        return {
+            number: self._file.passages.around(one, BEFORE, AFTER, self._within.moment) for number, one in said.items()
+        }
+
+    def _met(self, rows: Mapping[int, Row], said: Mapping[int, passages.Passage]) -> dict[int, Passage]:
+        """Return each of *rows* as the question meets it."""
+        cosines = self._cosines(rows)
+        return {
+            number: Passage(
+                item=row.item,
+                text=said[number].text,
+                words=_words(row.fields, self._weight),
+                length=row.length,
+                cosine=cosines.get(number),
+                speakers=said[number].speakers,
+                said_at=said[number].said_at,
+            )
+            for number, row in rows.items()
+        }
+
+    def _cosines(self, numbers: Iterable[int]) -> dict[int, float]:
+        """Return how alike each of *numbers* is: as its piece that is most alike, as far as there are vectors."""
+        if self._asked.alike is None:
+            return {}
+        pieces = self._file.passages.digests(numbers)
+        every = list(dict.fromkeys(known for digests in pieces.values() for known in digests))
+        cosines = self._asked.alike.vectors.cosines(self._stream, self._asked.alike.vector, every)
+        found = {
+            number: [cosines[known] for known in digests if known in cosines] for number, digests in pieces.items()
+        }
+        return {number: max(each) for number, each in found.items() if each}
+
+    def _candidate(
+        self,
+        row: Row,
+        met: Mapping[int, Passage],
+        around: Mapping[int, tuple[list[int], list[int]]],
+        said: passages.Passage,
+        talks: Mapping[str, Mapping[str, int]],
+        is_about: bool,
+    ) -> Candidate:
+        before, after = around[row.number]
+        session = talks.get(said.talk, {"": 0})
+        return Candidate(
+            passage=met[row.number],
+            kind=next((_KINDS[name] for name in row.types if name in _KINDS), "memory"),
+            types=row.types,
+            recorded=row.recorded,
+            confidence=row.confidence,
+            agent=row.agent,
+            session=row.session,
+            before=tuple(met[number] for number in before if number in met),
+            after=tuple(met[number] for number in after if number in met),
+            session_holding={stem: count for stem, count in session.items() if stem},
+            session_passages=session[""],
+            is_about=is_about,
+            ended=row.ended if self._within.moment is None or (row.ended or "") <= self._within.moment else None,
+            successors=row.successors,
+        )
+
+    def _question(self, speakers: Iterable[str], met: Mapping[int, Passage]) -> Question:
+        words = set(self._asked.stems.values())
+        named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
+        stems = {stem: self._asked.stems[stem] for stem in self._weight}
+        has_vectors = any(one.cosine is not None for one in met.values())
+        return Question(self._asked.text, stems, self._counts, tuple(named), self._asked.now, has_vectors)
+
+
+def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:
+    """Return how often each of *stems* stands in the *fields*, each time counted by its field."""
+    found: Counter[str] = Counter()
+    for weight, text in zip(FIELDS.values(), fields, strict=True):
+        for stem in text.split() if text else ():
+            if stem in stems:
+                found[stem] += weight  # type: ignore[assignment]
+    return dict(found)
+
+
+def together(questions: Sequence[Question]) -> Question:
+    """Return one question for what was gathered of several streams."""
+    first = questions[0]
+    counts = [question.counts for question in questions]
+    holding: Counter[str] = Counter()
+    for one in counts:
+        holding.update(one.holding)
+    whole = Counts(sum(one.memories for one in counts), sum(one.words for one in counts), holding,
+                   max(one.newest for one in counts))  # fmt: skip
+    stems = {stem: word for question in questions for stem, word in question.stems.items()}
+    speakers = tuple(dict.fromkeys(name for question in questions for name in question.speakers))
+    return Question(first.text, stems, whole, speakers, first.now, any(one.has_vectors for one in questions))

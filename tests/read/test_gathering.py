@@ -1,0 +1,136 @@
+"""One engine over memories, entries and turns: by words and likeness, narrowed, what is superseded behind."""
+
+import pytest
+from conftest import ToyEmbedder, fixed_sources, intent
+
+import jidomem
+from jidomem.entry import Entry, WriteRequest
+from jidomem.errors import InvalidRequest
+
+SAME = {"automobile": "car", "vehicle": "car", "doctor": "physician"}
+
+
+class Meanings(ToyEmbedder):
+    """Knows that some words mean the same."""
+
+    def _vector(self, text):
+        words = text.lower().replace("?", "").split()
+        return super()._vector(" ".join(SAME.get(word, word) for word in words))
+
+
+@pytest.fixture
+def memory(tmp_path):
+    sources = fixed_sources()
+    with jidomem.open(tmp_path / "root", project="p", agent="me", sources=sources, embedder=Meanings()) as memory:
+        memory.embeds_for = 60.0
+        yield memory
+
+
+@pytest.fixture
+def plain(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="me", sources=fixed_sources()) as memory:
+        yield memory
+
+
+def keep(memory, *summaries, **more):
+    return [memory.writer.submit_intent("p", intent(summary=text, evidence=[], **more)).iri for text in summaries]
+
+
+def entry(memory, text, **fields):
+    kept = Entry(**{"agent_id": "a", "content": text, **fields})
+    return memory.entries.write(WriteRequest(kept)).metadata["iri"]
+
+
+def contents(found):
+    return [hit.content for hit in found.entries]
+
+
+def test_what_means_the_same_is_found_without_one_of_its_words(memory):
+    keep(memory, "the car is red", "lunch is at noon", "the sea is deep")
+
+    assert contents(memory.recall("automobile", limit=1)) == ["the car is red"]
+    assert contents(memory.recall("deep", limit=1)) == ["the sea is deep"]
+
+
+def test_what_was_superseded_is_left_out_or_stands_behind_however_alike_it_is(memory):
+    old = keep(memory, "the car vehicle automobile is red")[0]
+    memory.writer.revise("p", old, changes={"summary": "it is blue now, the paint of the car"}, reason="painted")
+
+    assert contents(memory.recall("car vehicle automobile")) == ["it is blue now, the paint of the car"]
+    found = memory.recall("car vehicle automobile", include_inactive=True, explain=True)
+    assert contents(found) == ["it is blue now, the paint of the car", "the car vehicle automobile is red"]
+    assert found.entries[1].parts["superseded"] < 0
+
+
+def test_the_parts_of_a_score_add_up_to_it(memory):
+    keep(memory, "the car is red", "a car and a vehicle", "the sea is deep", about=["src/car.py"])
+    found = memory.recall("red car?", explain=True, about=["src/car.py"])
+
+    assert found.metadata["ranking"] == "fused-1"
+    for hit in found.entries:
+        assert sum(hit.parts.values()) == pytest.approx(hit.score)
+        assert hit.parts["about"] > 0
+
+
+def test_turns_and_entries_are_found_where_they_are_asked_for(plain):
+    keep(plain, "zebra as a memory")
+    turn = plain.conversation("s").record("which zebra?", "the zebra here", asked_by="ana", answered_by="coder")
+    kept = entry(plain, "a zebra of mine", metadata={"speaker": "Ben"}, session_id="7")
+
+    assert contents(plain.recall("zebra")) == ["zebra as a memory"]
+    (found,) = plain.recall("zebra", kinds=["turn"]).entries
+    assert (found.id, found.agent_id, found.session_id) == (turn.iri, "coder", "s")
+    assert found.content == "which zebra?\n\nthe zebra here"
+    assert (found.metadata["kind"], found.metadata["speakers"]) == ("turn", ["ana", "coder"])
+    (found,) = plain.recall("zebra", kinds=["entry"]).entries
+    assert (found.id, found.agent_id, found.session_id, found.metadata["kind"]) == (kept, "a", "7", "entry")
+    assert {hit.metadata["kind"] for hit in plain.recall("zebra", kinds=["turn", "entry", "fact"]).entries} == {
+        "turn", "entry", "fact"}  # fmt: skip
+
+
+def test_every_narrowing_holds_for_what_was_said(plain):
+    for agent, session in (("a", "7"), ("b", "8")):
+        entry(plain, f"zebra of {agent}", agent_id=agent, session_id=session)
+    then = str(plain.journal.head(jidomem.journal.files.Stream("p", "history")).recorded_at)
+    turn = plain.conversation("s").record("zebra of a turn", asked_by="ana")
+    said = ["entry", "turn"]
+
+    assert contents(plain.recall("zebra", kinds=said, agent="a")) == ["zebra of a"]
+    assert contents(plain.recall("zebra", kinds=said, agent="ana")) == ["zebra of a turn"]
+    assert contents(plain.recall("zebra", kinds=said, session="8")) == ["zebra of b"]
+    assert contents(plain.recall("zebra", kinds=said, scope="session", session_id="s")) == ["zebra of a turn"]
+    assert set(contents(plain.recall("zebra", kinds=said, as_of=then))) == {"zebra of a", "zebra of b"}
+    assert contents(plain.recall("zebra", kinds=said, since=turn.recorded_at)) == ["zebra of a turn"]
+    with pytest.raises(InvalidRequest, match="'turns' is no kind of memory") as refusal:
+        plain.recall("zebra", kinds=["turns"])
+    assert refusal.value.hint == "did you mean 'turn'?"
+
+
+def test_what_is_alike_but_not_looked_through_keeps_nothing_from_being_found(memory, monkeypatch):
+    monkeypatch.setattr("jidomem.read.gathering.BY_LIKENESS", 3)
+    keep(memory, *(f"the car number {number} is a vehicle" for number in range(20)))
+    memory.writer.submit_intent("p", intent(summary="one automobile of theirs", asserted_by="rita", evidence=[]))
+
+    assert contents(memory.recall("vehicle", agent="rita")) == ["one automobile of theirs"]
+
+
+def test_what_was_said_before_what_is_asked_for_leads_to_it(plain):
+    talk = plain.conversation("s")
+    for number in range(30):
+        talk.record(f"nothing of interest {number}")
+    talk.record("which restaurant is it?", asked_by="ana")
+    talk.record("the blue one", asked_by="ben")
+    for number in range(30):
+        talk.record(f"something else {number}")
+
+    assert set(contents(plain.recall("restaurant", kinds=["turn"], limit=2))) == {
+        "which restaurant is it?", "the blue one"}  # fmt: skip
+
+
+def test_without_an_embedder_memories_are_found_by_their_words_as_ever(plain):
+    keep(plain, "the car is red")
+    found = plain.recall("automobile car", explain=True)
+
+    assert set(found.entries[0].parts) == {"lexical", "about", "recency", "confidence", "words"}
+    assert "ranking" not in found.metadata
+    assert "vectors" not in found.metadata
