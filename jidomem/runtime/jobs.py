@@ -1,0 +1,162 @@
+"""A durable queue of jobs in the working state of a root: each is kept until it is done, and tried again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from jidomem.runtime.state import State
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS jobs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL,
+  kind TEXT NOT NULL, subject TEXT NOT NULL, payload TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,
+  attempts INTEGER NOT NULL DEFAULT 0, due REAL NOT NULL, failed INTEGER NOT NULL DEFAULT 0, error TEXT,
+  UNIQUE (queue, project, agent, kind, subject)
+);
+CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due);
+"""
+#: How often a job is tried before it is given up, and the longest wait between two tries in seconds.
+MOST, LONGEST = 8, 3_600.0
+#: What stands with a job that was begun and not ended.
+CUT_OFF = "its process ended while it was being done"
+_FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be done for an agent: a kind of job, what it is about, and what else it takes, as JSON.
+
+    Of one kind and subject an agent has one job: to ask for it again is to ask for it once more after it.
+    """
+
+    kind: str
+    subject: str = ""
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that waits: how often it was tried, when it is due, and why it failed last, if it did.
+
+    One that is `failed` was tried too often: it is kept, and done no more unless somebody asks for it.
+    """
+
+    id: int
+    project: str
+    agent: str
+    kind: str
+    subject: str
+    payload: Any
+    asked: int
+    attempts: int
+    due: datetime
+    failed: bool
+    error: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what there is to tell of it."""
+        told = ("id", "agent", "kind", "subject", "attempts", "due", "failed", "error")
+        return {name: getattr(self, name) for name in told}
+
+
+class Jobs:
+    """The jobs of one queue; the threads of a process and any number of processes may ask for them.
+
+    Whoever does the jobs of an agent has its turn (`turns.py`): nobody else takes one meanwhile.
+    """
+
+    def __init__(self, state: State, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
+        self._state, self._queue, self._now, self._most = state, queue, now, most
+
+    def ask(self, store: Connection, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
+        """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
+        at = (due or self._now()).timestamp()
+        for task in tasks:
+            store.execute(
+                "INSERT INTO jobs (queue, project, agent, kind, subject, payload, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET asked = asked + 1, payload = excluded.payload, failed = 0, error = NULL,"
+                " attempts = iif(failed, 0, attempts), due = iif(failed, excluded.due, min(due, excluded.due))",
+                (self._queue, project, agent, task.kind, task.subject, _json(task.payload), at),
+            )
+
+    def take(self, project: str, agent: str) -> Job | None:
+        """Return the oldest job of an agent that is due, and count the try; None where there is none.
+
+        Until it is told to be done it counts as failed, and is due again later: a process may end any time.
+        """
+        now = self._now()
+        with self._state.changing() as store:
+            found = store.execute(
+                f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ? AND failed = 0 AND due <= ?"
+                " ORDER BY id LIMIT 1",
+                (self._queue, project, agent, now.timestamp()),
+            ).fetchone()
+            if found is None:
+                return None
+            job = _job(found)
+            tries = job.attempts + 1
+            again = now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))
+            store.execute(
+                "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = ? WHERE id = ?",
+                (tries, again.timestamp(), tries >= self._most, CUT_OFF, job.id),
+            )
+            return job
+
+    def done(self, store: Connection, job: Job) -> None:
+        """Let go of a job, in a transaction of the state; it is due once more if it was asked for again meanwhile."""
+        gone = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.asked)).rowcount
+        if not gone:
+            row = (self._now().timestamp(), job.id)
+            store.execute("UPDATE jobs SET attempts = 0, failed = 0, error = NULL, due = ? WHERE id = ?", row)
+
+    def failed(self, job: Job, why: str) -> None:
+        """Keep why a job failed; it is due again after a while, each time a longer one, and too many are the end."""
+        with self._state.changing() as store:
+            store.execute("UPDATE jobs SET error = ? WHERE id = ?", (why[:1_000], job.id))
+
+    def waiting(self, project: str, agent: str | None = None) -> list[Job]:
+        """Return the jobs of a project, or of an agent, the failed ones, too, in the order they were asked for."""
+        with self._state.reading() as store:
+            if store is None:
+                return []
+            found = store.execute(
+                f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ifnull(?, agent) ORDER BY id",
+                (self._queue, project, agent),
+            )
+            return [_job(row) for row in found]
+
+    def is_due(self, project: str, agent: str) -> bool:
+        """Return whether an agent has a job that is due."""
+        now = self._now()
+        return any(not job.failed and job.due <= now for job in self.waiting(project, agent))
+
+    def retry(self, project: str, agent: str) -> int:
+        """Return how many jobs of an agent that failed are due at once, also those that were given up."""
+        with self._state.changing() as store:
+            return store.execute(
+                "UPDATE jobs SET attempts = 0, failed = 0, due = ? WHERE queue = ? AND project = ? AND agent = ?"
+                " AND error IS NOT NULL",
+                (self._now().timestamp(), self._queue, project, agent),
+            ).rowcount
+
+    def forget(self, store: Connection, project: str, agent: str) -> None:
+        """Let go of all jobs of an agent, in a transaction of the state."""
+        row = (self._queue, project, agent)
+        store.execute("DELETE FROM jobs WHERE queue = ? AND project = ? AND agent = ?", row)
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    id_, project, agent, kind, subject, payload, asked, attempts, due, failed, error = row
+    at = datetime.fromtimestamp(due, UTC)
+    return Job(id_, project, agent, kind, subject, json.loads(payload), asked, attempts, at, bool(failed), error)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,155 @@
+"""The queue of jobs: what is asked for is done once, tried again when it fails, and survives whoever does it."""
+
+from datetime import timedelta
+from threading import Thread
+
+import pytest
+from conftest import START
+
+from jidomem.runtime import jobs
+from jidomem.runtime.jobs import MOST, Jobs, Task
+from jidomem.runtime.state import State
+from jidomem.runtime.turns import turn
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self):
+        self.now = START
+
+    def __call__(self):
+        return self.now
+
+    def on(self, seconds):
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def state(tmp_path):
+    made = State(tmp_path, jobs.TABLES)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def queue(state, clock):
+    return Jobs(state, "memory", clock)
+
+
+def ask(state, queue, *tasks, agent="ada"):
+    with state.changing() as store:
+        queue.ask(store, "p", agent, *tasks)
+
+
+def done(state, queue, job):
+    with state.changing() as store:
+        queue.done(store, job)
+
+
+def kinds(found):
+    return [(job.kind, job.subject) for job in found]
+
+
+def test_jobs_are_taken_in_order_once_each_and_of_one_agent_and_queue(state, queue, clock):  # D107
+    ask(state, queue, Task("describe", "p1", {"x": 1}), Task("transfer", "p1"), Task("describe", "p1", {"x": 2}))
+    ask(state, queue, Task("maintain"), agent="bob")
+    ask(state, Jobs(state, "other", clock), Task("maintain"))
+
+    first, second, third = (queue.take("p", "ada") for _ in range(3))
+
+    assert kinds([first, second]) == [("describe", "p1"), ("transfer", "p1")]
+    assert (first.payload, third) == ({"x": 2}, None)
+    assert kinds(queue.waiting("p")) == [("describe", "p1"), ("transfer", "p1"), ("maintain", "")]
+    done(state, queue, first)
+    assert kinds(queue.waiting("p", "ada")) == [("transfer", "p1")]
+
+
+def test_what_is_undone_with_its_transaction_was_never_asked_for(state, queue):
+    def asking_and_failing():
+        with state.changing() as store:
+            queue.ask(store, "p", "ada", Task("maintain"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        asking_and_failing()
+
+    assert queue.waiting("p") == []
+
+
+def test_a_job_that_fails_is_due_again_after_a_while_and_kept_as_failed_in_the_end(state, queue, clock):  # D107
+    ask(state, queue, Task("describe", "p1"))
+    waits = []
+
+    while not queue.waiting("p")[0].failed:
+        while (job := queue.take("p", "ada")) is None:
+            clock.on(1)
+        queue.failed(job, "the model is away")
+        waits.append((queue.waiting("p")[0].due - clock.now).total_seconds())
+
+    assert waits == [2.0**tried for tried in range(MOST)]
+    clock.on(10**6)
+    assert queue.take("p", "ada") is None
+    (kept,) = queue.waiting("p")
+    assert (kept.attempts, kept.error, kept.failed) == (MOST, "the model is away", True)
+    assert queue.retry("p", "ada") == 1
+    assert queue.take("p", "ada").subject == "p1"
+
+
+def test_a_job_whose_process_ended_is_told_so_and_due_again(state, queue, clock):
+    ask(state, queue, Task("describe", "p1"))
+
+    queue.take("p", "ada")
+
+    (cut_off,) = queue.waiting("p")
+    assert (cut_off.error, cut_off.attempts, queue.is_due("p", "ada")) == (jobs.CUT_OFF, 1, False)
+    clock.on(1)
+    assert queue.is_due("p", "ada")
+    assert queue.take("p", "ada").id == cut_off.id
+
+
+def test_what_is_asked_for_while_it_is_done_is_done_once_more(state, queue):
+    ask(state, queue, Task("diffuse"))
+    job = queue.take("p", "ada")
+
+    ask(state, queue, Task("diffuse"))
+    done(state, queue, job)
+
+    again = queue.take("p", "ada")
+    assert (again.kind, again.attempts) == ("diffuse", 0)
+    done(state, queue, again)
+    assert queue.waiting("p") == []
+
+
+def test_what_was_given_up_is_begun_anew_when_it_is_asked_for_again(state, clock):
+    queue = Jobs(state, "memory", clock, most=1)
+    ask(state, queue, Task("maintain"))
+    queue.take("p", "ada")
+    assert queue.waiting("p")[0].failed
+
+    ask(state, queue, Task("maintain"))
+
+    assert queue.take("p", "ada").attempts == 0
+
+
+def test_it_is_the_turn_of_one_thread_at_a_time_for_each_agent(tmp_path):  # D109
+    seen = []
+
+    def look():
+        with turn(tmp_path, "p", "ada") as mine, turn(tmp_path, "p", "bob") as other:
+            seen.append((mine, other))
+
+    with turn(tmp_path, "p", "ada") as mine:
+        thread = Thread(target=look)
+        thread.start()
+        thread.join()
+    look()
+
+    assert mine
+    assert seen == [(False, True), (True, True)]
+    assert not any("ada" in path.name for path in (tmp_path / "state" / "turns").iterdir())
