@@ -79,13 +79,16 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({str(self.address)!r}, {self._key!r})"
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the JSON object that posting *body* to *path* is answered with; raises ModelUnavailable.
+    def post(self, path: str, body: Mapping[str, Any], within: float | None = None) -> dict[str, Any]:
+        """Return the JSON object that posting *body* to *path* is answered with, *within* so many seconds if given.
+
+        Raises ModelUnavailable.
 
         Statuses that may pass, and connections that fail, are tried again after a growing pause, or after the one that
         is asked for; InvalidRequest is raised for a body that is no Unicode text or has other values than JSON knows.
         """
-        said, until = _written(body), self._outside.monotonic() + self._patience.overall
+        seconds = min(self._patience.overall, self._patience.overall if within is None else within)
+        said, until = _written(body), self._outside.monotonic() + seconds
         for tried in range(1, self._patience.tries + 1):
             answer = self._ask(path, said, until)
             if isinstance(answer, Answer) and answer.status == 200:

@@ -1,4 +1,4 @@
-"""The user's own configuration: tokens given out, roots trusted, and limits, in one file nobody else may read."""
+"""The user's own configuration: tokens, roots trusted, limits and models, in one file nobody else may read."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from jidomem.errors import Failed
+from jidomem.runtime.embedders import Choice, choice
 from jidomem.runtime.limits import Limits, limits
 
 #: What a token may be given out for: the words of `jidomem.authority` for the roles of whoever speaks at a door.
@@ -24,6 +25,7 @@ ROLES = ("agent", "curator", "admin", "reader")
 EVERY = "*"
 _HEAD = "# Written by jidomem token and jidomem trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
+_KNOWN = ("tokens", "trusted", "commands", "limits", "embedder")
 T = TypeVar("T", "Token", "Trusted", "Command")
 
 
@@ -77,6 +79,7 @@ class Own:
     trusted: tuple[Trusted, ...] = ()
     commands: tuple[Command, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    embedder: Choice = field(default_factory=Choice)
 
 
 def digest(token: str) -> str:
@@ -103,13 +106,14 @@ def read(path: Path) -> Own:
         return Own()
     except (ValueError, OSError) as error:
         raise _wrong(path, str(error)) from error
-    if unknown := said.keys() - {"tokens", "trusted", "commands", "limits"}:
-        raise _wrong(path, f"{min(unknown)} is not known here (tokens, trusted, commands, limits)")
+    if unknown := said.keys() - _KNOWN:
+        raise _wrong(path, f"{min(unknown)} is not known here ({', '.join(_KNOWN)})")
     return Own(
         tuple(_entries(Token, said, "tokens", path)),
         tuple(_entries(Trusted, said, "trusted", path)),
         tuple(_entries(Command, said, "commands", path)),
         limits(said.get("limits", {}), str(path)),
+        choice(said.get("embedder", {}), str(path)),
     )
 
 
@@ -184,9 +188,15 @@ def _wrong(path: Path, what: str) -> Failed:
 def _written(own: Own) -> str:
     tables = [_table("tokens", each) for each in own.tokens] + [_table("trusted", each) for each in own.trusted]
     tables += [_table("commands", each) for each in own.commands]
-    usual, given = asdict(Limits()), asdict(own.limits)
-    lowered = "".join(f"{name} = {value}\n" for name, value in given.items() if value != usual[name])
-    return "\n".join([_HEAD, *([f"[limits]\n{lowered}"] if lowered else []), *tables])
+    return "\n".join([_HEAD, *_settings("limits", own.limits), *_settings("embedder", own.embedder), *tables])
+
+
+def _settings(name: str, given: Limits | Choice) -> list[str]:
+    """Return the table of what is set otherwise than it usually is; nothing where that is nothing."""
+    usual = asdict(type(given)())
+    said = {key: value for key, value in asdict(given).items() if value != usual[key]}
+    lines = (f"{key} = {_value(value) if isinstance(value, str) else value}\n" for key, value in said.items())
+    return [f"[{name}]\n{''.join(lines)}"] if said else []
 
 
 def _table(key: str, each: Token | Trusted | Command) -> str:

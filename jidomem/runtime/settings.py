@@ -12,9 +12,10 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.authority import PRESETS
+from jidomem.embedder import Embedder
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
-from jidomem.runtime import bounds, trust
+from jidomem.runtime import bounds, embedders, trust
 from jidomem.runtime.limits import Limits
 from jidomem.write.kinds import family
 from jidomem.write.names import slug
@@ -24,7 +25,7 @@ CONFIG = "config.toml"
 OWN = "your own memory"
 _KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
 #: What a root found on disk may not decide: it may be somebody else's repository.
-_AUTHORITY = ("bind", "endpoint", "index", "base_url", "limits", "token", "tokens", "url")
+_AUTHORITY = ("bind", "embedder", "endpoint", "index", "base_url", "limits", "models", "token", "tokens", "url")
 #: What it may decide once its user trusts it: where `jidomem serve` listens.
 OF_TRUST = ("host", "port")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
@@ -36,8 +37,8 @@ class Settings:
 
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
     `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
-    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits` are
-    the user's own: no root sets them.
+    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits` and
+    `embedder` are the user's own: no root sets them.
     """
 
     root: Path
@@ -51,6 +52,7 @@ class Settings:
     host: str | None = None
     port: int | None = None
     limits: Limits = field(default_factory=Limits)
+    embedder: embedders.Choice = field(default_factory=embedders.Choice)
 
 
 def load(
@@ -69,6 +71,7 @@ def load(
         raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     config = read_config(folder / CONFIG)
     own = config.get("project")
+    limits, chosen = _own(own_config())
     named = project or os.environ.get("JIDOMEM_PROJECT") or own or _folder_name(folder, found)
     return Settings(
         root=folder,
@@ -81,7 +84,8 @@ def load(
         read_log=_flag(config, "read_log", True, folder / CONFIG),
         host=config.get("host"),
         port=config.get("port"),
-        limits=_limits(own_config()),
+        limits=limits,
+        embedder=chosen,
     )
 
 
@@ -92,13 +96,22 @@ def own_config() -> Path:
     return Path(user_config_dir("jidomem", appauthor=False)) / CONFIG
 
 
-def _limits(path: Path) -> Limits:
-    """Return the limits in the user's own configuration; raises Failed `invalid_config`."""
+def embedder(settings: Settings) -> Embedder | None:
+    """Return the embedder that the user chose, None where there is none; its key is read from the environment now.
+
+    One that cannot be asked, as its key or a package is missing, says so each time it is asked for vectors.
+    """
+    return embedders.embedder(settings.embedder, os.environ.get)
+
+
+def _own(path: Path) -> tuple[Limits, embedders.Choice]:
+    """Return the limits and the embedder of the user's own configuration; raises Failed `invalid_config`."""
     if not path.exists():
-        return Limits()
+        return Limits(), embedders.Choice()
     from jidomem.runtime import own  # most users have no configuration
 
-    return own.read(path).limits
+    said = own.read(path)
+    return said.limits, said.embedder
 
 
 def read_config(path: Path) -> dict[str, Any]:

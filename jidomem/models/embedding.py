@@ -1,0 +1,120 @@
+"""Vectors from an endpoint that speaks as OpenAI's does: some texts a request, and no vector that could mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from jidomem.embedder import Vector
+from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
+from jidomem.models.asked import texts_of
+from jidomem.models.endpoint import Endpoint
+
+#: The example of the models there are, and how many numbers each of its vectors has.
+MODEL, DIMENSIONS = "text-embedding-3-large", 3072
+#: Bytes of one text that are sent; the rest of a longer one has no part in its vector.
+LONGEST = 16_000
+#: Seconds for a single text, as a question is one: who asks waits for it.
+AT_ONCE = 5.0
+_TEXTS, _BYTES = 128, 256 * 1024
+_PATH = "/embeddings"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointEmbedder:
+    """Asks *model* at *endpoint* for vectors of *size* numbers; whatever has another number of them is refused.
+
+    A blank text is not sent: it has the zero vector, which is like no other.
+    """
+
+    endpoint: Endpoint
+    model: str = MODEL
+    size: int = DIMENSIONS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise InvalidRequest(f"model={self.model!r} is no name", hint=f'give the one it knows: "{MODEL}"')
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise InvalidRequest(f"size={self.size!r} is no number of dimensions", hint=f"{MODEL} has {DIMENSIONS}")
+
+    @property
+    def name(self) -> str:
+        """Return the model, where it is, and its dimension."""
+        return f"{self.model} at {self.endpoint.address} ({self.size})"
+
+    def dimensions(self) -> int:
+        """Return how many numbers each of its vectors has."""
+        return self.size
+
+    def generate(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector for each of *texts*, in their order; raises ModelUnavailable, and then there is none."""
+        asked = [_sent(text) for text in texts_of(texts)]
+        within = AT_ONCE if len(asked) == 1 else None
+        found: dict[str, Vector] = {"": [0.0] * self.size}
+        for batch in _batches([text for text in dict.fromkeys(asked) if text]):
+            answer = self.endpoint.post(_PATH, {"model": self.model, "input": batch}, within)
+            found.update(zip(batch, self._vectors(answer, len(batch)), strict=True))
+        return [found[text] for text in asked]
+
+    def _vectors(self, answer: Mapping[str, Any], count: int) -> list[Vector]:
+        """Return the vectors of an answer in the order of what was asked; raises ModelUnavailable for others."""
+        data = answer.get("data")
+        if not isinstance(data, list) or len(data) != count or not all(isinstance(each, dict) for each in data):
+            given = f"{len(data)} of them" if isinstance(data, list) else "none"
+            raise self._unusable(f"was to give {count} vectors, and gave {given}")
+        placed = {each["index"]: each.get("embedding") for each in data if type(each.get("index")) is int}
+        if sorted(placed) != [*range(count)]:
+            raise self._unusable("did not say which vector is of which text")
+        return [self._vector(placed[place]) for place in range(count)]
+
+    def _vector(self, said: Any) -> Vector:
+        if not isinstance(said, list) or not set(map(type, said)) <= {float, int}:
+            raise self._unusable("gave what is no list of numbers")
+        if len(said) != self.size:
+            hint = "one store has vectors of one dimension: set dimensions to those of the model, and all are made anew"
+            raise self._unusable(f"gave a vector of {len(said)} numbers, not {self.size}", hint)
+        if not all(map(isfinite, said)) or not any(said):
+            raise self._unusable("gave a vector that points nowhere: of no length, or not of finite numbers")
+        return said
+
+    def _unusable(self, what: str, hint: str = "see that the model is one that embeds texts") -> ModelUnavailable:
+        return ModelUnavailable(f"{self.model} at {self.endpoint.address} {what}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """An embedder that cannot be asked for now: whoever asks it is told *why*."""
+
+    name: str
+    size: int
+    why: JidomemError
+
+    def dimensions(self) -> int:
+        """Return how many numbers each of its vectors would have."""
+        return self.size
+
+    def generate(self, texts: Sequence[str]) -> list[Vector]:
+        """Raise ModelUnavailable."""
+        raise ModelUnavailable(self.why.detail, hint=self.why.hint)
+
+
+def _sent(text: str) -> str:
+    """Return the part of *text* that is sent: nothing where that is blank."""
+    cut = text.encode()[:LONGEST].decode("utf-8", "ignore") if len(text) * 4 > LONGEST else text
+    return cut if cut.strip() else ""
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield *texts* in lists that are neither long nor large."""
+    batch, size = list[str](), 0
+    for text in texts:
+        length = len(text.encode())
+        if batch and (len(batch) == _TEXTS or size + length > _BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += length
+    if batch:
+        yield batch

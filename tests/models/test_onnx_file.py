@@ -1,0 +1,35 @@
+"""Arrays of ONNX files, read and written."""
+
+import numpy as np
+import pytest
+
+from jidomem.models.onnx_file import Graph, arrays
+
+
+def test_arrays_come_back_from_a_graph_that_was_written():
+    graph = Graph()
+    given = [np.array([[1.5, -2.0]], np.float32), np.arange(-3, 3, dtype=np.int8), np.array([-1, 2**40], np.int64)]
+    names = [graph.array(each) for each in given]
+    total = graph.operator("Add", [names[0], names[0]], of="com.example", axis=-1, epsilon=0.5)
+
+    found = arrays(graph.written("asked", 2, total))
+
+    assert list(found) == names
+    for name, each in zip(names, given, strict=True):
+        np.testing.assert_array_equal(found[name], each, strict=True)
+
+
+def test_a_file_that_is_cut_or_is_none_is_refused():
+    graph = Graph()
+    written = graph.written("asked", 2, graph.array(np.zeros(8, np.float32)))
+
+    for wrong in (written[:-3], b"\x0f", b"\xff" * 40, b"<html>"):
+        with pytest.raises(ValueError, match="it is cut, or no ONNX file"):
+            arrays(wrong)
+
+
+def test_an_array_of_another_type_is_left_as_bytes():
+    double = b"\x08\x02\x10\x0b\x42\x01a\x4a\x10" + np.array([1.0, 2.0]).tobytes()
+    graph = b"\x2a" + bytes([len(double)]) + double
+
+    assert arrays(b"\x3a" + bytes([len(graph)]) + graph)["a"].tobytes() == np.array([1.0, 2.0]).tobytes()

@@ -1,0 +1,143 @@
+"""Which embedder a memory has: what its user set, and nothing that a root says."""
+
+from dataclasses import replace
+
+import pytest
+
+from jidomem.embedder import Embedder
+from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
+from jidomem.models import local
+from jidomem.models.embedding import EndpointEmbedder
+from jidomem.models.local import LocalEmbedder
+from jidomem.runtime import own, settings
+from jidomem.runtime.embedders import Choice, choice, embedder
+
+OPENAI = Choice(use="endpoint")
+
+
+def environment(**said):
+    return said.get
+
+
+@pytest.fixture
+def config():
+    """The user's own configuration; what it is given, nobody else may read."""
+    path = settings.own_config()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(0o600)
+    return path
+
+
+def test_what_is_installed_is_used_where_nothing_is_said(monkeypatch):
+    pytest.importorskip("onnxruntime")
+
+    assert isinstance(embedder(Choice(), environment()), LocalEmbedder)
+    assert isinstance(embedder(Choice(use="local"), environment()), LocalEmbedder)
+    assert embedder(Choice(use="none"), environment()) is None
+
+
+def test_without_the_extra_there_is_none_unless_it_was_asked_for(monkeypatch):
+    monkeypatch.setattr(local, "find_spec", lambda name: None)
+
+    assert embedder(Choice(), environment()) is None
+    asked = embedder(Choice(use="local"), environment())
+    with pytest.raises(ModelUnavailable, match="there is no local embedder") as refusal:
+        asked.generate(["a"])
+    assert refusal.value.hint == "pip install 'jidomem[recall]'"
+
+
+def test_an_endpoint_has_its_model_and_its_key_from_the_environment():
+    made = embedder(OPENAI, environment(OPEN_AI_API_KEY="sk-1", OPENAI_API_KEY="sk-2"))
+
+    assert isinstance(made, EndpointEmbedder)
+    assert (made.model, made.dimensions()) == ("text-embedding-3-large", 3072)  # D089
+    assert repr(made.endpoint) == "Endpoint('https://api.openai.com/v1', <the key in OPEN_AI_API_KEY>)"
+    second = embedder(OPENAI, environment(OPENAI_API_KEY="sk-2"))
+    assert "<the key in OPENAI_API_KEY>" in repr(second)
+    named = embedder(Choice(use="endpoint", key_env="GATEWAY"), environment(GATEWAY="k", OPENAI_API_KEY="sk-2"))
+    assert "<the key in GATEWAY>" in repr(named)
+    assert "None" in repr(embedder(Choice(use="endpoint", key_env=""), environment(OPENAI_API_KEY="sk-2")).endpoint)
+
+
+def test_a_key_that_is_missing_is_told_loudly_and_stops_nothing_else():
+    made = embedder(OPENAI, environment())
+
+    assert isinstance(made, Embedder)  # D088
+    assert (made.name, made.dimensions()) == ("text-embedding-3-large", 3072)
+    with pytest.raises(ModelUnavailable, match="OPEN_AI_API_KEY and OPENAI_API_KEY are not set") as refusal:
+        made.generate(["a"])  # D089
+    assert refusal.value.hint.startswith("export OPEN_AI_API_KEY=...")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told_as"),
+    [
+        (Choice(use="endpoint", key_env="MINE"), "MINE is not set"),
+        (Choice(use="endpoint", base_url="http://gpu.lan/v1", key_env="KEY"), "in the clear"),
+        (Choice(use="endpoint", base_url="gpu.lan", key_env=""), "no http or https address"),
+        (Choice(use="endpoint", key_env="BLANK"), "BLANK holds no key"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_asked_says_why_each_time(chosen, told_as):
+    made = embedder(chosen, environment(KEY="sk-4711", BLANK=""))
+
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable, match=told_as) as refusal:
+            made.generate(["a"])
+        assert "4711" not in repr(refusal.value.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("said", "told_as"),
+    [
+        ([], "embedder is a table"),
+        ({"using": "local"}, "embedder.using is not known"),
+        ({"use": "remote"}, "embedder.use = 'remote' is none of local, endpoint, none"),
+        ({"use": True}, "embedder.use = True is none of"),
+        ({"use": "endpoint", "dimensions": 0}, "embedder.dimensions = 0 is no number of dimensions"),
+        ({"use": "endpoint", "dimensions": True}, "embedder.dimensions = True"),
+        ({"use": "endpoint", "dimensions": 70_000}, "embedder.dimensions = 70000"),
+        ({"use": "endpoint", "model": " "}, "embedder.model = ' ' is no text"),
+        ({"use": "endpoint", "key_env": 1}, "embedder.key_env = 1 is no text"),
+        ({"use": "local", "model": "m"}, "embedder.model is of an endpoint, and none is used"),
+        ({"base_url": "http://localhost/v1"}, "embedder.base_url is of an endpoint"),
+        ({"use": "endpoint", "api_key": "sk-4711"}, "embedder.api_key is not known"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_where_it_stands(said, told_as):
+    with pytest.raises(Failed, match=told_as) as refusal:
+        choice(said, "own.toml")
+
+    assert refusal.value.code == "invalid_config"
+    assert refusal.value.detail.startswith("own.toml: ")
+    assert "4711" not in repr(refusal.value.to_dict())
+
+
+def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_it(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("GATEWAY", "sk-1")
+    said = ['use = "endpoint"', 'base_url = "http://127.0.0.1:1/v1"', r'model = "m \"1\""', "dimensions = 8"]
+    config.write_text("\n".join(["[embedder]", *said, 'key_env = "GATEWAY"']))
+
+    own.change(config, lambda said: replace(said, trusted=(own.Trusted("/r", "0", "today"),)))
+    loaded = settings.load(tmp_path / "root")
+
+    assert loaded.embedder == Choice("endpoint", "http://127.0.0.1:1/v1", 'm "1"', 8, "GATEWAY")
+    assert settings.embedder(loaded).name == 'm "1" at http://127.0.0.1:1/v1 (8)'
+    assert len(own.read(config).trusted) == 1
+
+
+def test_a_root_chooses_no_embedder(tmp_path):
+    for key in ("embedder", "models"):
+        (tmp_path / "config.toml").write_text(f'[{key}]\nuse = "endpoint"\nbase_url = "http://127.0.0.1:1/v1"\n')
+
+        with pytest.raises(Failed, match=f"{key} cannot be set by a root that was found on disk"):
+            settings.load(tmp_path)
+
+
+def test_a_choice_made_in_python_is_checked_where_it_is_used():
+    made = embedder(Choice(use="endpoint", model="", key_env=""), environment())
+
+    with pytest.raises(ModelUnavailable, match="model='' is no name"):
+        made.generate(["a"])
+    with pytest.raises(InvalidRequest, match="where several are asked for"):
+        embedder(Choice(use="endpoint", key_env=""), environment()).generate("a")
