@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.memoryos import form
-from jidomem.memoryos.form import Value
+from jidomem.memoryos.form import Value, Vector
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.tiers import Tiers, stepped
-from jidomem.memoryos.values import DialoguePage, Vector
+from jidomem.memoryos.values import DialoguePage
 from jidomem.spaces.step import Step
 
 

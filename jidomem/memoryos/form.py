@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Self, TypeVar, cast
 
 from jidomem.errors import InvalidRequest
@@ -15,6 +15,19 @@ from jidomem.moments import parse_moment, stamp
 from jidomem.plain import is_unicode, plain
 
 V = TypeVar("V", bound="Value")
+
+
+class Vector(tuple[float, ...]):
+    """Finite numbers, at least one, as `vector` made it; its length is worked out once."""
+
+    @cached_property
+    def length(self) -> float:
+        """Return how long it is.
+
+        >>> Vector((3.0, 4.0)).length
+        5.0
+        """
+        return math.hypot(*self)
 
 
 class Value:
@@ -132,18 +145,20 @@ def text_set(place: str, given: Any) -> frozenset[str]:
     return frozenset(text(place, each) for each in several(place, given))
 
 
-def vector(place: str, given: Any) -> tuple[float, ...]:
+def vector(place: str, given: Any) -> Vector:
     """Return the numbers of a vector; raise `InvalidRequest` unless they are finite, and at least one."""
+    if type(given) is Vector:
+        return given
     numbers = tuple(several(place, given))
     if not numbers or bool in map(type, numbers):
         raise InvalidRequest(f"{place} is a list of numbers, not {given!r:.200}", hint="give what the embedder made")
     try:
-        held = numbers if set(map(type, numbers)) == {float} else tuple(map(float, numbers))
+        held = tuple(map(float, numbers))
     except (TypeError, ValueError, OverflowError):
         held = (math.nan,)
     if not all(map(math.isfinite, held)):
         raise InvalidRequest(f"{place} has what is no finite number", hint="give what the embedder made, or None")
-    return held
+    return Vector(held)
 
 
 def mapping(place: str, given: Any) -> Mapping[str, Any]:

@@ -11,10 +11,10 @@ from jidomem.errors import RevisionConflict
 from jidomem.memoryos import form
 from jidomem.memoryos.arriving import known_page
 from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.form import Value
+from jidomem.memoryos.form import Value, Vector
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.tiers import Tiers, stepped
-from jidomem.memoryos.values import DialoguePage, DialogueSegment, Vector
+from jidomem.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.spaces.step import Step
 
 

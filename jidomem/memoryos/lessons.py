@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeVar, cast
 
+from jidomem.memoryos.form import Vector
 from jidomem.memoryos.teaching import Learnt, Lesson
 from jidomem.memoryos.values import DialoguePage, DialogueSegment, KnowledgeEntry, ObjectKey, TraitEntry
 from jidomem.model import AGENT, Fact, Learned, Trait
@@ -74,8 +75,8 @@ def _shown(segment: DialogueSegment, found: F) -> tuple[DialoguePage, ...]:
     return segment.pages[found.page : found.page + 1] if found.page is not None and found.page >= 0 else ()
 
 
-def _of(vectors: Mapping[str, Sequence[float]], text: str) -> tuple[float, ...] | None:
-    return tuple(vectors[text]) if text in vectors else None
+def _of(vectors: Mapping[str, Sequence[float]], text: str) -> Vector | None:
+    return cast("Vector | None", vectors.get(text))  # the entry holds it to its form
 
 
 def _text(trait: Trait) -> str:

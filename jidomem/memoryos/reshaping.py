@@ -9,11 +9,11 @@ from datetime import datetime
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.memoryos import form
 from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.form import Value
+from jidomem.memoryos.form import Value, Vector
 from jidomem.memoryos.joining import keywords_of
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.tiers import Tiers, stepped
-from jidomem.memoryos.values import DialoguePage, DialogueSegment, Vector
+from jidomem.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.spaces.step import Step
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from jidomem.errors import InvalidRequest
 from jidomem.memoryos import form
 from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.form import Value
+from jidomem.memoryos.form import Value, Vector
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.memoryos.values import (
@@ -20,7 +20,6 @@ from jidomem.memoryos.values import (
     ObjectPersona,
     SystemEntry,
     TraitEntry,
-    Vector,
 )
 from jidomem.model import Known
 

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from jidomem.errors import InvalidRequest
 from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.values import DialogueSegment, Vector
+from jidomem.memoryos.form import Vector
+from jidomem.memoryos.values import DialogueSegment
 from jidomem.words import TELL_LITTLE, words
 
 # Beyond it the rounding of a distance shows in the products; and the least length whose square can be told from nothing
@@ -50,7 +51,7 @@ def cosine(one: Sequence[float] | None, other: Sequence[float] | None, *, strict
         )
     if one == other:
         return 1.0 if any(one) else 0.0
-    length, reference = math.hypot(*one), math.hypot(*other)
+    length, reference = _length(one), _length(other)
     if not (_LEAST < length < 1 / _LEAST and _LEAST < reference < 1 / _LEAST):
         return cosine(_scaled(one), _scaled(other)) if any(one) and any(other) else 0.0
     if 1 / _RATIO < length / reference < _RATIO:  # by the law of cosines: a distance takes a fifth of the time
@@ -58,6 +59,10 @@ def cosine(one: Sequence[float] | None, other: Sequence[float] | None, *, strict
     else:
         product = sum(map(mul, one, other))
     return max(-1.0, min(1.0, product / (length * reference)))
+
+
+def _length(vector: Sequence[float]) -> float:
+    return vector.length if isinstance(vector, Vector) else math.hypot(*vector)
 
 
 def _scaled(vector: Sequence[float]) -> tuple[float, ...]:

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 from jidomem.errors import InvalidRequest
 from jidomem.memoryos import form
-from jidomem.memoryos.form import Value
-
-Vector = tuple[float, ...]
+from jidomem.memoryos.form import Value, Vector
 
 
 class ObjectKey(NamedTuple):
