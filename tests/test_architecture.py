@@ -109,6 +109,7 @@ PURE = [
     "memoryos/retrieval.py",
     "tiers/renewal.py",
     "tiers/value.py",
+    "runtime/tier_rows.py",
     "read/rank.py",
     "read/fused.py",
     "govern/recalled.py",

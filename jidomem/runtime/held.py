@@ -100,10 +100,10 @@ class Held:
     @cached_property
     def _state(self) -> State:
         from jidomem.providers.kv import TABLES
-        from jidomem.runtime import agent
+        from jidomem.runtime import agent, memory_os
         from jidomem.runtime.state import State
 
-        return State(self.settings.root, agent.TABLES + TABLES)
+        return State(self.settings.root, agent.TABLES + TABLES + memory_os.TABLES)
 
     def conversation(
         self,

@@ -30,14 +30,19 @@ def redact_held(state: State, project: str, shows: Shows) -> None:
             if store is None:
                 return
         with state.changing() as store:
-            changed = [*_memories(store, project, shows), *_kept(store, project, shows)]
+            changed = [
+                *_memories(store, project, shows),
+                *_kept(store, project, shows),
+                *_tiers(store, project, shows),
+                *_asked(store, project, shows),
+            ]
             for statement, row in changed:
                 store.execute(statement, row)
         if changed:
             state.scrub()
 
 
-def _memories(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _memories(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield what changes the memories of agents that show one."""
     rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
     for agent, text in rows:
@@ -68,7 +73,59 @@ def _kept(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, 
         if shows(key) or shows(namespace):
             yield "DELETE FROM key_values WHERE namespace = ? AND key = ?", (namespace, key)
         elif (left := _without(value, shows)) != value:
+            left = _bare(left) if key.startswith("memoryos:") else left  # a segment that was archived
             yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(left), namespace, key)
+
+
+def _tiers(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield what changes the parts of tiers that show one, with their vectors, and moves who holds them."""
+    asked = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
+    moved: dict[str, None] = {}
+    for holder, kind, id_, place, text in store.execute(asked, (project,)).fetchall():
+        held, row = json.loads(text), (project, holder, kind, id_)
+        if shows(holder) or any(map(shows, _names(id_, place))):
+            yield f"DELETE FROM memoryos_parts WHERE {_PART}", row
+        elif (left := _without(held, shows)) != held:
+            change = f"UPDATE memoryos_parts SET held = ?, vector = NULL, rev = {_NEXT} WHERE {_PART}"
+            yield change, (_json(left), project, holder, *row)
+        else:
+            continue
+        moved[holder] = None
+    for holder in moved:
+        yield "UPDATE memoryos_holders SET rev = rev + 1 WHERE project = ? AND holder = ?", (project, holder)
+        if shows(holder):
+            yield "DELETE FROM memoryos_holders WHERE project = ? AND holder = ?", (project, holder)
+
+
+_PART = "project = ? AND holder = ? AND kind = ? AND id = ?"
+_NEXT = "(SELECT rev + 1 FROM memoryos_holders WHERE project = ? AND holder = ?)"
+
+
+def _names(*written: str) -> Iterator[str]:
+    """Yield the texts of which an id is made: some are lists, written as JSON."""
+    for text in written:
+        found = json.loads(text) if text.startswith("[") else text
+        yield from _names(*found) if isinstance(found, list) else [text]
+
+
+def _asked(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what changes the directives that wait and show one; their vectors go."""
+    rows = store.execute(
+        "SELECT holder, request, directive FROM memoryos_asked WHERE project = ?", (project,)
+    ).fetchall()
+    for holder, request, text in rows:
+        directive = json.loads(text)
+        if (left := _without(directive, shows)) != directive:
+            left["items"] = [{**item, "embedding": None, "value": _bare(item["value"])} for item in left["items"]]
+            change = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
+            yield change, (_json(left), project, holder, request)
+
+
+def _bare(value: Any) -> Any:
+    """Return a value without vectors."""
+    if isinstance(value, dict):
+        return {key: None if key == "embedding" else _bare(each) for key, each in value.items()}
+    return [_bare(each) for each in value] if isinstance(value, list) else value
 
 
 def _without(value: Any, shows: Shows) -> Any:

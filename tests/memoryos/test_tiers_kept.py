@@ -1,0 +1,256 @@
+"""The tiers of agents in the working state of a root: what lasts, who may move them at once, and what a kill leaves."""
+
+import random
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+from conftest import fixed_sources
+from memoryos_dialogue import ADA, at, ids, page, policy, said, segment
+
+import jidomem
+from jidomem.errors import Failed, InvalidRequest, RevisionConflict
+from jidomem.memoryos.arriving import insert
+from jidomem.memoryos.joining import Arrival, placed, transfer
+from jidomem.memoryos.sharing import Diffusion, diffuse
+from jidomem.memoryos.teaching import Learnt, learn
+from jidomem.memoryos.tiers import SystemMemory, Tiers, fit
+from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry, TraitEntry
+from jidomem.memoryos.warming import Round, Visit, maintain, visit
+from jidomem.providers import KeptProvider
+from jidomem.runtime.memory_os import TABLES, agent_tiers, agents_with_tiers, system_memory
+from jidomem.runtime.redacting import redact_held
+from jidomem.runtime.state import FILE, State
+from jidomem.spaces import Step
+
+MOVER = Path(__file__).with_name("tier_mover.py")
+PLAIN = policy()
+
+
+@pytest.fixture
+def state(tmp_path):
+    made = opened(tmp_path)
+    yield made
+    made.close()
+
+
+def opened(root):
+    from jidomem.providers.kv import TABLES as KEPT
+    from jidomem.runtime.agent import TABLES as AGENTS
+
+    return State(root, AGENTS + KEPT + TABLES)
+
+
+def ada(state):
+    numbers = count()
+    return agent_tiers(state, "p", "ada", lambda: f"life {next(numbers)}")
+
+
+def fact(number, text=None, **given):
+    return KnowledgeEntry(f"k{number}", text or f"fact {number}", at(number), **given)
+
+
+def random_moves(seed, policy):
+    """Moves of all kinds in an order of chance, each with what it is made of."""
+    chance = random.Random(seed)
+    for clock in range(60):
+        kind = chance.choice(["insert", "insert", "transfer", "transfer", "visit", "maintain", "learn"])
+        vector = [chance.random(), chance.random()]
+        if kind == "insert":
+            new = page(clock, keywords={chance.choice("ab")}, embedding=vector)
+            yield lambda tiers, new=new: insert(tiers, new, policy)
+        elif kind == "transfer":
+            yield lambda tiers, clock=clock: passed_on(tiers, clock, policy)
+        elif kind == "visit":
+            yield lambda tiers, clock=clock: visit(tiers, Visit(ids(tiers.mtm[:1]), at(clock)), policy)
+        elif kind == "maintain":
+            yield lambda tiers, clock=clock: maintain(tiers, Round(at(clock)), policy)
+        else:
+            own = Learnt(traits=[TraitEntry(f"t{clock}", f"trait {clock % 4}", "so", at(clock), embedding=vector)])
+            of_ana = Learnt("user", chance.choice(["ana", "bob"]), {"n": clock}, [fact(clock)], own.traits)
+            given = chance.choice([own, of_ana, Learnt("user", "ana", knowledge=[fact(1000 + clock, "again")])])
+            yield lambda tiers, given=given: learn(tiers, given, policy)
+
+
+def passed_on(tiers, clock, policy):
+    if not tiers.leaving:
+        return fit(tiers, policy.config)
+    placement = placed(tiers, tiers.leaving[0].id, policy)
+    pages = tuple(ids(placement.pages))
+    arrival = Arrival(tiers.leaving[0].id, placement.segment_id or f"s{clock}", "told", pages, at(clock), [1.0, 0.0])
+    return transfer(tiers, arrival, policy)
+
+
+# D001
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_an_agent_holds_is_on_disk_after_each_move_as_it_was(state, tmp_path, seed):
+    small = policy(stm_capacity=2, mtm_capacity=3, segment_capacity=3, object_kb_capacity=3, agent_traits_capacity=3)
+    kept, follower, expected = ada(state), ada(opened(tmp_path)), ADA
+
+    for number, move in enumerate(random_moves(seed, small)):
+        expected = move(expected).memory
+        assert kept.update(move).memory == expected
+        if number % 3 == 0:
+            assert follower.get() == expected  # reads what changed since it looked last
+    assert ada(opened(tmp_path)).get() == expected
+    assert () not in (expected.mtm, expected.personas, expected.agent.traits)
+    assert {len(each.knowledge) for each in expected.personas} <= {1, 2, 3}
+
+
+# D109
+def test_a_move_that_is_refused_or_raises_changes_nothing_and_a_late_one_is_told_so(state):
+    kept = ada(state)
+    first = kept.update(lambda tiers: insert(tiers, page(1), PLAIN)).memory
+
+    with pytest.raises(RevisionConflict, match="the memory of ada is at revision 1, not at 0"):
+        kept.update(lambda tiers: insert(tiers, page(2), PLAIN), expected_rev=0)
+    with pytest.raises(ZeroDivisionError):
+        kept.update(lambda tiers: 1 / 0)
+    for other in (lambda tiers: tiers, lambda tiers: Step(Tiers("bob", 9)), lambda tiers: Step(SystemMemory(7)),
+                  lambda tiers: Step(Tiers("ada", tiers.rev, stm=(page(5),)))):  # fmt: skip
+        with pytest.raises(InvalidRequest, match="a move of what ada hold gives a step of that"):
+            kept.update(other)
+    assert kept.get() == ada(state).get() == first
+    assert kept.update(lambda tiers: insert(tiers, page(2), PLAIN), expected_rev=1).memory.rev == 2
+
+
+# D003 D033
+def test_agents_and_projects_are_apart_and_system_memory_is_of_all_agents_of_a_project(state):
+    told = Diffusion("ada", [fact(1, "Oxigraph embeds", importance=0.9, embedding=[0.5])], at())
+    ada(state).update(lambda tiers: insert(tiers, page(1), PLAIN))
+    system_memory(state, "p", str).update(lambda system: diffuse(system, told, PLAIN))
+
+    assert agent_tiers(state, "p", "bob", str).get() == Tiers("bob")
+    assert agent_tiers(state, "q", "ada", str).get() == Tiers("ada")
+    assert [entry.content for entry in system_memory(state, "p", str).get().entries] == ["Oxigraph embeds"]
+    assert system_memory(state, "q", str).get() == SystemMemory()
+    assert (agents_with_tiers(state, "p"), agents_with_tiers(state, "q")) == (["ada"], [])
+    with pytest.raises(InvalidRequest, match="is no name of an agent"):
+        agent_tiers(state, "p", "!", str)
+
+
+def test_reading_makes_no_file(tmp_path):
+    assert (ada(opened(tmp_path)).get(), ada(opened(tmp_path)).asked()) == (ADA, ())
+    assert agents_with_tiers(opened(tmp_path), "p") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+# D072
+def test_what_is_to_be_archived_waits_on_disk_until_somebody_has_done_it(state, tmp_path):
+    kept, two = ada(state), policy(stm_capacity=1, mtm_capacity=1)
+    for move in (
+        lambda tiers: Step(said([1, 2, 3], two)),
+        *[lambda tiers, n=n: passed_on(tiers, n, two) for n in (7, 8)],
+    ):
+        kept.update(move)
+    kept.update(lambda tiers: maintain(tiers, Round(at()), two))
+
+    (waiting,) = ada(opened(tmp_path)).asked()
+
+    archived = DialogueSegment.from_dict(waiting.items[0].value)
+    assert sorted([*ids(archived.pages), *ids(kept.get().pages())]) == ["p1", "p2", "p3"]
+    for _ in range(2):
+        kept.performed(waiting.request_id)
+    assert kept.asked() == ()
+
+
+def test_an_agent_that_is_forgotten_leaves_nothing_and_begins_another_life(state, tmp_path):
+    kept, follower = ada(state), ada(opened(tmp_path))
+    kept.update(lambda tiers: insert(tiers, page(1, said="a secret word"), PLAIN))
+    assert follower.get().rev == 1
+
+    assert kept.forget()
+
+    assert not kept.forget()
+    assert b"secret" not in b"".join(each.read_bytes() for each in tmp_path.rglob("working*"))
+    agent_tiers(state, "p", "ada", lambda: "another").update(lambda tiers: insert(tiers, page(2), PLAIN))
+    assert ids(follower.get().stm) == ids(kept.get().stm) == ["p2"]
+
+
+def test_a_file_with_what_is_no_memory_is_told_of(state):
+    kept = ada(state)
+    kept.update(lambda tiers: insert(tiers, page(1), PLAIN))
+    with state.changing() as store:
+        store.execute("UPDATE memoryos_parts SET held = '{}' WHERE kind = 'page'")
+
+    with pytest.raises(Failed, match="what is kept of ada is no memory: the kept DialoguePage lacks") as refusal:
+        ada(state).get()
+
+    assert refusal.value.hint.startswith("put the file aside: mv")
+
+
+def test_a_text_that_is_redacted_goes_from_the_tiers_with_the_vectors_made_of_it(state, tmp_path):
+    kept, follower, one = ada(state), ada(opened(tmp_path)), policy(stm_capacity=1, mtm_capacity=1)
+    pages = [page(1, "the key is hunter2", embedding=[1.0, 0.0]), page(2, "hunter2 it is", embedding=[0.0, 1.0])]
+    known = Learnt("user", "ana", {"hunter2": 1}, [fact(2, "hunter2", embedding=[1.0]), fact(3)])
+    held = learn(Tiers("ada", 1, leaving=pages), Learnt("user", "hunter2", {"a": 1}, [fact(1)]), one).memory
+    held = learn(held, known, one).memory
+    kept.update(lambda tiers: Step(held))
+    kept.update(lambda tiers: passed_on(insert(tiers, page(3), one).memory, 1, one))
+    kept.update(lambda tiers: passed_on(tiers, 2, one))
+    kept.update(lambda tiers: maintain(tiers, Round(at()), one))
+    assert follower.get() == kept.get()
+    archive, cellar = KeptProvider(), {"state": state, "namespace": "p/ada"}
+    for each in (segment(8, topic_summary="hunter2", embedding=[1.0]), segment(9, embedding=[1.0])):
+        archive.put(archive.init(cellar), f"memoryos:ada:{each.id}", each.to_dict(), {})
+
+    redact_held(state, "p", lambda text: "hunter2" in text)
+
+    left = follower.get()
+    assert kept.get() == left == ada(opened(tmp_path)).get()
+    assert [(each.query, each.embedding) for each in left.pages()] == [("hello", None), ("[redacted]", None)]
+    (ana,) = left.personas
+    assert (ana.identifier, ana.profile) == ("ana", {})
+    assert [(each.text, each.embedding) for each in ana.knowledge] == [("[redacted]", None), ("fact 3", None)]
+    archived = DialogueSegment.from_dict(kept.asked()[0].items[0].value)
+    assert [(each.query, each.embedding) for each in archived.pages] == [("[redacted]", None)]
+    told = [archive.get(archive.init(cellar), f"memoryos:ada:s{number}", {}).value for number in (8, 9)]
+    assert [(each["topic_summary"], each["embedding"]) for each in told] == [("[redacted]", None), ("topic 9", [1.0])]
+    assert b"hunter2" not in b"".join(each.read_bytes() for each in tmp_path.rglob("working*"))
+
+
+def test_a_root_that_was_opened_has_a_place_for_tiers(root):
+    with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+        memory.agent("planner").update(lambda held: held.world_put("language", "en"))
+
+    assert (root / FILE).exists()
+    assert agents_with_tiers(opened(root), "p") == []
+
+
+def mover(root, name, number):
+    return subprocess.Popen([sys.executable, MOVER, root, name, str(number)], stdout=subprocess.PIPE, text=True)
+
+
+def accounted_for(root):
+    """The pages of an agent, wherever they are by now: each is there once."""
+    kept = ada(opened(root))
+    archived = [DialogueSegment.from_dict(each.items[0].value) for each in kept.asked()]
+    return sorted([*ids(kept.get().pages()), *(one.id for each in archived for one in each.pages)])
+
+
+# D109
+def test_four_processes_that_move_one_agent_lose_no_move(tmp_path):
+    movers = [mover(tmp_path, name, 8) for name in "abcd"]
+    said_by = [each.communicate(timeout=60)[0].split() for each in movers]
+
+    assert [each.returncode for each in movers] == [0, 0, 0, 0]
+    assert accounted_for(tmp_path) == sorted(page_id for each in said_by for page_id in each)
+    assert len(accounted_for(tmp_path)) == 32
+
+
+# D064 D065
+def test_a_kill_leaves_each_page_in_one_place(tmp_path):
+    told = []
+    for name in "ab":
+        killed = mover(tmp_path, name, 100_000)
+        told += [killed.stdout.readline().strip() for _ in range(7)]
+        killed.kill()
+        told += killed.stdout.read().split()
+        killed.stdout.close()
+        assert killed.wait() == -9
+
+        held = accounted_for(tmp_path)
+        assert set(told) <= set(held)
+        assert len(held) == len(set(held)) <= len(told) + 2  # one may be on disk that was not told of any more

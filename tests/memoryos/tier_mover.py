@@ -1,0 +1,55 @@
+"""An agent in a process of its own: inserts pages and transfers those that leave, until it has done or is killed.
+
+python tier_mover.py ROOT NAME COUNT: says each page that was put, once that is on disk.
+"""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jidomem.clock import new_id
+from jidomem.errors import NotFound, RevisionConflict
+from jidomem.memoryos.arriving import insert
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.joining import Arrival, placed, transfer
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.values import DialoguePage
+from jidomem.memoryos.warming import Round, maintain
+from jidomem.runtime.memory_os import TABLES, agent_tiers
+from jidomem.runtime.state import State
+
+POLICY = Policy(MemoryOSConfig(stm_capacity=2, mtm_capacity=3, segment_capacity=4))
+START = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def main(root, name, count):
+    tiers = agent_tiers(State(Path(root), TABLES), "p", "ada", new_id)
+    for number in range(int(count)):
+        keywords = {f"topic {number % 5}"}
+        page = DialoguePage(f"{name}-{number}", "ada", "?", "!", START, keywords=keywords)
+        held = tiers.update(lambda held, page=page: insert(held, page, POLICY)).memory
+        print(page.id, flush=True)
+        if held.leaving:
+            pass_on(tiers, held.leaving[0].id)
+        if number % 3 == 2:
+            tiers.update(lambda held: maintain(held, Round(START), POLICY))
+
+
+def pass_on(tiers, page_id):
+    """Transfer a page, asking again where another process moved the segment on."""
+    while True:
+        held = tiers.get()
+        try:
+            placement = placed(held, page_id, POLICY)
+            pages = tuple(page.id for page in placement.pages)
+            arrival = Arrival(page_id, placement.segment_id or new_id(), "told", pages, START)
+            tiers.update(lambda held, arrival=arrival: transfer(held, arrival, POLICY))
+        except RevisionConflict:
+            continue
+        except NotFound:  # another process transferred it, and a third one archived its segment
+            return
+        return
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
