@@ -122,6 +122,10 @@ class WriteResult:
         object.__setattr__(self, "entry", Entry.from_input(self.entry))
         object.__setattr__(self, "metadata", held(self.metadata, _invalid_result))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {"entry": self.entry.to_dict(), "status": self.status, "metadata": thaw(self.metadata)}
+
 
 def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) -> dict[str, Any]:
     """Return the fields that *given*, a mapping or a value of the class *of*, and *more* name.

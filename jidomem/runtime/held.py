@@ -126,9 +126,14 @@ class Held:
     @cached_property
     def entries(self) -> EntryStore:
         """Return the store of what agents keep in their own words, in the history of the configured project."""
+        return self.entry_store()
+
+    def entry_store(self, project: str | None = None, *, writer: MemoryWriter | None = None) -> EntryStore:
+        """Return the same of *project*, the configured one unless given, which *writer* keeps if given."""
         from jidomem.runtime.entry_store import EntryStore  # most processes have no need of one
 
-        return EntryStore(self.project, self.writer, lambda: self.texts, self.index, self.catch_up)
+        by = writer or self.writer
+        return EntryStore(project or self.project, by, lambda: self.texts, self.index, self.catch_up)
 
     def redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
         """Take each text that *shows* says yes to out of what the agents of *project* hold and keep in this root."""

@@ -9,6 +9,7 @@ from typing import Any
 from jidomem import vocab
 from jidomem.errors import CODES
 from jidomem.intent import FIELDS, LIST_FIELDS
+from jidomem.recall import MOST, SCOPES
 from jidomem.serve import conversations, corrections, recalls, sessions
 from jidomem.serve.site import Route
 from jidomem.spaces.changes import CHANGES
@@ -30,7 +31,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "query": {"type": "string", "examples": ["SELECT ?s { ?s ?p ?o } LIMIT 5", "ASK { ?s ?p ?o }"]},
     **dict.fromkeys(("as_of", "valid_at"), _MOMENT),
     **dict.fromkeys(("limit", "budget_tokens", "last"), _WHOLE),
-    **dict.fromkeys(("include_inactive", "dry_run", "all"), _TRUTH),
+    **dict.fromkeys(("include_inactive", "include_sessions", "dry_run", "all"), _TRUTH),
     **dict.fromkeys(("default-graph-uri", "named-graph-uri"), _GRAPHS),
     "about": _TEXTS,
     "timeout": {"type": "number", "exclusiveMinimum": 0},
@@ -188,6 +189,21 @@ def _schemas() -> dict[str, Any]:
             **_object({name: _JSON_TYPES[kind] for name, kind in recalls.TAKES.items()}, ("query",)),
             "additionalProperties": False,
         },
+        "Entry": _object(_ENTRY, tuple(_ENTRY)),
+        "EntryWrite": {
+            **_object({"entry": _ENTRY_GIVEN, "metadata": _MAPPING}, ("entry",)),
+            "additionalProperties": False,
+        },
+        "EntryWrites": {"oneOf": [_ref("EntryWrite"), {"type": "array", "items": _ref("EntryWrite")}]},
+        "EntryWritten": _object({"entry": _ref("Entry"), "status": {"const": "ok"}, "metadata": _MAPPING}, _WRITTEN),
+        "EntryOutcomes": {
+            "oneOf": [_ref("EntryWritten"), {"type": "array", "items": {"anyOf": [_ref("EntryWritten"), _MAPPING]}}]
+        },
+        "EntryRecall": {**_object(_RECALLED, ("query",)), "additionalProperties": False},
+        "EntriesFound": _object(
+            {"query": _TEXT, "entries": {"type": "array", "items": _ref("Entry")}, "metadata": _MAPPING},
+            ("query", "entries", "metadata"),
+        ),
         "SessionStart": {**_object(dict.fromkeys(sessions.OPENING, _TEXT), ("name",)), "additionalProperties": False},
         "SessionMove": {**_object(dict.fromkeys(sessions.MOVING, _TEXT), ()), "additionalProperties": False},
         "Turn": _object({"iri": _TEXT, "index": _NUMBER, "tools": {"type": "array", "items": _USE}}, ("iri", "index")),
@@ -201,6 +217,18 @@ def _schemas() -> dict[str, Any]:
 
 
 _NUMBER, _MAPPING = {"type": "integer"}, {"type": "object"}
+_NULLABLE = {"type": ["string", "null"]}
+_ENTRY = {"id": _TEXT, "agent_id": _TEXT, "session_id": _NULLABLE, "content": _TEXT, "metadata": _MAPPING}
+_ENTRY_GIVEN = {"type": "object", "properties": _ENTRY, "required": ["content"], "additionalProperties": False}
+_WRITTEN = ("entry", "status", "metadata")
+_RECALLED = {
+    "agent_id": _TEXT,
+    "query": _TEXT,
+    "session_id": _NULLABLE,
+    "scope": {"enum": [*SCOPES]},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
+    "metadata": _MAPPING,
+}
 _HELD = {"id": _TEXT, "rev": _NUMBER, "created_at": _NUMBER, "updated_at": _NUMBER, "spaces": _MAPPING,
          "metadata": _MAPPING}  # fmt: skip
 _USE = {"type": "object", "properties": {"name": _TEXT, "parameters": {}, "result": {}}, "required": ["name"],

@@ -14,7 +14,7 @@ from jidomem.write.names import slug
 from jidomem.write.view import View
 
 ENTRY, ID, TEXT, AGENT = jido("Entry"), jido("entryId"), jido("entryText"), jido("agentId")
-SESSION, METADATA, REPLACES = jido("sessionId"), jido("entryMetadata"), jido("replaces")
+SESSION, METADATA, REPLACES, OF = jido("sessionId"), jido("entryMetadata"), jido("replaces"), jido("entryOf")
 
 
 def described(node: Term, entry: Entry, project: Term, most: int) -> list[Triple]:
@@ -32,7 +32,7 @@ def described(node: Term, entry: Entry, project: Term, most: int) -> list[Triple
     if entry.session_id is not None:
         rows.append((node, SESSION, text("session_id", entry.session_id, most)))
     if (agent := agent_of(entry)) is not None:
-        rows.append((node, jido("entryOf"), agent))
+        rows.append((node, OF, agent))
     return [*rows, *_besides(node, entry, most)]
 
 

@@ -8,11 +8,12 @@ from datetime import datetime
 
 from jidomem import vocab
 from jidomem.entry import Entry
+from jidomem.errors import PolicyDenied
 from jidomem.intent import Receipt
 from jidomem.policy import AgentPolicy
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.write import entries as words
-from jidomem.write import triples, turns
+from jidomem.write import permission, triples, turns
 from jidomem.write.line import JudgeFn, Outcome
 from jidomem.write.recovery import Recovery
 from jidomem.write.stages import Judged
@@ -71,10 +72,22 @@ class HistoryWriter(Recovery):
             self._check_besides("description", view, agent)
             node = self._new("entries", view)
             rows = words.described(node, entry, project, self.literal)
-            rows += [(node, words.REPLACES, before) for before in words.held(view, entry.id)]
+            for before in words.held(view, entry.id):
+                self._check_replaces(before, entry, view)
+                rows.append((node, words.REPLACES, before))
             return self._kept(node, [*rows, *self._stubs(filter(None, [agent]), project, view)], view)
 
         return judge
+
+    def _check_replaces(self, before: Term, entry: Entry, view: View) -> None:
+        """Raise PolicyDenied where *before*, kept under the id of *entry*, is of one the speaker may not speak for."""
+        owner = view.first(before, words.OF)
+        try:
+            permission.check_speaks(owner and bare(owner), view, self._stages.policy, self._stages.speaker)
+        except PolicyDenied:
+            raise PolicyDenied(
+                f"{entry.id!r} is the id of an entry of another agent", hint="leave id out, or give another one"
+            ) from None
 
     def _new(self, folder: str, view: View) -> Term:
         """Return the name of what is kept for the first time; an id that is never given twice is not looked up."""

@@ -237,7 +237,8 @@ def test_a_role_in_the_journal_or_the_configuration_makes_no_curator_of_an_agent
 
 def test_a_reader_reads_and_writes_nothing_on_any_route(door, memory):
     eve, before = door("eve", "reader", ("*",)), memory.catch_up("p")
-    reading = {"/sparql", "/projects/{project}/sparql", "/projects/{project}/recall"}
+    recalls = {"/projects/{project}/recall", "/projects/{project}/entries/recall"}
+    reading = {"/sparql", "/projects/{project}/sparql", *recalls}
 
     for route, path in each_address():
         answer = eve.ask(route.method, path, **({} if route.method == "GET" else {"json": {}}))
