@@ -68,12 +68,18 @@ def test_what_was_read_before_a_stream_breaks_is_kept_and_told_before_its_error(
     assert len(told) == len(kept(memory)) == 4
 
 
-@pytest.mark.parametrize(("taken", "words"), [(0, "0 of 0 submitted"), (2, "2 of 3 submitted"), (6, "6 of 6 sub")])
+@pytest.mark.parametrize(
+    ("taken", "words"), [(0, "0 of 0 submitted"), (2, "2 of 3 submitted"), (6, "6 of 6 submitted")]
+)
 def test_a_stream_left_unfinished_warns_of_what_was_not_submitted(memory, taken, words):
     outcomes = memory.writer.submit_many("p", facts(8))
     assert all(isinstance(next(outcomes), Receipt) for _ in range(taken))
-    with pytest.warns(ResourceWarning, match=f"{words}.*none after them was submitted"):
+    with pytest.warns(ResourceWarning) as told:
         del outcomes
+    assert [str(warning.message) for warning in told] == [
+        f"{words} intents were answered, and none after them was submitted: use the outcomes up"
+    ]
+    assert told[0].filename == __file__
 
 
 def test_a_stream_that_is_closed_or_used_up_warns_of_nothing_and_goes_no_further(memory):
