@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from jidomem.constraints import BUILD, COVERED, Doubt, Shape
@@ -30,6 +31,7 @@ class CompiledJudge:
         shapes = Data(rules)
         self._by: dict[str, dict[Term, list[Shape]]] = {target: {} for target in _TARGETS}
         self.left = frozenset(node for node in shapes.about if not self._take(shapes, node))
+        self._speaking = lru_cache(maxsize=1024)(self._of)  # memories of one kind are alike
         self.pyshacl, self._rest = Judge(shapes.triples, linear=True), Judge(shapes.triples, self.left, linear=True)
 
     def _take(self, shapes: Data, node: Term) -> bool:
@@ -52,8 +54,11 @@ class CompiledJudge:
         """Return what the compiled shapes find, and the nodes that only the reference can judge, or word."""
         data, found, unsure = Data(triples), set[Finding](), set[Term]()
         for node in data.about if focus is None else focus:
+            shapes = self._about(data, node)
             try:
-                broken = [finding for shape in self._about(data, node) for finding in shape.broken(data, node)]
+                if all(shape.conforms(data, node) for shape in shapes):
+                    continue
+                broken = [finding for shape in shapes for finding in shape.broken(data, node)]
             except Doubt:
                 unsure.add(node)
                 continue
@@ -63,11 +68,18 @@ class CompiledJudge:
                 unsure.add(node)
         return found, unsure
 
-    def _about(self, data: Data, node: Term) -> Iterable[Shape]:
+    def _about(self, data: Data, node: Term) -> Collection[Shape]:
         """Return the shapes that speak about *node*."""
+        of_subject = self._by["targetSubjectsOf"]
+        return self._speaking(
+            tuple(data.types(node)), tuple([prop for prop in data.about.get(node, ()) if prop in of_subject])
+        )
+
+    def _of(self, types: tuple[Term, ...], props: tuple[Term, ...]) -> Collection[Shape]:
+        """Return the shapes that speak about a node of such types that has such properties."""
         of_class, of_subject = self._by.values()
-        found = {shape: None for cls in data.types(node) for shape in of_class.get(cls, ())}
-        return found | {shape: None for prop in data.about.get(node, ()) for shape in of_subject.get(prop, ())}
+        found = {shape: None for cls in types for shape in of_class.get(cls, ())}
+        return tuple(found | {shape: None for prop in props for shape in of_subject[prop]})
 
     def findings(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return what SHACL finds, as `Judge.findings` does, asking it about what is left or in doubt."""

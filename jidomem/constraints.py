@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -18,8 +18,10 @@ _READ: dict[str, Callable[[str], Any]] = {XSD + "string": str, XSD + "anyURI": s
 _READ |= {XSD + "decimal": Decimal, XSD + "dateTime": datetime.fromisoformat}
 _READ |= {XSD + "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__}
 
+_KINDS = {"<": "IRI", "_": "BlankNode"}
+
 #: The values that break a constraint, of these at a focus node; None where it is the node itself.
-Check = Callable[[Data, Term, Collection[Term]], Iterable[Term | None]]
+Check = Callable[[Data, Term, Collection[Term]], Collection[Term | None]]
 
 
 class Doubt(Exception):
@@ -50,7 +52,15 @@ class Shape:
 
     def conforms(self, data: Data, node: Term) -> bool:
         """Return whether *node* breaks nothing; raise Doubt where only the reference can tell."""
-        return next(self.broken(data, node), None) is None
+        values = (node,) if self.values is None else self.values(data, node)
+        for check in self.checks:
+            if check(data, node, values):
+                return False
+        for shape in self.properties:
+            for value in values:
+                if not shape.conforms(data, value):
+                    return False
+        return True
 
 
 def _each(holds: Callable[[Data, Term], object]) -> Check:
@@ -64,26 +74,30 @@ def _all(holds: Callable[[Collection[Term]], object]) -> Check:
 
 
 def _text(holds: Callable[[str], object]) -> Check:
-    return _each(lambda data, value: _kind_of(value) != "BlankNode" and holds(bare(value)))
+    return lambda data, focus, values: [value for value in values if value[0] == "_" or not holds(bare(value))]
 
 
 def _kind_of(term: Term) -> str:
-    return {"<": "IRI", "_": "BlankNode"}.get(term[0], "Literal")
+    return _KINDS.get(term[0], "Literal")
 
 
 def _read(term: Term, datatype: str) -> Any:
     """Return what rdflib reads in a literal of *datatype*, None in any other term and in an ill-typed one."""
-    if _kind_of(term) != "Literal" or parts(term).datatype != datatype:
+    if _kind_of(term) != "Literal" or (said := parts(term)).datatype != datatype:
         return None
     if datatype not in _READ:
         raise Doubt(term)
     try:
-        return _READ[datatype](bare(term))
+        return _READ[datatype](said.text)
     except (KeyError, ValueError, ArithmeticError):
         return None
 
 
-def _pair(broken: Callable[[set[Term], set[Term]], Iterable[Term]]) -> Callable[[Term], Check]:
+def _of_datatype(datatype: str) -> Check:
+    return _each(lambda data, value: _read(value, datatype) is not None)
+
+
+def _pair(broken: Callable[[set[Term], set[Term]], Collection[Term]]) -> Callable[[Term], Check]:
     """Return the check of the values beside those of another property of the same node."""
     return lambda other: lambda data, focus, values: broken(set(values), set(data.objects(focus, other)))
 
@@ -99,10 +113,10 @@ def _later(values: set[Term], others: set[Term]) -> list[Term]:
 
 #: Of every parameter its check, given its value: a term, the members of a list, or the shapes it refers to.
 BUILD: dict[str, Callable[[Any], Check]] = {
-    "class": lambda cls: _each(lambda data, value: cls in data.types(value)),
-    "datatype": lambda wanted: _each(lambda data, value: _read(value, bare(wanted)) is not None),
+    "class": lambda cls: lambda data, focus, values: [value for value in values if cls not in data.types(value)],
+    "datatype": lambda wanted: _of_datatype(bare(wanted)),
     "nodeKind": lambda kinds: _each(lambda data, value: _kind_of(value) in kinds),
-    "in": lambda known: _each(lambda data, value: value in known),
+    "in": lambda known: lambda data, focus, values: [value for value in values if value not in known],
     "hasValue": lambda wanted: _all(lambda values: wanted in values),
     "minCount": lambda limit: _all(lambda values: len(values) >= limit),
     "maxCount": lambda limit: _all(lambda values: len(values) <= limit),

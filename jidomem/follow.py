@@ -27,9 +27,16 @@ class Data:
         self.triples = dict.fromkeys(triples)
         #: The properties and values of every subject.
         self.about: dict[Term, dict[Term, list[Term]]] = {}
+        about = self.about
         for subject, predicate, value in self.triples:
-            self.about.setdefault(subject, {}).setdefault(predicate, []).append(value)
-        self._has_tree = any(_SUBCLASS in said for said in self.about.values())
+            said = about.get(subject)
+            if said is None:
+                about[subject] = {predicate: [value]}
+            elif predicate in said:
+                said[predicate].append(value)
+            else:
+                said[predicate] = [value]
+        self._has_tree = any(_SUBCLASS in said for said in about.values())
 
     @cached_property
     def _back(self) -> dict[tuple[Term, Term], list[Term]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -124,7 +124,7 @@ class Schema:
         with self.bounded("judging by the shapes of this root", len(data)):
             judge = self._judge
             asked = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
-            found = asked([*data, *self._entailed(data)], nodes)
+            found = asked(data + self._entailed(data), nodes)
         found += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
         return sorted(judge.pyshacl.in_check(found) if in_check else found, key=repr)
 
@@ -144,27 +144,26 @@ class Schema:
             self._judges.append(CompiledJudge(self._rules))
         return self._judges[0]
 
-    def _entailed(self, data: list[Triple]) -> Iterator[Triple]:
-        """Yield the types that follow from the class tree, also of the individuals *data* refers to."""
+    def _entailed(self, data: list[Triple]) -> list[Triple]:
+        """Return the types that follow from the class tree, also of the individuals *data* refers to."""
+        individuals, found = self.individuals, list[Triple]()
         for subject, predicate, value in data:
             if predicate == TYPE:
-                yield from ((subject, TYPE, cls) for cls in self.ancestors(value))
-            for cls in self.individuals.get(value, ()):
-                yield from ((value, TYPE, above) for above in self.ancestors(cls))
+                found += [(subject, TYPE, cls) for cls in self.ancestors(value)]
+            if value in individuals:
+                found += [(value, TYPE, above) for cls in individuals[value] for above in self.ancestors(cls)]
+        return found
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
         """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
-        of_items = _of_items(self)
-        types: dict[Term, set[Term]] = {}
-        items = set()
-        for subject, predicate, value in data:
-            of = types.setdefault(subject, set())
-            if predicate == TYPE:
-                of.add(value)
-            elif subject.startswith(f"<{BASE}memory/") or predicate in of_items:
-                items.add(subject)
+        of_items, memory, types = _of_items(self), f"<{BASE}memory/", dict[Term, set[Term]]()
+        for subject, _, value in [triple for triple in data if triple[1] == TYPE]:
+            types.setdefault(subject, set()).add(value)
+        said = {subject for subject, predicate, _ in data if predicate != TYPE}
+        items = {subject for subject in said if subject.startswith(memory)}
+        items |= {subject for subject, predicate, _ in data if predicate in of_items}
         missed = []
-        for node in types if focus is None else focus:
+        for node in types.keys() | said if focus is None else focus:
             kinds = types.get(node, set())
             unknown = any(bare(kind).startswith(OURS) for kind in kinds) if focus is None else True
             judged = any(self.is_a(kind, ITEM) for kind in kinds) if node in items else bool(kinds & self.classes)

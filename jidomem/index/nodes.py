@@ -8,8 +8,10 @@ from typing import Any
 import pyoxigraph as ox
 
 from jidomem.index.document import HOLDS, MARKS, Mark
-from jidomem.terms import Term, bare, is_iri, parts
+from jidomem.terms import XSD, Term, bare, is_iri, parts
 from jidomem.vocab import ONTOLOGY_GRAPH
+
+_STRING = XSD + "string"
 
 
 def marks(store: Any) -> dict[str, Mark]:
@@ -38,4 +40,4 @@ def node(term: Term) -> Any:
     text, datatype, language = parts(term)
     if language:
         return ox.Literal(text, language=language)
-    return ox.Literal(text, datatype=ox.NamedNode(datatype))
+    return ox.Literal(text) if datatype == _STRING else ox.Literal(text, datatype=ox.NamedNode(datatype))

@@ -13,7 +13,7 @@ from jidomem.index import bounded
 from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Answer, Serialized, malformed, plain
 from jidomem.index.bounded import Bounds
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
-from jidomem.index.nodes import marks, node
+from jidomem.index.nodes import marks, named, node
 from jidomem.index.observer import Observer
 from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, line
@@ -209,11 +209,11 @@ class OxigraphIndex:
 
     def taken(self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
         """Return the triples of *graph* that match, but not of what waits to be taken in."""
-        s, p, o = (None if term is None else node(term) for term in (subject, predicate, value))
+        s, p, o = [None if term is None else node(term) for term in (subject, predicate, value)]
 
         def look(store: Any) -> list[Triple]:
-            quads = store.quads_for_pattern(s, p, o, ox.NamedNode(graph))
-            return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
+            quads = store.quads_for_pattern(s, p, o, named(f"<{graph}>"))
+            return [(subject or str(row.subject), predicate or str(row.predicate), str(row.object)) for row in quads]
 
         return self._read(look)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from jidomem import vocab
@@ -43,7 +44,8 @@ def family(kind: str) -> str:
     return kind
 
 
-def choices_of(kind: str | None) -> dict[str, tuple[str, ...]]:
+@cache
+def choices_of(kind: str | None) -> Mapping[str, tuple[str, ...]]:
     """Return the fields of *kind* that take one of a few names, with the names."""
     choices: dict[str, tuple[str, ...]] = {
         "severity": vocab.SEVERITY,

@@ -37,6 +37,11 @@ def slug(name: str) -> str:
     >>> slug("  The Architect ")
     'the-architect'
     """
+    return _slug(name) if len(name) <= 200 else _slug.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)  # agents and sessions come again and again
+def _slug(name: str) -> str:
     text = unicodedata.normalize("NFC", name).casefold()
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")
 

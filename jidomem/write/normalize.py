@@ -51,7 +51,8 @@ def normalize(
     """
     tidy = Tidy(schema, literal)
     values: dict[str, Any] = dict.fromkeys(FIELDS)
-    values |= {name: tidy.field(name, value) for name, value in intent.fields() if value is not None}
+    said = ((name, value) for name, value in intent.fields() if value is not None and value != [])
+    values |= {name: tidy.field(name, value) for name, value in said}
     values |= {name: [] for name in LIST_FIELDS if values[name] is None}
     given = dict(values)
     values["type"] = _kind(tidy, values["type"])
@@ -62,9 +63,9 @@ def normalize(
     _choices(tidy, values)
     _references(tidy, values)
     _moments(tidy, values)
-    said = {predicate for subject, predicate, _ in values["extra_triples"] if subject == values["iri"]}
+    extras = {predicate for subject, predicate, _ in values["extra_triples"] if subject == values["iri"]}
     for field, (prop, default) in defaults_of(values["type"], values).items():
-        if values[field] is None and vocab.JIDO + prop not in said:
+        if values[field] is None and vocab.JIDO + prop not in extras:
             values[field] = default
     if tidy.violations:
         raise IntentRefused(tidy.violations)
@@ -128,13 +129,13 @@ def _references(tidy: Tidy, values: dict[str, Any]) -> None:
     for field, folder in _FOLDERS.items():
         if values[field] is not None:
             values[field] = tidy.reference(field, values[field], folder)
-    for field in ITEM_LISTS:
+    for field in filter(values.__getitem__, ITEM_LISTS):
         values[field] = names.unique(
-            entry if _SHORT_ID.fullmatch(entry) else tidy.iri(field, entry) for entry in values[field]
+            [entry if _SHORT_ID.fullmatch(entry) else tidy.iri(field, entry) for entry in values[field]]
         )
     for field, plain in (("evidence", str), ("about", names.plain_path)):
         values[field] = names.unique(
-            tidy.iri(field, entry) if names.is_reference(entry, prose=True) else plain(entry) for entry in values[field]
+            [tidy.iri(field, one) if names.is_reference(one, prose=True) else plain(one) for one in values[field]]
         )
     if values["tracked_by"] is not None and not values["tracked_by"].startswith(("http://", "https://")):
         tidy.refuse("invalid_iri", "tracked_by", values["tracked_by"], "tracked_by is a URL: start it with https://")

@@ -41,21 +41,30 @@ def declare_objects(intent: MemoryUpdateIntent, view: View, schema: Schema) -> l
 def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Policy) -> list[str]:
     """Return warnings; raise IntentRefused unless every term is declared and stands where the ontology allows it."""
     types: dict[Term, frozenset[Term]] = {}
-    for subject, predicate, value in triples:
-        if predicate == TYPE:
-            types[subject] = types.get(subject, frozenset()) | {value}
+    for subject, _, value in [triple for triple in triples if triple[1] == TYPE]:
+        types[subject] = types.get(subject, _NONE) | {value}
     warnings: dict[str, None] = {}
     violations = _second_values(triples, types, schema)
 
-    def kinds_of(node: Term) -> frozenset[Term]:
-        if node not in kinds:
-            kinds[node] = types.get(node, _NONE) | view.types(node)
-        return kinds[node]
-
     kinds: dict[Term, frozenset[Term]] = {}
+
+    def kinds_of(node: Term) -> frozenset[Term]:
+        found = kinds.get(node)
+        if found is None:
+            said = types.get(node)
+            found = kinds[node] = view.types(node) if said is None else said | view.types(node)
+        return found
+
+    individuals = schema.individuals
     for subject, predicate, value in triples:
-        if predicate != TYPE and _stands(schema, predicate, kinds_of(subject), _kind_of(value, kinds_of, schema)):
-            continue
+        if predicate != TYPE:
+            kind: frozenset[Term] | str  # the classes of an IRI, or what stands behind the text of a literal
+            if value[0] != "<":
+                kind = value[value.rindex('"') + 1 :]
+            else:
+                kind = kinds_of(value) | individuals[value] if value in individuals else kinds_of(value)
+            if _stands(schema, predicate, kinds_of(subject), kind):
+                continue
         problem = _term_problem(predicate, value, schema, policy, warnings)
         if problem is None and predicate != TYPE:
             problem = _place_problem((subject, predicate, value), kinds_of, schema)
@@ -104,13 +113,6 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
         for triple in functional
         if first.setdefault(triple[:2], triple[2]) != triple[2]
     ]
-
-
-def _kind_of(value: Term, kinds_of: Callable[[Term], frozenset[Term]], schema: Schema) -> frozenset[Term] | str:
-    """Return the classes of an IRI, or what stands behind the text of a literal: its datatype or language."""
-    if not is_iri(value):
-        return value[value.rindex('"') + 1 :]
-    return kinds_of(value) | schema.individuals[value] if value in schema.individuals else kinds_of(value)
 
 
 @lru_cache(maxsize=4096)

@@ -210,10 +210,10 @@ def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge
     The judge sees the triples of the intent, what is known of their subjects already, and the types of what they
     point at; nothing else of the memory, so that judging costs the same however much is remembered.
     """
-    described = {subject for subject, _, _ in triples}
-    pointed = {value for _, _, value in triples if is_iri(value)} - described
-    neighbourhood = [row for node in sorted(described) for row in view.about(node)]
-    neighbourhood += [(node, TYPE, cls) for node in sorted(pointed) for cls in sorted(view.types(node))]
+    described = {subject: None for subject, _, _ in triples}
+    pointed = {value: None for _, _, value in triples if value[0] == "<" and value not in described}
+    neighbourhood = [row for node in described for row in view.about(node)]
+    neighbourhood += [(node, TYPE, cls) for node in pointed for cls in view.types(node)]
     violations, warnings = [], []
     for finding in judge([*triples, *neighbourhood], focus):
         if finding.severity != "violation":

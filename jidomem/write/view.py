@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -28,16 +27,20 @@ class View:
         self._probe = probe
         self._whole: dict[Term, dict[Term, list[Term]]] = {}  # of these subjects all is known
         self._partly: dict[Term, dict[Term, list[Term]]] = {}  # and of others these properties
-        self._by_object: dict[tuple[Term, Term], list[Term]] = defaultdict(list)
-        self._pointed: set[Term] = set()
+        self._added: list[Triple] = []
+        self._by_object: dict[Term, dict[Term, list[Term]]] = {}  # what was added, of the properties ever asked so
+        self._pointed: set[Term] = set()  # by the first so many of what was added
+        self._pointed_by = 0
+        self._types: dict[Term, frozenset[Term]] = {}
         self._new: set[Term] = set()
         self._found: dict[tuple[Term, Term], frozenset[Term]] = {}
         self.derived: dict[str, Any] = {}
 
     def add(self, triples: Iterable[Triple]) -> None:
         """Let those who are judged later see *triples*."""
-        whole, by_object, pointed = self._whole, self._by_object, self._pointed
-        for subject, predicate, value in triples:
+        whole, by_object, types, before = self._whole, self._by_object, self._types, len(self._added)
+        self._added += triples
+        for subject, predicate, value in self._added[before:] if before else self._added:
             said = whole.get(subject)
             if said is None:
                 self._of(subject, predicate).append(value)
@@ -45,9 +48,11 @@ class View:
                 said[predicate].append(value)
             else:
                 said[predicate] = [value]
-            by_object[predicate, value].append(subject)
-            pointed.add(value)
-            self.size += 1
+            if predicate in by_object:
+                by_object[predicate].setdefault(value, []).append(subject)
+            if predicate == vocab.TYPE:
+                types.pop(subject, None)
+        self.size += len(self._added) - before
 
     def add_new(self, subject: Term, triples: Iterable[Triple]) -> None:
         """Let those who are judged later see *triples* of a *subject* that was never said anything of or pointed at."""
@@ -83,7 +88,18 @@ class View:
             found = frozenset([triple[0] for triple in self._probe(None, predicate, value)])
             self._found[predicate, value] = found
             self.size += 1
-        return sorted(found.union(self._by_object.get((predicate, value), ())))
+        added = self._added_to(predicate).get(value)
+        return sorted(found.union(added) if added else found)
+
+    def _added_to(self, predicate: Term) -> dict[Term, list[Term]]:
+        """Return what was added of one property: value -> what has it."""
+        added = self._by_object.get(predicate)
+        if added is None:
+            added = self._by_object[predicate] = {}
+            for subject, said, value in self._added:
+                if said == predicate:
+                    added.setdefault(value, []).append(subject)
+        return added
 
     def first(self, subject: Term, predicate: Term) -> Term | None:
         """Return one value of a property, None when it has none."""
@@ -91,6 +107,8 @@ class View:
 
     def mentions(self, subject: Term) -> bool:
         """Return whether *subject* is described or pointed at."""
+        self._pointed.update([value for _, _, value in self._added[self._pointed_by :]])
+        self._pointed_by = len(self._added)
         if self.said(subject) or subject in self._pointed:
             return True
         return subject not in self._new and next(iter(self._probe(None, None, subject)), None) is not None
@@ -101,7 +119,10 @@ class View:
 
     def types(self, subject: Term) -> frozenset[Term]:
         """Return the classes *subject* is typed with."""
-        return frozenset(self._of(subject, vocab.TYPE))
+        types = self._types.get(subject)
+        if types is None:
+            types = self._types[subject] = frozenset(self._of(subject, vocab.TYPE))
+        return types
 
     def is_item(self, subject: Term) -> bool:
         """Return whether *subject* is a memory of this project."""
