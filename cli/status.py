@@ -11,7 +11,7 @@ from jidomem import Jidomem
 from jidomem.govern.due import count
 from jidomem.index.clones import Snapshot
 from jidomem.journal.files import LOOSE, Stream
-from jidomem.read.counts import counts
+from jidomem.read.counts import counts, kept
 from jidomem.runtime.guard_log import GuardLog
 from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, clean, pass_door
@@ -74,6 +74,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "version": str(version),
         "last_commit": version.recorded_at or None,
         "counts": held,
+        "history": kept(memory.reader, name, as_of=door.as_of),
         "waiting": sum(states.get("proposed", 0) for states in held.values()),
         "conflicts": _conflicts(door, memory, name),
         "due": due,
@@ -102,6 +103,9 @@ def _tell(project: dict[str, Any]) -> None:
     click.echo(f"\n{project['project']}: version {project['version']}, last written {written}")
     for kind, states in project["counts"].items():
         click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
+    if any(project["history"].values()):
+        told = ", ".join(f"{number:,} {what}" for what, number in project["history"].items())
+        click.echo(f"  {'history':24} {told}")
     if project["recall"]:
         click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
     if project["guard"] and any(project["guard"].values()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jidomem.query import to_term
 from jidomem.read.reader import MemoryReader
 from jidomem.vocab import graph_iri, local_name
 
@@ -21,6 +22,18 @@ _COUNT = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?kind (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } } GROUP BY ?kind ORDER BY ?kind
 """
+#: What is kept word for word, and what of it was replaced: each is a range of one index, half a second for a million.
+_KEPT = {
+    "entries": "?kept a jido:Entry",
+    "turns": "?kept a conv:ConversationTurn",
+    "replaced": "?newer jido:replaces ?old",
+}
+_BY_THEN = " . ?%s jido:recordedAt ?at FILTER(?at <= %s)"
+_COUNT_KEPT = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX conv: <https://jido.ai/ontology/conversation-history#>
+SELECT (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } }
+"""
 _KINDS = """
 PREFIX jido: <https://jido.ai/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
@@ -36,6 +49,18 @@ def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[
     for row in reader.ask("counts", project=project, **moment):
         found.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
     return found
+
+
+def kept(reader: MemoryReader, project: str, *, as_of: object = None) -> dict[str, int]:
+    """Return how many entries and turns the history of *project* holds at the moment *as_of*, or now."""
+    moment = None if as_of is None else to_term(as_of, "dateTime", "as_of")
+    found = {}
+    for what, pattern in _KEPT.items():
+        by, counted = ("newer", "DISTINCT ?old") if what == "replaced" else ("kept", "*")
+        then = "" if moment is None else _BY_THEN % (by, moment)
+        (row,) = reader.select(project, _COUNT_KEPT % (counted, graph_iri(project, "history"), pattern + then))
+        found[what] = row["count"]
+    return {"entries": found["entries"] - found["replaced"], "turns": found["turns"]}
 
 
 def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:

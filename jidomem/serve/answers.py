@@ -15,7 +15,7 @@ from jidomem.govern.review import queued
 from jidomem.index.answers import written
 from jidomem.query import NamedQuery, snake
 from jidomem.read import sessions as read_sessions
-from jidomem.read.counts import counts
+from jidomem.read.counts import counts, kept
 from jidomem.read.pages import Page
 from jidomem.read.tables import cell, tsv_line
 from jidomem.read.turtle import turtle
@@ -53,6 +53,7 @@ def project(site: Site, project: str) -> Response:
         **version,
         "ontology_version": site.memory.schema.version,
         "counts": counts(site.memory.reader, project, **_moment(given)),
+        "history": kept(site.memory.reader, project, as_of=given.get("as_of")),
         "damage": [error.to_dict() for error in site.memory.damage(project)],
     })  # fmt: skip
 

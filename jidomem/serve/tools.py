@@ -8,7 +8,7 @@ from typing import Any
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
 from jidomem.govern.recalled import markdown
 from jidomem.intent import FIELDS
-from jidomem.read.counts import counts
+from jidomem.read.counts import counts, kept
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
 from jidomem.serve.tool import Arguments, Told, Tool
@@ -187,6 +187,7 @@ def _status(desk: Desk, given: Arguments) -> Told:
         "version": str(version),
         "last_commit": version.recorded_at or None,
         "counts": held,
+        "history": kept(memory.reader, project),
         "waiting": sum(states.get("proposed", 0) for states in held.values()),
         "damage": [error.to_dict() for error in memory.damage(project)],
         "ontology_version": memory.schema.version,

@@ -2,12 +2,19 @@
 
 from random import Random
 
+from click.testing import CliRunner
+from conftest import fixed_sources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of
 from test_query_law import CONTEXT, Scribe, at, drawn_history
 
-from jidomem.read.counts import counts
+import jidomem
+from jidomem.entries import Entry, WriteRequest
+from jidomem.journal.files import Stream
+from jidomem.read.counts import counts, kept
+from jidomem.serve.http import create_app
+from jidomem_cli.main import cli
 
 #: What the writer sees to.
 OURS = {"foreign": False, "left_out": ""}
@@ -28,3 +35,22 @@ def test_what_there_is_now_is_what_there_is_as_of_the_last_moment(seed):
     assert sum(sum(of.values()) for of in now.values()) == len(
         {name for name, cls in scribe.known if cls != "Evidence"}
     )
+
+
+def test_what_the_history_holds_is_counted_now_and_as_of_a_moment_at_every_door(root):
+    with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+        memory.writer.remember("p", "one fact")
+        assert kept(memory.reader, "p") == {"entries": 0, "turns": 0}
+        for content in ("we ship on Friday", "or on Monday"):
+            memory.entries.write(WriteRequest(Entry(id="plan", agent_id="ana", content=content)))
+        memory.conversation("s-1").record("when?", "On Friday.")
+        then = memory.journal.head(Stream("p", "history")).recorded_at
+        memory.entries.write(WriteRequest(Entry(id="plan", agent_id="ana", content="on Tuesday")))
+        memory.entries.write(WriteRequest(Entry(agent_id="ben", content="the kettle")))
+        memory.conversation("s-1").record("really?")
+
+        told = create_app(memory).test_client().get("/projects/p").json["history"]
+        assert kept(memory.reader, "p") == told == {"entries": 2, "turns": 2}
+        assert kept(memory.reader, "p", as_of=then) == {"entries": 1, "turns": 1}
+    shown = CliRunner().invoke(cli, ["status", "--root", str(root), "--project", "p"]).stdout
+    assert "history                  2 entries, 2 turns" in shown
