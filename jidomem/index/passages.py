@@ -51,7 +51,7 @@ class Passages:
 
     def keep(self, number: int, document: Document) -> bool:
         """Keep what the memory *number* says; return whether pieces of what it said before are gone."""
-        row = (number, document.text, json.dumps(document.speakers), document.said_at, document.talk, document.place)
+        row = (number, document.text, "\n".join(document.speakers), document.said_at, document.talk, document.place)
         self._store.execute("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
         digests = [digest(piece) for piece in meant(document.text, document.speakers)]
         known = self._store.execute("SELECT digest FROM piece WHERE number = ? ORDER BY part", (number,))
@@ -74,7 +74,7 @@ class Passages:
         """Return what each of *numbers* says, as far as it is there."""
         ask = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
         rows = self._store.execute(ask, (json.dumps([*numbers]),))
-        return {row[0]: Passage(row[0], row[1], tuple(json.loads(row[2])), *row[3:]) for row in rows}
+        return {row[0]: Passage(row[0], row[1], tuple(row[2].splitlines()), *row[3:]) for row in rows}
 
     def around(self, one: Passage, before: int, after: int, moment: str | None = None) -> tuple[list[int], list[int]]:
         """Return the numbers of so many as were said before and after *one* in its talk, the nearest first.
@@ -103,7 +103,7 @@ WHERE text MATCH ? AND p.talk IN ({within}) GROUP BY p.talk"""
     def speakers(self) -> set[str]:
         """Return everybody who said something that is there."""
         found = self._store.execute("SELECT DISTINCT speakers FROM passage")
-        return {name for row in found for name in json.loads(row[0])}
+        return {name for row in found for name in row[0].splitlines()}
 
     def pieces(self, after: int, limit: int) -> list[Piece]:
         """Return the next *limit* pieces after the one with the id *after*, in the order they were taken in."""

@@ -88,7 +88,7 @@ class Row(NamedTuple):
 class TextFile(KeptFile):
     """The file at *path*: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 3
+    FORM = 4
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:

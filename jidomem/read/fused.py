@@ -78,7 +78,10 @@ def _around(one: Candidate, profile: Profile) -> list[tuple[float, Passage]]:
 def _bm25(said: Sequence[tuple[float, Passage]], weight: Mapping[str, float], average: float) -> float:
     length = sum(share * passage.length for share, passage in said) / sum(share for share, _ in said)
     damping = rank.K1 * (1 - rank.B + rank.B * length / average) if average else rank.K1
-    often = {stem: sum(share * passage.words.get(stem, 0.0) for share, passage in said) for stem in weight}
+    often: dict[str, float] = {}
+    for share, passage in said:
+        for stem, count in passage.words.items():
+            often[stem] = often.get(stem, 0.0) + share * count
     return sum(weight[stem] * count * (rank.K1 + 1) / (count + damping) for stem, count in often.items())
 
 

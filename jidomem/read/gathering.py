@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,15 +17,18 @@ from jidomem.index.texts import Texts
 from jidomem.index.turn_words import TURN
 from jidomem.journal.files import Stream
 from jidomem.lexical import FIELDS, Counts
+from jidomem.read import rank
 from jidomem.read.search import numbers_about, telling
 from jidomem.terms import bare
 
 if TYPE_CHECKING:
     from jidomem.index.vectors import Vectors
 
-#: So many candidates are taken by their words, and so many by their likeness; and beside each of them so many that
-#: were said before and after it, as what is asked for is often said beside what is alike to the question.
-BY_WORDS, BY_LIKENESS, BEFORE, AFTER = 100, 100, 2, 1
+#: So many are found by their words, and so many by their likeness, and the best of both are looked at with what stands
+#: around them: what is asked for is often said beside what is alike to the question.
+BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
+#: So much of what was said before and after a candidate is told of it.
+BEFORE, AFTER = 2, 1
 #: So many pieces are compared one by one where what is looked through is but a part of all.
 COMPARED = 20_000
 _KINDS = {bare(ENTRY): "entry", bare(TURN): "turn"}
@@ -69,30 +72,43 @@ class _Gathering:
     def gathered(self) -> tuple[list[Candidate], Question]:
         file, within = self._file, self._within
         about = numbers_about(file, self._asked.about)
-        first = {*self._by_words(about), *self._by_likeness()}
-        around = self._around(first)
-        near = {number for sides in around.values() for side in sides for number in side}
-        rows = {row.number: row for row in file.rows(first | near, within)}
+        runs = self._runs(self._first(about))
+        around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
+        rows = {row.number: row for row in file.rows(around, within)}
         if within.inactive:  # what superseded a candidate stands before it, if it answers at all
             successors = file.numbers(item for row in rows.values() for item in row.successors)
             rows |= {row.number: row for row in file.rows(successors, within)}
-        around |= self._around(rows.keys() - around.keys())
-        beside = {number for sides in around.values() for side in sides for number in side} - rows.keys()
+        beside = {number for run, _ in runs for number in run} - rows.keys()
         known = {**rows, **{row.number: row for row in file.rows(beside, Within(within.moment, inactive=True))}}
         said = file.passages.of(known)
         met = self._met(known, said)
         talks = file.passages.talks([*self._weight], {said[number].talk for number in rows} - {""})
         found = [
-            self._candidate(row, met, around, said[number], talks, number in about) for number, row in rows.items()
+            self._candidate(row, met, around.get(number, ((), ())), said[number], talks, number in about)
+            for number, row in rows.items()
         ]
         return found, self._question({name for one in said.values() for name in one.speakers}, met)
 
-    def _by_words(self, about: frozenset[int]) -> Iterable[int]:
-        """Yield the numbers of what holds the words best, of all and of what is *about* a file asked for."""
-        if self._weight:
-            yield from (one.number for one in islice(self._file.best(self._weight, self._within), BY_WORDS))
-            if about:
-                yield from (one.number for one in islice(self._file.best(self._weight, self._within, about), BY_WORDS))
+    def _first(self, about: frozenset[int]) -> list[int]:
+        """Return the numbers of what fits best by words and likeness, each measured by the best there is."""
+        words = self._by_words(about)
+        near = {number: max(cosine, 0.0) for number, cosine in self._cosines([*words, *self._by_likeness()]).items()}
+        most, nearest = max(words.values(), default=0.0) or 1.0, max(near.values(), default=0.0) or 1.0
+
+        def fit(number: int) -> tuple[float, int]:
+            parts = words.get(number, 0.0) / most + near.get(number, 0.0) / nearest
+            return -parts * (1 + rank.ABOUT * (number in about)), -number
+
+        return sorted(words.keys() | near.keys(), key=fit)[:CLOSELY]
+
+    def _by_words(self, about: frozenset[int]) -> dict[int, float]:
+        """Return what holds the words best, of all and of what is *about* a file asked for, each with its reach."""
+        if not self._weight:
+            return {}
+        found = [*islice(self._file.best(self._weight, self._within), BY_WORDS)]
+        if about:
+            found += islice(self._file.best(self._weight, self._within, about), BY_WORDS)
+        return {one.number: one.reach for one in found}
 
     def _by_likeness(self) -> list[int]:
         """Return the numbers of what is most alike, of what is looked through."""
@@ -113,12 +129,14 @@ class _Gathering:
         inside = {row.number for row in self._file.rows(numbers, self._within)}
         return [number for number in numbers if number in inside]
 
-    def _around(self, numbers: Iterable[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """Return what was said before and after each of *numbers*."""
-        said = self._file.passages.of(numbers)
-        return {
-            number: self._file.passages.around(one, BEFORE, AFTER, self._within.moment) for number, one in said.items()
-        }
+    def _runs(self, numbers: Iterable[int]) -> list[tuple[list[int], int]]:
+        """Return for each of *numbers* the run of what was said around it, and its place in there."""
+        far, moment = BEFORE + AFTER, self._within.moment
+        found = []
+        for number, one in self._file.passages.of(numbers).items():
+            before, after = self._file.passages.around(one, far, far, moment)
+            found.append(([*reversed(before), number, *after], len(before)))
+        return found
 
     def _met(self, rows: Mapping[int, Row], said: Mapping[int, passages.Passage]) -> dict[int, Passage]:
         """Return each of *rows* as the question meets it."""
@@ -152,12 +170,12 @@ class _Gathering:
         self,
         row: Row,
         met: Mapping[int, Passage],
-        around: Mapping[int, tuple[list[int], list[int]]],
+        around: tuple[Sequence[int], Sequence[int]],
         said: passages.Passage,
         talks: Mapping[str, Mapping[str, int]],
         is_about: bool,
     ) -> Candidate:
-        before, after = around[row.number]
+        before, after = around
         session = talks.get(said.talk, {"": 0})
         return Candidate(
             passage=met[row.number],
@@ -184,14 +202,21 @@ class _Gathering:
         return Question(self._asked.text, stems, self._counts, tuple(named), self._asked.now, has_vectors)
 
 
+def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:
+    """Yield what has the middle of a *run* among what is told of it, with what was said before and after each."""
+    for at in range(max(middle - AFTER, 0), min(middle + BEFORE + 1, len(run))):
+        yield run[at], (run[max(at - BEFORE, 0) : at][::-1], run[at + 1 : at + 1 + AFTER])
+
+
 def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:
     """Return how often each of *stems* stands in the *fields*, each time counted by its field."""
-    found: Counter[str] = Counter()
+    found: dict[str, float] = {}
     for weight, text in zip(FIELDS.values(), fields, strict=True):
-        for stem in text.split() if text else ():
-            if stem in stems:
-                found[stem] += weight  # type: ignore[assignment]
-    return dict(found)
+        if text:
+            words = text.split()
+            for stem in stems.keys() & set(words):
+                found[stem] = found.get(stem, 0.0) + weight * words.count(stem)
+    return found
 
 
 def together(questions: Sequence[Question]) -> Question:
