@@ -1,0 +1,70 @@
+"""What is withdrawn and what is said again, so that what was in force at a moment is so once more."""
+
+import pytest
+
+from jidomem.terms import iri
+from jidomem.vocab import jido
+from jidomem.write.difference import Difference, difference
+from jidomem.write.view import View
+
+OLD, NEW, THIRD, FOURTH = (iri(f"urn:x:{name}") for name in ("old", "new", "third", "fourth"))
+OF_OLD, OF_NEW = (iri(f"urn:x:{name}/alternatives/1") for name in ("old", "new"))
+
+
+@pytest.fixture
+def view():
+    view = View(lambda *pattern: [])
+    view.add([(item, jido("summary"), '"it"') for item in (OLD, NEW, THIRD, FOURTH, OF_OLD, OF_NEW)])
+    view.add([(OLD, jido("hasAlternative"), OF_OLD), (NEW, jido("hasAlternative"), OF_NEW)])
+    return view
+
+
+def found(view, came, gone, intents=None):
+    """The difference where a memory says what *intents* says of it, and else its own IRI."""
+    return difference(iter(came), iter(gone), view, lambda item: (intents or {}).get(item, {"summary": item}))
+
+
+def test_what_came_is_withdrawn_and_what_is_gone_is_said_again(view):
+    assert found(view, [], []) == Difference()
+    assert found(view, [NEW, THIRD], [OLD, FOURTH]) == Difference((NEW, THIRD), (OLD, FOURTH))
+
+
+def test_what_holds_the_same_stands_for_what_is_gone_one_for_one(view):
+    same = {key: {"summary": "it"} for key in (OLD, NEW, THIRD, FOURTH)}
+    assert found(view, [NEW], [OLD], same) == Difference()
+    assert found(view, [NEW, THIRD], [OLD], same) == Difference((THIRD,), ())
+    assert found(view, [NEW], [OLD, FOURTH], same) == Difference((), (FOURTH,))
+
+
+def test_who_said_it_and_when_and_in_whose_place_is_not_what_a_memory_holds(view):
+    by = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason", "asserted_by")
+    for name in (*by, "asserted_in"):
+        assert (
+            found(view, [NEW], [OLD], {OLD: {"topic": "t", name: "a"}, NEW: {name: "b", "topic": "t"}}) == Difference()
+        )
+    for name in ("summary", "topic", "about", "confidence"):
+        assert found(view, [NEW], [OLD], {OLD: {name: "a"}, NEW: {name: "b"}}) == Difference((NEW,), (OLD,))
+    orders = {OLD: {"a": 1, "b": 2}, NEW: {"b": 2, "a": 1}}
+    assert found(view, [NEW], [OLD], orders) == Difference()
+
+
+def test_what_has_no_summary_any_more_is_lost(view):
+    bare = iri("urn:x:bare")
+    assert found(view, [], [bare, OLD]) == Difference((), (OLD,), (bare,))
+
+
+def test_an_alternative_goes_and_comes_with_its_decision(view):
+    assert found(view, [], [OLD, OF_OLD]) == Difference((), (OLD,))
+    assert found(view, [], [OF_OLD]) == Difference((), (OF_OLD,))
+    assert found(view, [NEW, OF_NEW], []) == Difference((NEW, OF_NEW))
+    same = {OLD: {"summary": "it"}, NEW: {"summary": "it"}}
+    assert found(view, [NEW, OF_NEW], [OLD, OF_OLD], same) == Difference()
+
+
+def test_only_what_a_decision_names_is_an_alternative_of_it(view):
+    stray = iri("urn:x:old/alternatives/2")
+    view.add([(stray, jido("summary"), '"it"')])
+    assert found(view, [], [OLD, stray]) == Difference((), (OLD, stray))
+    same = {key: {"summary": "it"} for key in (FOURTH, OF_NEW, stray)}
+    assert found(view, [OF_NEW], [FOURTH], same) == Difference((OF_NEW,), (FOURTH,))
+    assert found(view, [stray], [FOURTH], same) == Difference()
