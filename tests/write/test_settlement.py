@@ -1,0 +1,112 @@
+"""What settles what waits: by which fields a memory is asserted again, why, and what cannot be settled so."""
+
+from datetime import timedelta
+
+import pytest
+from conftest import START, files, intent
+from writing import refusal, said
+
+from jidomem.terms import iri
+
+
+def kept(memory, propose=False, **fields):
+    return memory.writer.submit_intent("p", intent(**fields), propose=propose).iri
+
+
+def settle(memory, item, action, **more):
+    return memory.writer.settle("p", item, action, **more).iri
+
+
+def reason(memory, made):
+    """Why a memory was asserted again; or why it was withdrawn."""
+    return said(memory, made, "revisionReason") or said(memory, made, "rationale")
+
+
+def rivals(memory):
+    """A decision in force, and one that is proposed and disagrees with it."""
+    given = {"type": "decision", "rationale": "r", "topic": "store", "status": "accepted"}
+    old = kept(memory, summary="Use Oxigraph", about=["server"], **given)
+    return old, kept(memory, propose=True, summary="Use Lucene", about=["search"], **given)
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        ("accept", "accepted in review"), ("reject", "rejected in review"),
+        ("supersede", "accepted in review, in place of what it disagrees with"),
+        ("keep-both", "accepted in review, beside what it disagrees with"),
+    ],
+)  # fmt: skip
+def test_what_is_settled_says_why_and_in_whose_place(memory, action, why):
+    old, new = (kept(memory), kept(memory, propose=True, summary="two")) if action == "accept" else rivals(memory)
+
+    made = settle(memory, new, action)
+
+    assert reason(memory, made) == [f'"{why}"']
+    replaced = {"supersede": {iri(old), iri(new)}, "reject": set()}.get(action, {iri(new)})
+    assert set(said(memory, made, "supersedes")) == replaced
+    assert said(memory, made, "invalidates") == ([iri(new)] if action == "reject" else [])
+    assert said(memory, made, "coexistsWith") == ([iri(old)] if action == "keep-both" else [])
+    assert said(memory, made, "expiresOn") == []
+
+
+def test_of_two_that_disagree_the_other_is_withdrawn_for_the_one_that_holds(memory):
+    old, new = rivals(memory)
+    made = settle(memory, old, "accept", other=new)
+    assert reason(memory, made) == [f'"rejected in review: {old} holds"']
+    assert said(memory, made, "invalidates") == [iri(new)]
+
+
+@pytest.mark.parametrize("action", ["accept", "reject", "supersede", "keep-both"])
+def test_a_reason_that_is_given_is_the_one_that_is_kept_and_a_dry_run_keeps_nothing(memory, action):
+    old, new = rivals(memory)
+    other = {"other": old} if action == "accept" else {}
+    before = files(memory.settings.root)
+    assert memory.writer.settle("p", new, action, reason="since", dry_run=True, **other).status == "asserted"
+    assert files(memory.settings.root) == before
+    assert reason(memory, settle(memory, new, action, reason="since", **other)) == ['"since"']
+
+
+def test_what_a_proposal_would_replace_is_replaced_by_what_is_accepted_and_so_are_its_twins(memory):
+    old = kept(memory, summary="the port is 80")
+    first, twin = (
+        kept(memory, propose=True, summary="the port is 443", supersedes=[old], asserted_by=who)
+        for who in ("ana", "bob")
+    )
+    kept(memory, propose=True, summary="the port is 443!", supersedes=[old])
+    done = kept(memory, propose=True, summary="the port is 443", supersedes=[old], asserted_by="cleo")
+    settle(memory, done, "reject")
+
+    made = settle(memory, first, "accept")
+
+    assert said(memory, made, "supersedes") == sorted(map(iri, (old, first, twin)))
+
+
+def test_an_assumption_that_is_due_holds_for_ninety_days_more_and_any_other_memory_as_long_as_it_did(memory):
+    day = "2026-12-01T00:00:00.000000Z"
+    due = kept(memory, type="assumption", summary="a")
+    others = (
+        kept(memory, type="assumption", summary="b", expires_on=day), kept(memory, summary="c"),
+        kept(memory, propose=True, type="assumption", summary="d"),
+    )  # fmt: skip
+    (later,) = said(memory, settle(memory, due, "accept"), "expiresOn")
+    assert later.startswith(f'"{(START + timedelta(days=90)):%Y-%m-%dT%H:%M}')
+    dated, *plain = (said(memory, settle(memory, item, "accept"), "expiresOn") for item in others)
+    assert (dated[0][:17], plain) == (f'"{day[:16]}', [[], []])
+
+
+@pytest.mark.parametrize("action", ["supersede", "keep-both"])
+def test_what_disagrees_with_nothing_in_force_is_accepted_or_rejected(memory, action):
+    item = kept(memory, propose=True)
+    error = refusal(settle, memory, item, action)
+    assert (error.detail, error.hint) == (f"{item} disagrees with nothing in force", "accept it, or reject it")
+
+
+def test_what_is_no_way_to_settle_or_is_settled_already_is_told_so(memory):
+    item = kept(memory, propose=True)
+    error = refusal(settle, memory, item, "shrug")
+    assert error.detail == "'shrug' settles nothing"
+    assert error.hint == "one of: accept, reject, supersede, keep-both"
+    settle(memory, item, "reject")
+    error = refusal(settle, memory, item, "accept")
+    assert (error.detail, error.hint) == (f"{item} is settled already", "see: jidomem review")
