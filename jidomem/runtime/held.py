@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.context import ContextManager, Contexts
     from jidomem.runtime.conversation import Conversation
     from jidomem.runtime.entry_store import EntryStore
+    from jidomem.runtime.memory_os_agent import MemoryOS, MemoryOSes
     from jidomem.runtime.root import Jidomem
     from jidomem.runtime.state import State
 
@@ -83,6 +84,20 @@ class Held:
 
         return Contexts(cast("Jidomem", self))
 
+    def os(self, agent: str | None = None, *, project: str | None = None, **options: Any) -> MemoryOS:
+        """Return the four tiers of *agent*, of the configured one unless given: what it talked about and learnt.
+
+        Until it is closed it is the same one. *options* are model, policy, providers and work, as it takes them.
+        """
+        stream = Stream(project or self.project)
+        return self._memory_oses.open(stream.project, agent or self.settings.agent, **options)
+
+    @cached_property
+    def _memory_oses(self) -> MemoryOSes:
+        from jidomem.runtime.memory_os_agent import MemoryOSes  # most processes have no need of one
+
+        return MemoryOSes(cast("Jidomem", self), self._state)
+
     def providers(self, *, project: str | None = None) -> Providers:
         """Return who performs the directives of an agent: `inline`, `kept` in this root for it alone, and `graph`.
 
@@ -100,10 +115,11 @@ class Held:
     @cached_property
     def _state(self) -> State:
         from jidomem.providers.kv import TABLES
-        from jidomem.runtime import agent, memory_os
+        from jidomem.runtime import agent, jobs, memory_os, memory_os_notes
         from jidomem.runtime.state import State
 
-        return State(self.settings.root, agent.TABLES + TABLES + memory_os.TABLES)
+        own = agent.TABLES + memory_os.TABLES + memory_os_notes.TABLES + jobs.TABLES
+        return State(self.settings.root, own + TABLES)
 
     def conversation(
         self,
@@ -143,6 +159,6 @@ class Held:
 
     def close_held(self) -> None:
         """Let go of what was opened of it."""
-        for name in ("_contexts", "_state"):
+        for name in ("_contexts", "_memory_oses", "_state"):
             if name in self.__dict__:
                 self.__dict__[name].close()

@@ -59,6 +59,15 @@ class _Held(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True)
+class Moved(Generic[M]):
+    """A move that was made in a transaction: what there was before, and the step."""
+
+    before: M
+    step: Step[M]
+    seen: _Held[M]
+
+
+@dataclass(frozen=True, slots=True)
 class Form(Generic[M]):
     """How what a holder has is kept: what it is at first, and how it is taken to parts and put together again."""
 
@@ -84,7 +93,7 @@ class Kept(Generic[M]):
     def get(self) -> M:
         """Return what the holder has now."""
         with self._state.reading() as store:
-            return self._form.nothing if store is None else self._read(store).memory
+            return self.read_in(store)
 
     def update(self, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Step[M]:
         """Return the step that *move* makes of what the holder has now, once it is on disk with its directives.
@@ -94,17 +103,28 @@ class Kept(Generic[M]):
         has changed.
         """
         with self._state.changing() as store:
-            before = self._read(store)
-            refuse_stale(f"the memory of {self.holder or 'all agents'}", expected_rev, before.memory.rev)
-            step = move(before.memory)
-            self._refuse_other(step, before.memory)
-            if step.memory is not before.memory:
-                after = self._write(store, before, step.memory)
-            for directive in step.directives:
-                self._ask(store, directive)
-        if step.memory is not before.memory:
-            self._seen = after
-        return step
+            moved = self.move_in(store, move, expected_rev=expected_rev)
+        self.saw(moved)
+        return moved.step
+
+    def move_in(self, store: Connection, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Moved[M]:
+        """Make a move as `update` does, in a transaction of the state that is the caller's, who then tells `saw`."""
+        before = self._read(store)
+        refuse_stale(f"the memory of {self.holder or 'all agents'}", expected_rev, before.memory.rev)
+        step = move(before.memory)
+        self._refuse_other(step, before.memory)
+        after = before if step.memory is before.memory else self._write(store, before, step.memory)
+        for directive in step.directives:
+            self._ask(store, directive)
+        return Moved(before.memory, step, after)
+
+    def read_in(self, store: Connection | None) -> M:
+        """Return what the holder has now, in a transaction of the state that is the caller's."""
+        return self._form.nothing if store is None else self._read(store).memory
+
+    def saw(self, moved: Moved[M]) -> None:
+        """Go on from a move, once its transaction is over and on disk."""
+        self._seen = moved.seen
 
     def asked(self) -> tuple[MemoryUpsert, ...]:
         """Return the directives of moves that nobody performed yet, in the order of their ids."""

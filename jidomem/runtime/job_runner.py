@@ -1,0 +1,64 @@
+"""Whoever does the jobs of one agent: one at a time, of all threads of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from jidomem.errors import JidomemError
+from jidomem.runtime.jobs import Job, Jobs
+from jidomem.runtime.turns import turn
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job: it is done where there is no error, else it is tried again later."""
+
+    kind: str
+    subject: str
+    error: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Return whether it is done."""
+        return self.error is None
+
+
+class JobRunner:
+    """Does the jobs of an agent that are due, by *do*, which lets go of each that it has done."""
+
+    def __init__(self, root: Path, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
+        self._root, self._of, self._jobs, self._do = root, (project, agent), jobs, do
+
+    def run(self, *, wait: bool = False) -> list[Outcome]:
+        """Return what became of the jobs that are due, in the order they were asked for.
+
+        Somebody else may be doing them: they are left to them, or waited for. Whoever has done the last one looks once
+        more after letting go of the turn, so that what was left to them meanwhile is done.
+        """
+        outcomes: list[Outcome] = []
+        while True:
+            with turn(self._root, *self._of, wait=wait) as mine:
+                if not mine:
+                    return outcomes
+                while (job := self._jobs.take(*self._of)) is not None:
+                    outcomes.append(self._tried(job))
+            if not self._jobs.is_due(*self._of):
+                return outcomes
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait until nobody does jobs of the agent, and keep everybody from it until the block ends."""
+        with turn(self._root, *self._of, wait=True):
+            yield
+
+    def _tried(self, job: Job) -> Outcome:
+        try:
+            self._do(job)
+        except Exception as error:  # whatever a job meets is told, and the next ones are done all the same
+            why = str(error) if isinstance(error, JidomemError) else f"{type(error).__name__}: {error}"
+            self._jobs.failed(job, why)
+            return Outcome(job.kind, job.subject, why)
+        return Outcome(job.kind, job.subject)

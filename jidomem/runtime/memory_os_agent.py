@@ -1,0 +1,325 @@
+"""MemoryOS: the four tiers of one agent, what moves between them, and what they hold on a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.memoryos.arriving import insert, known_page
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.configurations import Configurations
+from jidomem.memoryos.retrieval import Question, Retrieved, retrieve
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.teaching import Learnt, learn
+from jidomem.memoryos.tiers import SystemMemory, Tiers, fit
+from jidomem.memoryos.values import AgentPersona, DialoguePage, ObjectPersona
+from jidomem.memoryos.warming import Visit, visit
+from jidomem.model import LanguageModel, Prompt
+from jidomem.models.hashed import HashedStems
+from jidomem.models.offline import OfflineModel
+from jidomem.providers import Providers
+from jidomem.runtime import settings
+from jidomem.runtime.every import Every
+from jidomem.runtime.job_runner import JobRunner, Outcome
+from jidomem.runtime.jobs import Job, Jobs, Task
+from jidomem.runtime.memory_os_moves import AgentMoves
+from jidomem.runtime.memory_os_work import Work
+from jidomem.runtime.state import State
+from jidomem.words import TELL_LITTLE, words
+
+if TYPE_CHECKING:
+    from jidomem.runtime.root import Jidomem
+
+#: The queue of what MemoryOS does after a move.
+QUEUE = "memory"
+#: When the jobs are done that a move gives rise to: before it returns, when they are asked for, or in a thread.
+WORK = ("inline", "queued", "background")
+#: Seconds between two looks of the thread for jobs that are due.
+LOOK = 1.0
+About = tuple[str, str]
+
+
+class MemoryOS:
+    """The tiers of one agent in one project; any number of threads and processes may use them.
+
+    What a move gives rise to is done as jobs: at once (`work="inline"`), by `run_jobs()` (`"queued"`), or in a thread
+    that maintains the agent, too, as often as its settings say (`"background"`). A model that fails fails a job, which
+    is tried again; nothing is lost, and pages are retrieved meanwhile.
+    """
+
+    def __init__(
+        self,
+        memory: Jidomem,
+        state: State,
+        project: str,
+        agent: str,
+        *,
+        model: LanguageModel | None = None,
+        policy: Policy | None = None,
+        providers: Providers | None = None,
+        work: str = "inline",
+    ) -> None:
+        """Open them; the model is the offline one with the root's embedder unless given.
+
+        *providers* keep what is evicted: the root's own unless given.
+
+        Raises InvalidRequest for a name of which nothing is left, and for *work* that is none.
+        """
+        if work not in WORK:
+            raise InvalidRequest(f"work={work!r:.100} is none", hint=f"give one of {', '.join(WORK)}")
+        self.model = model or OfflineModel(memory.embedder or settings.embedder(memory.settings) or HashedStems())
+        sources = memory.sources
+        jobs = Jobs(state, QUEUE, sources.now)
+        self._moves = AgentMoves(
+            state,
+            project,
+            agent,
+            policy=policy or Policy(),
+            embedder=self.model.embedder.name,
+            jobs=jobs,
+            now=sources.now,
+            new_id=sources.new_id,
+        )
+        self.project, self.agent = project, self._moves.agent
+        self._work = Work(self._moves, self.model, providers or memory.providers(project=project))
+        self._runner = JobRunner(memory.settings.root, project, self.agent, jobs, self._work.do)
+        self._jobs, self._inline = jobs, work == "inline"
+        self._forget: Callable[[], object] = lambda: None
+        self._timer = Every(LOOK if work == "background" else None, self._look, f"memory of {self.agent:.40}")
+
+    def add(
+        self, query: str, response: str, *, about: About | None = None, timestamp: datetime | str | None = None
+    ) -> DialoguePage:
+        """Return the page of one exchange once it is on disk; *about* is whom it talked with: `("user", "ana")`."""
+        object_type, identifier = _named(about)
+        page = DialoguePage(
+            self._moves.new_id(),
+            self.agent,
+            query,
+            response,
+            self._moves.now() if timestamp is None else timestamp,  # type: ignore[arg-type]  # the page reads it
+            object_type=object_type,
+            object_identifier=identifier,
+        )
+        self._moves.move(lambda tiers, policy: insert(tiers, page, policy))
+        self._go_on()
+        return page
+
+    def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
+        """Return what each tier holds on *query*, with scores; the segments it finds are warmer then, if *visiting*.
+
+        *about* is who asks; *given* are settings for this question alone, such as `retrieved_pages=7`. Where the model
+        fails the words of the query are looked for, and nothing is compared by likeness.
+        """
+        tiers, system, policy = self._moves.look()
+        found = retrieve(tiers, system, self._question(query, about), policy, **given)
+        if visiting and found.visited:
+            warmed = Visit(found.visited, self._moves.now())
+            self._moves.move(lambda tiers, policy: visit(tiers, warmed, policy))
+        return found
+
+    def prompt(self, query: str, **given: Any) -> Prompt:
+        """Return *query* with what `retrieve` finds on it as what a language model is asked; nothing is sent."""
+        found = self.retrieve(query, **given)
+        recent = [each.what for each in (*found.leaving, *found.stm)]
+        older, told = [each.what for each in found.pages], [each.what.content for each in found.system]
+        return self.model.generate_final_prompt(query, recent, older, found.known(), told)
+
+    def answer(self, query: str, **given: Any) -> str:
+        """Return what the model answers to `prompt(query)`; raises ModelUnavailable where it writes none."""
+        return self.model.answer(self.prompt(query, **given))
+
+    def transfer_page_to_mtm(self, page_id: str) -> DialoguePage:
+        """Return the page in the segment that it was put into; raises NotFound where the agent has no such page."""
+        known_page(self._moves.tiers(), page_id)
+        with self._runner.turn():
+            self._work.transfer(page_id)
+        self._go_on()
+        return known_page(self._moves.tiers(), page_id)
+
+    def maintain(self) -> list[Outcome]:
+        """Return what became of a round of maintenance, and of all jobs that were due or that it gave rise to."""
+        self._moves.ask(Task("maintain"))
+        return self._runner.run(wait=True)
+
+    def run_jobs(self) -> list[Outcome]:
+        """Return what became of the jobs that were due; none where somebody else is doing them."""
+        return self._runner.run()
+
+    def jobs(self) -> list[Job]:
+        """Return the jobs that wait, and those that were given up."""
+        return self._jobs.waiting(self.project, self.agent)
+
+    def retry(self) -> list[Outcome]:
+        """Return what became of the jobs that failed, which are tried at once, also those that were given up."""
+        self._jobs.retry(self.project, self.agent)
+        return self._runner.run(wait=True)
+
+    def learn(self, learnt: Learnt) -> Tiers:
+        """Return the tiers once a persona was taught a profile, facts or traits that somebody else found."""
+        self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy))
+        self._go_on()
+        return self.tiers
+
+    @property
+    def tiers(self) -> Tiers:
+        """Return what the agent holds."""
+        return self._moves.tiers()
+
+    @property
+    def personas(self) -> tuple[ObjectPersona, ...]:
+        """Return what the agent knows of others."""
+        return self.tiers.personas
+
+    @property
+    def persona(self) -> AgentPersona:
+        """Return what the agent is."""
+        return self.tiers.agent
+
+    @property
+    def system_memory(self) -> SystemMemory:
+        """Return what all agents of the project may know."""
+        return self._moves.look()[1]
+
+    @property
+    def config(self) -> MemoryOSConfig:
+        """Return the settings that hold for the agent."""
+        return self._moves.look()[2].config
+
+    @property
+    def configurations(self) -> Configurations:
+        """Return what is set for the agents of the project and their types: `get_agent_config(agent)`."""
+        return self._moves.configurations()
+
+    def configure(self, agent_type: str | None = None, **values: Any) -> MemoryOSConfig:
+        """Return the settings of the agent once *values* are set for it, of *agent_type* if given.
+
+        They take effect at once: where there is less room, what there is none for moves on. Raises InvalidRequest.
+        """
+        self._moves.configure(lambda before: before.with_agent(self.agent, agent_type, **values))
+        return self._fitted()
+
+    def configure_type(self, agent_type: str, **values: Any) -> MemoryOSConfig:
+        """Return the settings of the agent once *values* are set for all agents of a type; raises InvalidRequest."""
+        self._moves.configure(lambda before: before.with_type(agent_type, **values))
+        return self._fitted()
+
+    def status(self) -> dict[str, Any]:
+        """Return how much each tier holds, what waits and what failed, and when the agent was last maintained."""
+        (tiers, system, _), jobs = self._moves.look(), self.jobs()
+        return {
+            "agent": self.agent,
+            "rev": tiers.rev,
+            "stm": len(tiers.stm),
+            "leaving": len(tiers.leaving),
+            "segments": len(tiers.mtm),
+            "pages": sum(1 for _ in tiers.pages()),
+            "personas": len(tiers.personas),
+            "facts": sum(len(persona.knowledge) for persona in tiers.personas),
+            "system": len(system.entries),
+            "jobs": sum(not job.failed for job in jobs),
+            "failed": [job.to_dict() for job in jobs if job.failed],
+            "error": next((job.error for job in reversed(jobs) if job.error), None),
+            "maintained": self._moves.maintained(),
+            "model": self.model.name,
+            "embedder": self.model.embedder.name,
+        }
+
+    def forget(self) -> bool:
+        """Return whether the agent held anything: nothing of its tiers, settings and archive is left in the root.
+
+        What it told to all agents stays.
+        """
+        with self._runner.turn():
+            return self._moves.forget()
+
+    def close(self) -> None:
+        """End the thread, if there is one; the job that is being done is waited for."""
+        self._timer.stop()
+        self._forget()
+
+    def __enter__(self) -> MemoryOS:
+        """Return the open tiers."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close them."""
+        self.close()
+
+    def _go_on(self) -> None:
+        if self._inline:
+            self._runner.run()
+
+    def _look(self) -> None:
+        """Do what is due, in the thread."""
+        last, seconds = self._moves.maintained(), self.config.maintenance_interval
+        now = self._moves.now()
+        if last is None or now - last >= timedelta(seconds=seconds) or now < last:
+            self._moves.ask(Task("maintain"))
+        self._runner.run()
+
+    def _fitted(self) -> MemoryOSConfig:
+        self._moves.move(lambda tiers, policy: fit(tiers, policy.config))
+        self._go_on()
+        return self.config
+
+    def _question(self, query: str, about: About | None) -> Question:
+        object_type, identifier = _named(about)
+        vector: Any = None
+        try:
+            keywords = frozenset(self.model.extract_keywords(query))
+            vector = self.model.calculate_embedding(query)
+        except ModelUnavailable:
+            keywords = frozenset(words(query)) - TELL_LITTLE
+        return Question(query, vector, keywords, object_type, identifier)
+
+
+class MemoryOSes:
+    """The open tiers of a root, each by its project and agent."""
+
+    def __init__(self, memory: Jidomem, state: State) -> None:
+        self._memory, self._state = memory, state
+        self._open: dict[tuple[str, str], MemoryOS] = {}
+        self._lock = RLock()
+
+    def open(self, project: str, agent: str, **options: Any) -> MemoryOS:
+        """Return the tiers of an agent: until they are closed, the same ones.
+
+        Raises InvalidRequest where *options* are given for some that are open.
+        """
+        with self._lock:
+            place = (project, agent)
+            if place in self._open and options:
+                hint = "leave the options out, or close it first"
+                raise InvalidRequest(f"the tiers of {agent!r} are open already", hint=hint)
+            if place not in self._open:
+                made = MemoryOS(self._memory, self._state, project, agent, **options)
+                made._forget = lambda: self._closed(place, made)
+                self._open[place] = made
+            return self._open[place]
+
+    def close(self) -> None:
+        """Close all of them."""
+        for each in [*self._open.values()]:
+            each.close()
+
+    def _closed(self, place: tuple[str, str], closed: MemoryOS) -> None:
+        with self._lock:
+            if self._open.get(place) is closed:
+                del self._open[place]
+
+
+def _named(about: About | None) -> tuple[str | None, str | None]:
+    if about is None:
+        return None, None
+    if not isinstance(about, tuple | list) or len(about) != 2:
+        raise InvalidRequest(
+            f"about={about!r:.200} names nobody", hint='give a type and an identifier: ("user", "ana")'
+        )
+    return about[0], about[1]

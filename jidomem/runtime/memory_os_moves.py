@@ -1,0 +1,198 @@
+"""Moves of an agent's tiers: each in one transaction with the jobs that it gives rise to, and none of them lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from jidomem.errors import Busy
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.configurations import Configurations
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.tiers import SystemMemory, Tiers
+from jidomem.moments import parse_moment, stamp
+from jidomem.runtime import memory_os_notes as notes
+from jidomem.runtime.jobs import Job, Jobs, Task
+from jidomem.runtime.memory_os import agent_tiers, system_memory
+from jidomem.runtime.memory_os_vectors import bare, bare_system
+from jidomem.runtime.state import State
+from jidomem.spaces.step import Step
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+#: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
+Move = Callable[[Tiers, Policy], Step[Tiers]]
+SystemMove = Callable[[SystemMemory, Policy], Step[SystemMemory]]
+#: What else a move gives rise to, of the tiers after it.
+Then = Callable[[Tiers, Policy], Iterable[Task]]
+#: What is noted of an agent; whose vectors it has, of system memory, too, which is held by nobody.
+_EMBEDDER, _MAINTAINED, _ALL = "embedder", "maintained", ""
+_ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"
+
+
+class AgentMoves:
+    """The tiers of one agent, system memory and the settings of a project, as far as that agent moves them.
+
+    What a move needs of a model is asked before. The move itself is made on what is kept in its transaction, so that
+    no other process comes between; where the answer no longer fits that, it raises RevisionConflict.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        project: str,
+        agent: str,
+        *,
+        policy: Policy,
+        embedder: str,
+        jobs: Jobs,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._state, self._policy, self._embedder = state, policy, embedder
+        self.kept, self.system = agent_tiers(state, project, agent, new_id), system_memory(state, project, new_id)
+        self.project, self.agent, self.jobs, self.now, self.new_id = project, self.kept.holder, jobs, now, new_id
+
+    def look(self) -> tuple[Tiers, SystemMemory, Policy]:
+        """Return the tiers of the agent, system memory, and what its moves go by, all of one moment.
+
+        Vectors of another embedder than that of this process are let go of, and asked for anew.
+        """
+        with self._state.reading() as store:
+            if not self._others(store):
+                return self.kept.read_in(store), self.system.read_in(store), self._policy_now(store)
+        self._let_go_of_vectors()
+        return self.look()
+
+    def tiers(self) -> Tiers:
+        """Return the tiers of the agent."""
+        return self.look()[0]
+
+    def maintained(self) -> datetime | None:
+        """Return when the agent was last maintained, None where it never was."""
+        with self._state.reading() as store:
+            return parse_moment(notes.note(store, self.project, _MAINTAINED, self.agent))
+
+    def move(
+        self,
+        how: Move,
+        *,
+        then: Then = lambda tiers, policy: (),
+        done: Job | None = None,
+        maintained: datetime | None = None,
+    ) -> Tiers:
+        """Return the tiers after a move, once they and the jobs that they give rise to are on disk, all or nothing.
+
+        *done* is the job that this was. Raises what *how* raises; then nothing has changed.
+        """
+        with self._changing() as store:
+            policy = self._policy_now(store)
+            moved = self.kept.move_in(store, lambda tiers: how(tiers, policy))
+            after = moved.step.memory
+            archive = [Task("archive")] if moved.step.directives else []
+            self.jobs.ask(
+                store, self.project, self.agent, *arising(moved.before, after), *then(after, policy), *archive
+            )
+            if maintained is not None:
+                notes.keep(store, self.project, _MAINTAINED, self.agent, stamp(maintained))
+            if done is not None:
+                self.jobs.done(store, done)
+        self.kept.saw(moved)
+        return after
+
+    def move_system(self, how: SystemMove, *, done: Job | None = None) -> SystemMemory:
+        """Return system memory after a move, as `move` does the tiers."""
+        with self._changing() as store:
+            policy = self._policy_now(store)
+            moved = self.system.move_in(store, lambda system: how(system, policy))
+            if done is not None:
+                self.jobs.done(store, done)
+        self.system.saw(moved)
+        return moved.step.memory
+
+    def finish(self, job: Job) -> None:
+        """Let go of a job that changed nothing."""
+        with self._state.changing() as store:
+            self.jobs.done(store, job)
+
+    def ask(self, *tasks: Task) -> None:
+        """Ask for jobs of the agent."""
+        with self._state.changing() as store:
+            self.jobs.ask(store, self.project, self.agent, *tasks)
+
+    def configurations(self) -> Configurations:
+        """Return what is set for the agents of the project and their types, over the application's settings."""
+        with self._state.reading() as store:
+            return notes.configurations(store, self.project, self._policy.config)
+
+    def configure(self, how: Callable[[Configurations], Configurations]) -> MemoryOSConfig:
+        """Return the settings of the agent once the settings of the project are what *how* makes of them."""
+        with self._state.changing() as store:
+            after = how(notes.configurations(store, self.project, self._policy.config))
+            notes.configure(store, self.project, after)
+        return after.get_agent_config(self.agent)
+
+    def forget(self) -> bool:
+        """Return whether the agent held anything; nothing of it is in the file now, what was archived there neither."""
+        with self._state.changing() as store:
+            self.jobs.forget(store, self.project, self.agent)
+            own = f"memoryos:{self.agent}:"
+            store.execute(_ARCHIVED, (f"{self.project}/", f"{self.project}/", own, own))
+            for kind in (_EMBEDDER, _MAINTAINED, "agent"):
+                notes.keep(store, self.project, kind, self.agent, None)
+        return self.kept.forget()
+
+    def _policy_now(self, store: Connection | None) -> Policy:
+        settings = notes.configurations(store, self.project, self._policy.config)
+        return replace(self._policy, config=settings.get_agent_config(self.agent))
+
+    @contextmanager
+    def _changing(self) -> Iterator[Connection]:
+        """Give a transaction in which what is held has the vectors of this embedder, or none."""
+        with self._state.reading() as store:
+            others = self._others(store)
+        if others:
+            self._let_go_of_vectors()
+        with self._state.changing() as store:
+            if others := self._others(store):
+                raise Busy(f"another process embeds with {others[0]!r:.100}", hint="give all of them one embedder")
+            for holder in (self.agent, _ALL):
+                if notes.note(store, self.project, _EMBEDDER, holder) is None:
+                    notes.keep(store, self.project, _EMBEDDER, holder, self._embedder)
+            yield store
+
+    def _others(self, store: Connection | None) -> list[str]:
+        """Return the embedders that vectors are of, and that are not the one of this process."""
+        held = [notes.note(store, self.project, _EMBEDDER, holder) for holder in (self.agent, _ALL)]
+        return [each for each in held if each not in (None, self._embedder)]
+
+    def _let_go_of_vectors(self) -> None:
+        """Let go of vectors of another embedder, and ask for those of this one."""
+        with self._state.changing() as store:
+            policy = self._policy_now(store)
+            own = self.kept.move_in(store, lambda tiers: bare(tiers, policy.config))
+            shared = self.system.move_in(store, bare_system)
+            for holder in (self.agent, _ALL):
+                notes.keep(store, self.project, _EMBEDDER, holder, self._embedder)
+            self.jobs.ask(store, self.project, self.agent, Task("embed"))
+        self.kept.saw(own)
+        self.system.saw(shared)
+
+
+def arising(before: Tiers, after: Tiers) -> list[Task]:
+    """Return the jobs that a move gives rise to: pages to describe and to transfer, facts to tell to all."""
+    known = {page.id for page in (*before.stm, *before.leaving)}
+    waited = {page.id for page in before.leaving}
+    tasks = [Task("describe", page.id) for page in (*after.leaving, *after.stm) if page.id not in known]
+    tasks += [Task("transfer", page.id) for page in after.leaving if page.id not in waited]
+    if _told(after) - _told(before):
+        tasks.append(Task("diffuse"))
+    return tasks
+
+
+def _told(tiers: Tiers) -> set[tuple[str, bool]]:
+    return {(fact.id, fact.private) for persona in tiers.personas for fact in persona.knowledge}

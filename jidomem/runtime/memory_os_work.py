@@ -1,0 +1,235 @@
+"""What the jobs of an agent do: ask the model what a move needs, outside any transaction, and make the move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from jidomem.directive import MemoryUpsert, UpsertItem
+from jidomem.errors import Busy, Failed, ModelUnavailable, NotFound, RevisionConflict
+from jidomem.memoryos import form
+from jidomem.memoryos.arriving import Description, before, describe, known_page
+from jidomem.memoryos.form import Vector
+from jidomem.memoryos.joining import Arrival, placed, segment_text, transfer
+from jidomem.memoryos.lessons import lesson, texts_of
+from jidomem.memoryos.reshaping import Retelling, Splitting, oversized, retell, split
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.sharing import Diffusion, Judgement, diffuse, judge, unjudged
+from jidomem.memoryos.teaching import teach, untaught
+from jidomem.memoryos.tiers import Tiers
+from jidomem.memoryos.values import DialoguePage
+from jidomem.memoryos.warming import Round, hot, maintain
+from jidomem.model import LanguageModel
+from jidomem.provider import Searchable
+from jidomem.providers import Providers, execute_directive
+from jidomem.runtime.jobs import Job, Task
+from jidomem.runtime.memory_os_moves import AgentMoves
+from jidomem.runtime.memory_os_vectors import filled, filled_system, lacking
+
+#: How often the model is asked again because the tiers moved on, and how many texts are embedded at once.
+AGAIN, AT_ONCE = 10, 64
+
+
+class Work:
+    """Does the jobs of one agent; each may be done any number of times, and what was done already is not done again."""
+
+    def __init__(self, moves: AgentMoves, model: LanguageModel, providers: Providers) -> None:
+        self._moves, self._model, self._providers = moves, model, providers
+
+    def do(self, job: Job) -> None:
+        """Do a job, and let go of it; raises what it fails with."""
+        kinds: dict[str, Callable[[Job], object]] = {
+            "describe": lambda job: self.describe(job.subject, job),
+            "transfer": lambda job: self.transfer(job.subject, job),
+            "retell": lambda job: self.retell(job.subject, job),
+            "teach": lambda job: self.teach(job.subject, job),
+            "maintain": self.maintain,
+            "diffuse": self.diffuse,
+            "embed": self.embed,
+            "archive": self.archive,
+        }
+        if job.kind not in kinds:
+            raise Failed(f"nothing here knows how to {job.kind!r}", hint="a newer jidomem asked for it: use that one")
+        try:
+            kinds[job.kind](job)
+        except NotFound:  # what it is about was forgotten, evicted or taught since: there is nothing left to do
+            self._moves.finish(job)
+
+    def describe(self, page_id: str, job: Job | None = None) -> None:
+        """Have a page described: whether it goes on with the one before it, its chain, keywords and vector."""
+        tiers, _, _ = self._moves.look()
+        page = known_page(tiers, page_id)
+        previous = before(tiers, page_id)
+        said = self._said(page, previous)
+        self._moves.move(lambda tiers, policy: describe(tiers, said, policy), done=job)
+
+    def transfer(self, page_id: str, job: Job | None = None) -> None:
+        """Put a page into the segment it is most like, which is summed up anew with it, or into one of its own."""
+        if not _is_described(known_page(self._moves.tiers(), page_id)):
+            self.describe(page_id)
+        self._until_it_fits(partial(self._transfer, page_id, job))
+
+    def retell(self, segment_id: str, job: Job | None = None) -> None:
+        """Sum up a segment anew."""
+        self._until_it_fits(partial(self._retell, segment_id, job))
+
+    def teach(self, segment_id: str, job: Job | None = None) -> None:
+        """Teach the personas what the model finds in those pages of a segment that nobody was taught from."""
+        self._until_it_fits(partial(self._teach, segment_id, job))
+
+    def maintain(self, job: Job | None = None) -> None:
+        """Work out the heat of all segments, evict what there is no room for, and ask for hot ones to be taught."""
+        tiers, _, policy = self._moves.look()
+        at = self._moves.now()
+        for segment_id, needed in oversized(tiers, policy.config).items():
+            self._split(Splitting(segment_id, tuple(self._moves.new_id() for _ in range(needed)), at))
+        self._moves.move(lambda tiers, policy: maintain(tiers, Round(at), policy), then=_due, done=job, maintained=at)
+
+    def diffuse(self, job: Job | None = None) -> None:
+        """Have the model judge how much facts matter to all, and tell those that do to system memory."""
+        facts = unjudged(self._moves.tiers())
+        if facts:
+            rated = self._model.rate_importance([fact.text for fact in facts])
+            judged = Judgement({fact.id: score for fact, score in zip(facts, rated, strict=True)})
+            self._moves.move(lambda tiers, policy: judge(tiers, judged, policy))
+        held = tuple(fact for persona in self._moves.tiers().personas for fact in persona.knowledge)
+        told = Diffusion(self._moves.agent, held, self._moves.now())
+        self._moves.move_system(lambda system, policy: diffuse(system, told, policy), done=job)
+
+    def embed(self, job: Job | None = None) -> None:
+        """Make the vectors that are missing, some at a time."""
+        tiers, system, _ = self._moves.look()
+        while texts := lacking(tiers, system):
+            self._fill(texts[:AT_ONCE])
+            tiers, system, _ = self._moves.look()
+        self._finish(job)
+
+    def archive(self, job: Job | None = None) -> None:
+        """Have what was evicted kept by the providers that the settings name; what one refuses waits on."""
+        refused = []
+        for directive in self._moves.kept.asked():
+            answer = execute_directive(_as_taken(directive, self._providers), self._providers)
+            if answer.data["status"] == "ok":
+                self._moves.kept.performed(directive.request_id)
+            else:
+                refused.append((directive, answer.data["reason"]))
+        for directive, reason in refused[:1]:
+            raise Failed(f"{directive.request_id} is not performed: {reason['detail']}", hint=reason["hint"])
+        self._finish(job)
+
+    def _finish(self, job: Job | None) -> None:
+        if job is not None:
+            self._moves.finish(job)
+
+    def _said(self, page: DialoguePage, previous: DialoguePage | None) -> Description:
+        """Return what the model says of a page, as far as that is not known yet."""
+        if not page.text.strip():
+            return Description(page.id, meta_chain="")
+        chain, goes_on = page.meta_chain, page.continues
+        if chain is None:
+            if previous is not None and self._model.continues(previous, page):
+                goes_on = previous.id
+            pages = [previous, page] if previous is not None and goes_on else [page]
+            chain = self._model.generate_meta_chain(pages)
+        keywords = page.keywords or frozenset(self._model.extract_keywords(page.text))
+        vector = page.embedding or self._vectors([page.text])[0]
+        return Description(page.id, vector, keywords, chain, goes_on)
+
+    def _split(self, parts: Splitting) -> None:
+        anew = [Task("retell", each) for each in (parts.segment_id, *parts.new_ids)]
+        self._moves.move(lambda tiers, policy: split(tiers, parts, policy), then=lambda tiers, policy: anew)
+
+    def _fill(self, texts: Sequence[str]) -> None:
+        found = dict(zip(texts, self._vectors(texts), strict=True))
+        self._moves.move(lambda tiers, policy: filled(tiers, found, policy.config))
+        self._moves.move_system(lambda system, policy: filled_system(system, found))
+
+    def _transfer(self, page_id: str, job: Job | None) -> None:
+        tiers, _, policy = self._moves.look()
+        going = placed(tiers, page_id, policy)
+        known = None if going.segment_id is None else tiers.segment(going.segment_id)
+        summary = self._model.generate_segment_summary(going.pages)
+        text = segment_text(summary, going.keywords)
+        is_same = known is not None and segment_text(known.topic_summary, known.keywords) == text
+        vector = known.embedding if known is not None and is_same else None
+        arrival = Arrival(
+            page_id,
+            going.segment_id or self._moves.new_id(),
+            summary,
+            tuple(page.id for page in going.pages),
+            self._moves.now(),
+            vector or self._vector_of(text),
+        )
+        self._moves.move(lambda tiers, policy: transfer(tiers, arrival, policy), done=job)
+
+    def _retell(self, segment_id: str, job: Job | None) -> None:
+        segment = self._moves.tiers().segment(segment_id)
+        if segment is None:
+            raise NotFound(f"{self._moves.agent} holds no segment {segment_id}", hint="it may be evicted")
+        summary = self._model.generate_segment_summary(segment.pages)
+        told = Retelling(
+            segment_id,
+            summary,
+            tuple(page.id for page in segment.pages),
+            self._vector_of(segment_text(summary, segment.keywords)),
+        )
+        self._moves.move(lambda tiers, policy: retell(tiers, told, policy), done=job)
+
+    def _teach(self, segment_id: str, job: Job | None) -> None:
+        segment = self._moves.tiers().segment(segment_id)
+        if segment is None or not segment.interactions:
+            raise NotFound(
+                f"there is nothing left to learn from segment {segment_id}", hint="it was taught, or is gone"
+            )
+        fresh = untaught(segment)
+        learned = self._model.extract_traits(fresh)
+        texts = [*dict.fromkeys(texts_of(learned))]
+        vectors = dict(zip(texts, self._vectors(texts), strict=True))
+        taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
+        self._moves.move(lambda tiers, policy: teach(tiers, taught, policy), done=job)
+
+    def _until_it_fits(self, once: Callable[[], None]) -> None:
+        """Ask and move until nobody came between; what was asked in vain is asked again."""
+        for _ in range(AGAIN):
+            try:
+                return once()
+            except RevisionConflict as conflict:
+                met = conflict
+        raise Busy(f"others moved the same {AGAIN} times: {met.detail}", hint="ask again in a moment")
+
+    def _vector_of(self, text: str) -> Vector | None:
+        return self._vectors([text])[0] if text.strip() else None
+
+    def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        """Return the vectors of *texts*; raises ModelUnavailable unless there is one of its dimension for each."""
+        if not texts:
+            return []
+        embedder = self._model.embedder
+        found = [form.vector(f"a vector of {embedder.name}", each) for each in self._model.calculate_embeddings(texts)]
+        dimensions = embedder.dimensions()
+        if len(found) != len(texts) or any(len(vector) != dimensions for vector in found):
+            raise ModelUnavailable(
+                f"{embedder.name} gave no vector of {dimensions} numbers for each of {len(texts)} texts",
+                hint="use an embedder that does",
+            )
+        return found
+
+
+def _is_described(page: DialoguePage) -> bool:
+    return page.meta_chain is not None and (page.embedding is not None or not page.text.strip())
+
+
+def _as_taken(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:
+    """Return the directive without vectors where its provider looks for nothing by likeness, and takes none."""
+    with providers.held(directive.provider) as registered:
+        if isinstance(registered.provider, Searchable):
+            return directive
+    items = [replace(UpsertItem.of(item), embedding=None) for item in directive.items]
+    return replace(directive, items=items)
+
+
+def _due(tiers: Tiers, policy: Policy) -> list[Task]:
+    """Return what is to be done after a round: hot segments to teach from, and pages left over to transfer."""
+    teaching = [Task("teach", segment.id) for segment in hot(tiers, policy)]
+    return [*(Task("transfer", page.id) for page in tiers.leaving), *teaching]

@@ -1,0 +1,286 @@
+"""MemoryOS at an open root: an agent's pages move through its tiers, and nothing is lost where a model fails."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import count
+
+import pytest
+from conftest import START
+
+import jidomem
+from jidomem.clock import Sources
+from jidomem.directive import MemoryQuery
+from jidomem.errors import InvalidRequest, ModelUnavailable, NotFound
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.values import DialogueSegment
+from jidomem.models.hashed import HashedStems
+from jidomem.models.offline import OfflineModel
+from jidomem.providers import execute_directive
+from jidomem.runtime.job_runner import Outcome
+from jidomem.runtime.jobs import MOST
+
+INDEX = ["Which index do we use?", "Where does the index lie on disk?", "How large is the index on disk?"]
+LUNCH = ["What is for lunch?", "Is there soup for lunch today?"]
+
+
+class Clock:
+    """A clock that moves a second a look, and further when it is told to."""
+
+    def __init__(self) -> None:
+        self.ticks, self.further = count(), timedelta()
+
+    def now(self):
+        return START + timedelta(seconds=next(self.ticks)) + self.further
+
+
+class Failing:
+    """The offline model, failing while it is told to."""
+
+    def __init__(self):
+        self.inner, self.fails = OfflineModel(), False
+        self.name, self.embedder = self.inner.name, self.inner.embedder
+
+    def __getattr__(self, name):
+        if self.fails:
+            raise ModelUnavailable("the model is away", hint="try again")
+        return getattr(self.inner, name)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def opened(root, clock) -> Iterator:
+    """Open the root, each time with ids of its own."""
+    roots, ids = [], count(1)
+
+    def open_it():
+        sources = Sources(now=clock.now, new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}")
+        roots.append(jidomem.open(root, project="p", agent="ada", sources=sources))
+        return roots[-1]
+
+    yield open_it
+    for each in roots:
+        each.close()
+
+
+def small(**settings):
+    return Policy(MemoryOSConfig(**{"stm_capacity": 2, "mtm_fscore_threshold": 0.3, **settings}))
+
+
+def talk(ada, *said):
+    return [ada.add(query, f"{query} That is how it is.") for query in said]
+
+
+def places(tiers):
+    """Where each page is; a page that were in two places would be there twice."""
+    at = [(page.id, "stm") for page in tiers.stm] + [(page.id, "leaving") for page in tiers.leaving]
+    return at + [(page.id, "mtm") for segment in tiers.mtm for page in segment.pages]
+
+
+def test_pages_leave_for_segments_by_topic_and_are_there_after_a_restart(opened):  # D063 D108 D112
+    with opened() as memory:
+        ada = memory.os(policy=small())
+        pages = talk(ada, *INDEX, *LUNCH)
+        held = ada.tiers
+
+        assert [page.id for page in held.stm] == [page.id for page in pages[3:]]
+        assert (held.leaving, [each.page_count for each in held.mtm]) == ((), [3])
+        assert all(page.meta_chain and page.embedding and page.keywords for page in held.pages())
+        assert held.mtm[0].topic_summary
+        assert ada.jobs() == []
+    with opened() as memory:
+        assert memory.os(policy=small()).tiers == held
+
+
+def test_what_is_retrieved_is_scored_by_tier_and_warms_segments(opened):  # D099 D101
+    ada = opened().os(policy=small())
+    talk(ada, *INDEX, *LUNCH)
+
+    found = ada.retrieve("the index on disk")
+    again = ada.retrieve("the index on disk", visiting=False, retrieved_pages=1)
+
+    assert [each.what.query for each in found.pages][-1] == INDEX[0]
+    assert found.segments[0].score > 0
+    assert (again.segments[0].what.visit_count, len(again.pages)) == (1, 1)
+    assert ada.tiers.mtm[0].visit_count == 1
+    assert ada.tiers.mtm[0].heat_score > found.segments[0].what.heat_score
+
+
+def test_hot_segments_teach_personas_and_what_matters_is_told_to_all(opened):  # D069 D070 D075
+    memory = opened()
+    ada = memory.os(policy=small(heat_threshold=1.5, system_importance_threshold=0.1))
+    ada.add("I work as a nurse. Always run the tests before a release.", "Noted.", about=("user", "ana"))
+    ada.add("I work as a nurse and I prefer short tests.", "Noted.", about=("user", "ana"))
+    talk(ada, *LUNCH)
+
+    outcomes = ada.maintain()
+
+    assert outcomes[0] == Outcome("maintain", "")
+    assert {each.kind for each in outcomes if each.ok} == {"maintain", "teach", "diffuse"}
+    (ana,) = [each for each in ada.personas if each.identifier == "ana"]
+    assert any("nurse" in fact.text for fact in ana.knowledge)
+    assert all(fact.importance is not None or fact.private for fact in ana.knowledge)
+    assert {entry.source_agent_id for entry in ada.system_memory.entries} == {"ada"}
+    assert memory.os("bob").system_memory == ada.system_memory
+    assert ada.maintain() == [Outcome("maintain", "")]  # nothing is taught twice
+
+
+def test_a_model_that_fails_loses_nothing_and_is_asked_again_later(opened, clock):  # D065 D107
+    model = Failing()
+    ada = opened().os(model=model, policy=small())
+    model.fails = True
+    pages = talk(ada, *INDEX, *LUNCH)
+
+    assert len(ada.tiers.leaving) == 3
+    found = ada.retrieve("the index on disk")
+    assert [each.what.id for each in found.leaving] == [page.id for page in pages[:3]]
+    assert (ada.status()["jobs"], ada.status()["error"]) == (8, "the model is away")
+    model.fails = False
+    while ada.jobs():
+        clock.further += timedelta(seconds=10)
+        ada.run_jobs()
+
+    assert sorted(places(ada.tiers)) == sorted(
+        [(page.id, "mtm") for page in pages[:3]] + [(page.id, "stm") for page in pages[3:]]
+    )
+    assert ada.status()["error"] is None
+
+
+def test_a_job_that_failed_too_often_is_kept_told_and_tried_again_when_asked(opened, clock):  # D107
+    model = Failing()
+    ada = opened().os(model=model, policy=small(), work="queued")
+    talk(ada, *INDEX)
+    model.fails = True
+    for _ in range(MOST):
+        clock.further += timedelta(hours=2)
+        assert not any(each.ok for each in ada.run_jobs())
+
+    assert ada.run_jobs() == []
+    assert {(job["kind"], job["attempts"]) for job in ada.status()["failed"]} == {
+        ("describe", MOST),
+        ("transfer", MOST),
+    }
+    model.fails = False
+    assert all(each.ok for each in ada.retry())
+    assert [each.page_count for each in ada.tiers.mtm] == [1]
+
+
+def test_queued_jobs_wait_until_they_are_asked_for_also_by_another_process(opened):  # D107 D064
+    ada = opened().os(policy=small(), work="queued")
+    pages = talk(ada, *INDEX)
+    assert [page.id for page in ada.tiers.leaving] == [pages[0].id]
+
+    other = opened().os(policy=small(), work="queued")
+    other.transfer_page_to_mtm(pages[0].id)
+    assert all(each.ok for each in other.run_jobs())  # among them the job for the page that was transferred by hand
+
+    assert places(ada.tiers) == [(pages[1].id, "stm"), (pages[2].id, "stm"), (pages[0].id, "mtm")]
+    with pytest.raises(NotFound):
+        ada.transfer_page_to_mtm("nowhere")
+
+
+def test_settings_of_an_agent_and_its_type_hold_from_the_next_move_on(opened):  # D037 D040 D042
+    ada = opened().os()
+    talk(ada, *INDEX, *LUNCH)
+    assert len(ada.tiers.stm) == 5
+
+    ada.configure("coder", stm_capacity=3)
+    ada.configure_type("coder", stm_capacity=1, mtm_capacity=9)
+
+    again = opened().os()
+    assert (again.config.stm_capacity, again.config.mtm_capacity) == (3, 9)
+    assert again.configurations.get_agent_config("bob").mtm_capacity == MemoryOSConfig().mtm_capacity
+    assert (len(again.tiers.stm), len([*again.tiers.pages()])) == (3, 5)
+    with pytest.raises(InvalidRequest, match="MemoryOS has no setting 'stm_size'"):
+        ada.configure(stm_size=3)
+
+
+def test_what_is_evicted_is_archived_by_the_provider_of_the_settings(opened):  # D068 D072
+    memory = opened()
+    ada = memory.os(policy=small(mtm_capacity=1, mtm_fscore_threshold=2))
+    pages = talk(ada, *INDEX, *LUNCH)
+    gone = [each.id for each in ada.tiers.mtm]
+    assert len(gone) == 3
+
+    outcomes = ada.maintain()
+
+    assert outcomes == [Outcome("maintain", ""), Outcome("archive", "")]
+    asked = MemoryQuery(query={"key": f"memoryos:ada:{gone[0]}"}, provider="kept")
+    told = execute_directive(asked, memory.providers()).data["result"]
+    archived = DialogueSegment.from_dict(told[0]["value"])
+    assert [page.id for page in archived.pages] == [pages[0].id]
+    assert sorted(page_id for page_id, _ in places(ada.tiers)) == sorted(page.id for page in pages[2:])
+
+
+def test_another_embedder_has_all_vectors_made_anew(opened):  # D104 D105 D091
+    ada = opened().os(policy=small(heat_threshold=1.5, system_importance_threshold=0.1))
+    ada.add("I work as a nurse. Always run the tests before a release.", "Noted.")
+    talk(ada, *INDEX, *LUNCH)
+    ada.maintain()
+    before = ada.tiers
+
+    other = opened().os(model=OfflineModel(HashedStems(32)), policy=small())
+    assert other.retrieve("the index").segments  # found by its words meanwhile
+    other.run_jobs()
+
+    after = other.tiers
+    assert places(after) == places(before)
+    vectors = [page.embedding for page in after.pages()] + [each.embedding for each in after.mtm]
+    vectors += [fact.embedding for persona in after.personas for fact in persona.knowledge]
+    vectors += [entry.embedding for entry in other.system_memory.entries]
+    assert {len(vector) for vector in vectors} == {32}
+    assert other.run_jobs() == []
+
+
+def test_an_agent_that_is_forgotten_is_gone_with_its_jobs(opened, root):
+    memory = opened()
+    ada = memory.os(policy=small(mtm_capacity=1, mtm_fscore_threshold=2))
+    talk(ada, "the secret word is hunter2", *INDEX, *LUNCH)
+    ada.maintain()
+
+    assert ada.forget()
+
+    assert not ada.forget()
+    assert (ada.status()["pages"], ada.jobs()) == (0, [])
+    assert b"hunter2" not in b"".join(each.read_bytes() for each in root.rglob("working*"))
+
+
+def test_a_thread_does_the_jobs_and_maintains_until_it_is_closed(root):  # D066 D106
+    with jidomem.open(root, project="p", agent="ada") as memory:
+        ada = memory.os(policy=small(), work="background")
+        talk(ada, *INDEX, *LUNCH)
+        while ada.jobs() or ada.status()["maintained"] is None:
+            pass
+        assert [each.page_count for each in ada.tiers.mtm] == [3]
+        timer = ada._timer
+    assert not timer.goes_on
+
+
+def test_the_prompt_holds_what_every_tier_knows_and_the_offline_model_answers_nothing(opened):  # D098
+    ada = opened().os(policy=small())
+    talk(ada, *INDEX, *LUNCH)
+
+    asked = str(ada.prompt("Where does the index lie?"))
+
+    assert INDEX[1] in asked
+    assert LUNCH[1] in asked
+    with pytest.raises(ModelUnavailable):
+        ada.answer("Where does the index lie?")
+
+
+def test_an_open_one_is_the_same_and_takes_no_other_options(opened):
+    memory = opened()
+    ada = memory.os(policy=small())
+
+    assert memory.os() is ada
+    with pytest.raises(InvalidRequest, match="are open already"):
+        memory.os(work="queued")
+    ada.close()
+    with pytest.raises(InvalidRequest, match="is none"):
+        memory.os(work="sometimes")
+    with pytest.raises(InvalidRequest, match="names nobody"):
+        memory.os().add("a", "b", about="ana")
