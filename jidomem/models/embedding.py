@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 from jidomem.embedder import Vector
@@ -19,6 +18,7 @@ LONGEST = 16_000
 #: Seconds for a single text, as a question is one: who asks waits for it.
 AT_ONCE = 5.0
 _TEXTS, _BYTES = 128, 256 * 1024
+_LARGEST = 3e38  # what a number of 32 bits can be
 _PATH = "/embeddings"
 
 
@@ -75,8 +75,8 @@ class EndpointEmbedder:
         if len(said) != self.size:
             hint = "one store has vectors of one dimension: set dimensions to those of the model, and all are made anew"
             raise self._unusable(f"gave a vector of {len(said)} numbers, not {self.size}", hint)
-        if not all(map(isfinite, said)) or not any(said):
-            raise self._unusable("gave a vector that points nowhere: of no length, or not of finite numbers")
+        if not 0 < max(map(abs, said)) <= _LARGEST:
+            raise self._unusable("gave a vector that points nowhere: it has no length, or one beyond all bounds")
         return said
 
     def _unusable(self, what: str, hint: str = "see that the model is one that embeds texts") -> ModelUnavailable:

@@ -117,7 +117,7 @@ def _net(data: bytes) -> Net:
     import numpy as np
     import onnxruntime
 
-    from jidomem.models.minilm import graph
+    from jidomem.models.minilm import SLOWER, graph
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts go side by side, not parts of them
@@ -125,7 +125,9 @@ def _net(data: bytes) -> Net:
     if not _sums_wide():
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
-        session = onnxruntime.InferenceSession(graph(data), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            graph(data), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(SLOWER)
+        )
     except Exception as error:  # it has errors of its own, of no common kind
         raise ModelUnavailable(f"onnxruntime cannot run the network: {error}", hint=f"upgrade it: {_EXTRA}") from error
 

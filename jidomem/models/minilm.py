@@ -16,6 +16,8 @@ from jidomem.models.onnx_file import FLOAT, Array, Graph, arrays
 
 MOST = 128
 _LAYERS, _HEADS, _NEAR_NOTHING = 6, 12, 1e-12
+#: What onnxruntime would make of the graph, and what is slower: it takes a fifth longer.
+SLOWER = ("SkipLayerNormFusion",)
 _OURS = "com.microsoft"  # operators that onnxruntime has beyond the standard
 
 
@@ -77,8 +79,8 @@ class _Writer:
         return self._op("DynamicQuantizeMatMul", inputs, of=_OURS)
 
     def _added(self, new: str, state: str, norm: str) -> str:
-        inputs = [new, state, self._named(norm + ".weight"), self._named(norm + ".bias")]
-        return self._op("SkipLayerNormalization", inputs, of=_OURS, epsilon=_NEAR_NOTHING)
+        inputs = [self._op("Add", [new, state]), self._named(norm + ".weight"), self._named(norm + ".bias")]
+        return self._op("LayerNormalization", inputs, axis=-1, epsilon=_NEAR_NOTHING)
 
     def _op(self, kind: str, inputs: list[str], **more: Any) -> str:
         return self._graph.operator(kind, inputs, **more)

@@ -133,17 +133,25 @@ def test_one_that_says_nothing_is_asked_again_and_then_given_up(waits):
         asked(told, waits, Patience(silence=0.1, tries=3))
 
 
-def test_one_that_says_a_byte_now_and_then_ends_in_the_stated_time():
+@pytest.mark.parametrize(
+    ("begun", "goes_on", "pause"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.01),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n", 0),
+    ],
+    ids=["now and then", "without a pause"],
+)
+def test_one_that_never_comes_to_an_end_is_left_in_the_stated_time(begun, goes_on, pause):
     listener, over = socket.create_server(("127.0.0.1", 0)), threading.Event()
 
     def drip():
         connection, _ = listener.accept()
         with connection:
             connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            connection.sendall(begun)
             try:
-                while not over.wait(0.01):
-                    connection.sendall(b"x")
+                while not over.wait(pause):
+                    connection.sendall(goes_on)
             except OSError:
                 pass
 
