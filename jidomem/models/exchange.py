@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 import h11
@@ -132,10 +133,16 @@ def _connected(address: Address, seconds: float) -> socket.socket:
     if not address.is_secure:
         return plain
     try:
-        return ssl.create_default_context().wrap_socket(plain, server_hostname=address.host)
+        return _trusted().wrap_socket(plain, server_hostname=address.host)
     except BaseException:
         plain.close()
         raise
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return what this machine trusts; it takes longer to read than an answer may take."""
+    return ssl.create_default_context()
 
 
 def _send(connection: socket.socket, pieces: list[bytes | None], seconds: float) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
 from jidomem.embedder import Vector
-from jidomem.errors import Failed, ModelUnavailable
+from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
 from jidomem.models.asked import texts_of
 from jidomem.models.wordpiece import WordPieces
 
@@ -25,6 +26,7 @@ _NEEDED = ("numpy", "onnxruntime", _PACKAGE)
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _FEW, _MOST_THREADS = 8, 4
 _EXTRA = "pip install 'jidomem[recall]'"
+_READING = Lock()
 Net = Callable[[list[int]], Vector]
 
 
@@ -40,7 +42,7 @@ def not_there(lacking: Sequence[str]) -> Failed:
 
 
 class LocalEmbedder:
-    """Embeds on this machine; the network is read when it is first asked for a vector.
+    """Embeds on this machine; the network is read once in a process, when it is first asked for a vector.
 
     Each text is embedded by itself: its first 128 pieces of words, the marks of its begin and end among them. So the
     same text gives the same vector, whatever else is asked for. A blank text has the zero vector, which is like no
@@ -48,17 +50,16 @@ class LocalEmbedder:
     """
 
     def __init__(self, weights: Path | None = None, threads: int | None = None) -> None:
-        """Embed by the network in the file *weights*, else by the installed one, with *threads* at once at most.
+        """Embed by a copy of the network in the file *weights*, else by the installed one, by *threads* at most.
 
-        Raises Failed `missing_extra` where something it needs is not installed.
+        Raises Failed `missing_extra` where something it needs is not installed, InvalidRequest for no threads.
         """
-        if lacking := missing():
+        if lacking := [name for name in missing() if not (weights and name == _PACKAGE)]:
             raise not_there(lacking)
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InvalidRequest(f"threads={threads!r} is no number of threads", hint="give threads=1, or leave it out")
         self._weights = weights or _installed()
-        self._threads = threads or min(len(os.sched_getaffinity(0)), _MOST_THREADS)
-        self._pieces: WordPieces | None = None
-        self._net: Net | None = None
-        self._lock = Lock()
+        self._threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
 
     @property
     def name(self) -> str:
@@ -84,12 +85,16 @@ class LocalEmbedder:
             return list(pool.map(vector, asked))
 
     def _loaded(self) -> tuple[Net, WordPieces]:
-        with self._lock:
-            if self._net is None or self._pieces is None:
-                self._net = _net(_checked(self._weights))
-                vocabulary = Path(__file__).with_name("uncased.txt").read_text("utf-8").splitlines()
-                self._pieces = WordPieces(vocabulary, MOST)
-            return self._net, self._pieces
+        with _READING:
+            return _read(self._weights)
+
+
+@lru_cache(1)
+def _read(weights: Path) -> tuple[Net, WordPieces]:
+    """Return the network in a file and what cuts texts for it; all embedders of a process share them."""
+    net = _net(_checked(weights))
+    vocabulary = Path(__file__).with_name("uncased.txt").read_text("utf-8").splitlines()
+    return net, WordPieces(vocabulary, MOST)
 
 
 def _installed() -> Path:

