@@ -172,5 +172,7 @@ def test_what_is_no_budget_is_refused(max_tokens):
 
 @pytest.mark.parametrize(("role", "content"), [("", "a"), (" ", "a"), (None, "a"), ("user", None), ("user", b"a")])
 def test_what_is_no_message_is_refused(role, content):
-    with pytest.raises(InvalidRequest, match="a message has a role and a content"):
+    with pytest.raises(InvalidRequest) as refusal:
         ConversationBuffer.new().add(role, content)
+    assert refusal.value.detail == f"a message has a role and a content: {role!r} and {content!r} are not both texts"
+    assert refusal.value.hint == 'add("user", "what was said")'

@@ -108,6 +108,7 @@ def test_an_item_as_important_as_the_threshold_is_promoted(threshold):
 
     assert promotion.should_promote(item("at")) is True
     assert promotion.should_promote(item("below")) is (threshold == 0)
+    assert "reaches the threshold" in promotion.decide(item("at"), force=True).reason
 
 
 @pytest.mark.parametrize(
