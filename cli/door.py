@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 
 
+#: Seconds for which a recall makes vectors before it answers: a process of a moment has no background.
+EMBEDS_FOR = 1.0
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -52,6 +54,7 @@ class Door:
         import jidomem
 
         memory = jidomem.open(self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait)
+        memory.embeds_for = EMBEDS_FOR
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # a store on disk that is only dropped takes a second to end
         return memory

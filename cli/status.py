@@ -83,6 +83,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "damage": [error.to_dict() for error in memory.damage(name)],
         "guard": GuardLog(memory.read_log, name).counts() if memory.read_log is not None else None,
         "recall": memory.texts.told(Stream(name)),
+        "vectors": memory.embedding and memory.embedding.told(name),
     }
 
 
@@ -108,6 +109,8 @@ def _tell(project: dict[str, Any]) -> None:
         click.echo(f"  {'history':24} {told}")
     if project["recall"]:
         click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
+    if project["vectors"]:
+        click.echo(f"  {'vectors':24} {clean(vectors_told(project['vectors']))}")
     if project["guard"] and any(project["guard"].values()):
         click.echo(f"  {'guard':24} " + ", ".join(f"{count} {what}" for what, count in project["guard"].items()))
     if project["commit_files"] > LOOSE:
@@ -127,3 +130,10 @@ def _texts(told: dict[str, Any], version: str) -> str:
         return f"is made anew when it is next asked: {told['amiss']}"
     at = "level" if told["version"] == version else f"at version {told['version']}"
     return f"{told['memories']:,} memories, {told['bytes']:,} bytes, {at}; made because {told['made_because']}"
+
+
+def vectors_told(told: dict[str, Any]) -> str:
+    """Return what is known of the vectors that recall compares, in words."""
+    failed = f"; the embedder failed: {told['error']}" if told["error"] else ""
+    waiting = f"{told['pending']:,} texts wait for one" if told["pending"] else "level"
+    return f"{told['vectors']:,} by {told['model']}, {told['bytes']:,} bytes, {waiting}{failed}"

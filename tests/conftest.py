@@ -84,6 +84,7 @@ def _own_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config-home"))
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "none")
 
 
 @pytest.fixture

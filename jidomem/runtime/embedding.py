@@ -17,6 +17,8 @@ from jidomem.runtime.every import Every
 STREAMS = ("memory", "history")
 #: Seconds between two looks at what is new, and the longest wait after an embedder failed again and again.
 LOOK, LONGEST = 0.25, 60.0
+#: Told again and again how many texts still wait.
+Progress = Callable[[int], object]
 
 
 class Embedding:
@@ -41,9 +43,7 @@ class Embedding:
             if self._worker is None and not self._closed:
                 self._worker = Every(LOOK, self._look, "jidomem-vectors")
 
-    def embed(
-        self, project: str, seconds: float | None = None, progress: Callable[[int], object] = lambda waiting: None
-    ) -> int:
+    def embed(self, project: str, seconds: float | None = None, progress: Progress = id) -> int:
         """Make the vectors of *project*, for as long as *seconds*; return how many texts still wait for one.
 
         Raises ModelUnavailable, which is kept as `error` as well.
@@ -54,10 +54,10 @@ class Embedding:
                 progress(self.waiting(project))
         return self.waiting(project)
 
-    def try_for(self, project: str, seconds: float | None) -> None:
-        """Make the vectors of *project* for as long as *seconds*, and keep what the embedder fails with."""
+    def try_for(self, project: str, seconds: float | None = None, progress: Progress = id) -> None:
+        """Make the vectors of *project* for as long as *seconds*; what the embedder fails with is kept as `error`."""
         with suppress(Exception):
-            self.embed(project, seconds)
+            self.embed(project, seconds, progress)
 
     def waiting(self, project: str) -> int:
         """Return how many texts of *project* wait for a vector."""
@@ -96,7 +96,7 @@ class Embedding:
         if monotonic() < self._again:
             return
         for project in [*self._projects]:
-            self.try_for(project, None)
+            self.try_for(project)
 
     def _take_in(self, stream: Stream) -> bool:
         try:

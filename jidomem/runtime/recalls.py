@@ -11,6 +11,7 @@ from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.files import FileJournal
 from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
+from jidomem.runtime import settings
 from jidomem.runtime.read_log import ReadLog
 from jidomem.runtime.settings import Settings
 from jidomem.schema import Schema
@@ -44,7 +45,10 @@ class Recalls:
             """Bring the index level with *project*."""
 
     def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> Found:
-        """Return the memories in force that hold words of *asked*, the best first: `entries`, each with its score.
+        """Return the memories in force that hold words of *asked* or are alike to it: `entries`, each with its score.
+
+        The best come first. By likeness are found those that have a vector; `metadata["vectors"]` says how many wait
+        for one, where there is an embedder.
 
         *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent, session,
         include_inactive, budget_tokens, explain; with a plain text also agent_id, session_id, scope and limit.
@@ -87,12 +91,13 @@ class Recalls:
     @cached_property
     def embedding(self) -> Embedding | None:
         """Return what makes vectors of the texts, kept below `cache/`; None where there is no embedder."""
-        if self.embedder is None:
+        embedder = self.embedder or settings.embedder(self.settings)
+        if embedder is None:
             return None
         from jidomem.index.vectors import Vectors
         from jidomem.runtime.embedding import Embedding
 
-        return Embedding(Vectors(self.settings.root, self.texts, self.embedder))
+        return Embedding(Vectors(self.settings.root, self.texts, embedder))
 
     def close_recall(self) -> None:
         """Let go of what was opened of it; the vectors that are being made are waited for."""

@@ -291,8 +291,9 @@ def open_root(
     """Return the memory root *root*, found as the command line finds it when not given; a first write creates it.
 
     *agent* and *session* are who asserts, and where, when a verb names nobody. *wait* is how many seconds a write
-    waits for another process. *sources* replaces the clock, ids and nonces. With an *embedder*
-    recall finds by likeness, too; vectors are made in the background from the first recall on.
+    waits for another process. *sources* replaces the clock, ids and nonces. With an *embedder*,
+    the one that the user's settings name unless given, recall finds by likeness, too; vectors are made in the
+    background from the first recall on.
     Raises Failed `invalid_config`.
     """
     return Jidomem(settings.load(root, project, agent=agent, session=session), sources or Sources(), wait, embedder)

@@ -24,6 +24,8 @@ FOLDER = ".jidomem"
 CONFIG = "config.toml"
 OWN = "your own memory"
 _KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
+#: Which embedder the environment may choose.
+_USES = ("local", "none")
 #: What a root found on disk may not decide: it may be somebody else's repository.
 _AUTHORITY = ("bind", "embedder", "endpoint", "index", "base_url", "limits", "models", "token", "tokens", "url")
 #: What it may decide once its user trusts it: where `jidomem serve` listens.
@@ -85,7 +87,7 @@ def load(
         host=config.get("host"),
         port=config.get("port"),
         limits=limits,
-        embedder=chosen,
+        embedder=_embedder(chosen),
     )
 
 
@@ -94,6 +96,17 @@ def own_config() -> Path:
     from platformdirs import user_config_dir
 
     return Path(user_config_dir("jidomem", appauthor=False)) / CONFIG
+
+
+def _embedder(chosen: embedders.Choice) -> embedders.Choice:
+    """Return what is *chosen*, unless the environment says `local` or `none`; raises Failed `invalid_config`."""
+    use = os.environ.get("JIDOMEM_EMBEDDER")
+    if use is None:
+        return chosen
+    if use not in _USES:
+        hint = f"export JIDOMEM_EMBEDDER={_USES[-1]}; an endpoint is set in {own_config()}"
+        raise Failed(f"JIDOMEM_EMBEDDER={use!r} is none of {', '.join(_USES)}", hint=hint, code="invalid_config")
+    return embedders.Choice(use)
 
 
 def embedder(settings: Settings) -> Embedder | None:

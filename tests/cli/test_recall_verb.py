@@ -76,3 +76,19 @@ def test_who_asked_is_kept_in_the_read_log(root):
     run("recall", "cache")
     with jidomem.open(root) as memory:
         assert [entry["in"] for entry in memory.reader.why("p", FACT)["shown"]] == ["recall"]
+
+
+def test_what_is_asked_is_found_by_likeness_too_and_status_and_reindex_tell_of_the_vectors(monkeypatch):
+    assert run("remember", "the doctor drives a red car").exit_code == 0
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+
+    (made,) = json.loads(run("reindex", "--json").stdout)["vectors"].values()
+    told = json.loads(run("recall", "which colour has the physician's automobile?", "--json").stdout)
+    assert told["entries"][0]["content"] == "the doctor drives a red car"
+    assert told["metadata"]["vectors"] == {"model": made["model"], "pending": 0, "error": None}
+    (held,) = json.loads(run("status", "--json").stdout)["projects"]
+    assert held["vectors"] == made
+    assert f"{made['vectors']} by {made['model']}" in run("status").stdout
+
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "somewhere")
+    assert "JIDOMEM_EMBEDDER='somewhere' is none of local, none" in run("recall", "car").stderr
