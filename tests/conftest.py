@@ -13,6 +13,8 @@ import pytest
 import jidomem
 from jidomem.clock import Sources
 
+os.environ["JIDOMEM_EMBEDDER"] = "none"  # vectors are for the tests that ask for them
+
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
@@ -84,7 +86,6 @@ def _own_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config-home"))
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("JIDOMEM_EMBEDDER", "none")
 
 
 @pytest.fixture

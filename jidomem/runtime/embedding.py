@@ -64,7 +64,9 @@ class Embedding:
         return sum(self.vectors.waiting(stream) for stream in _streams(project))
 
     def asked(self, query: str) -> Vector | None:
-        """Return the vector of *query*; None where the embedder fails, and `error` says why."""
+        """Return the vector of *query*; None where the embedder fails, or did a moment ago: `error` says why."""
+        if monotonic() < self._again:
+            return None
         try:
             found = self.vectors.vector(query)
         except Exception as error:  # whatever an embedder does, words find something

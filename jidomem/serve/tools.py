@@ -140,7 +140,8 @@ def _why(desk: Desk, given: Arguments) -> Told:
 
 
 def _recall(desk: Desk, given: Arguments) -> Told:
-    asked = dict(given)
+    own = {"agent": desk.agent} if "entry" in given.get("kinds", ()) else {}
+    asked = {**given, **own}
     result = desk.memory.recall(asked.pop("query"), agent_id=desk.agent, **asked)
     values, text = plain(result.to_dict()), markdown(result)
     if not desk.is_briefed:
@@ -241,7 +242,7 @@ TOOLS: tuple[Tool, ...] = (
         {
             "query": _TEXT,
             "limit": _WHOLE,
-            "kinds": {**_TEXTS, "description": 'Such as ["decision"].'},
+            "kinds": {**_TEXTS, "description": 'Such as ["decision"]; "turn" and "entry" are what was said.'},
             "about": {**_TEXTS, "description": "Files that rank higher."},
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,

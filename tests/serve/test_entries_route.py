@@ -167,3 +167,20 @@ def test_a_token_reaches_the_entries_of_its_agent_and_no_others(caller, memory):
     assert [each["content"] for each in rita.asked("/entries/recall", {"agent_id": "ana", "query": "ship"})["entries"]]
     assert rita.asked("/entries", {"entry": {**PLAN, "content": "on Monday"}})["status"] == "ok"
     assert [entry.content for entry in memory.entries.list_entries()] == ["on Monday"]
+
+
+def test_recall_gives_who_has_a_token_entries_of_its_own_and_no_others(caller):
+    ana, ben, rita = caller("ana"), caller("ben"), caller("rita", "curator")
+    unsigned = {name: part for name, part in PLAN.items() if name != "agent_id"}
+    ana.asked("/entries", {"entry": unsigned})
+
+    def found(store, **more):
+        return [
+            each["agent_id"]
+            for each in store.asked("/recall", {"query": "ship", "kinds": ["entry"], **more})["entries"]
+        ]
+
+    assert (found(ana), found(ben), found(rita)) == (["ana"], [], [])
+    assert found(rita, agent="ana") == ["ana"]
+    with pytest.raises(JidomemError, match="what ana holds is not there for ben"):
+        found(ben, agent="ana")
