@@ -10,7 +10,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
-    | {"embedder", "model", "stems", "candidate", "pieces"},
+    | {"days", "cues", "embedder", "model", "stems", "candidate", "pieces"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository"},
@@ -111,7 +111,10 @@ PURE = [
     "tiers/value.py",
     "runtime/tier_rows.py",
     "read/rank.py",
-    "read/fused.py",
+    "read/fusion.py",
+    "read/profiles.py",
+    "days.py",
+    "cues.py",
     "govern/recalled.py",
     "repository/ignored.py",
     "govern/briefing.py",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: around them: what is asked for is often said beside what is alike to the question.
 BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
 #: So much of what was said before and after a candidate is told of it.
-BEFORE, AFTER = 2, 1
+BEFORE, AFTER = 3, 3
 #: So many pieces are compared one by one where what is looked through is but a part of all.
 COMPARED = 20_000
 _KINDS = {bare(ENTRY): "entry", bare(TURN): "turn"}

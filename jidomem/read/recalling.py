@@ -19,8 +19,9 @@ from jidomem.lexical import Counts
 from jidomem.moments import parse_moment
 from jidomem.query import to_term
 from jidomem.read import item
-from jidomem.read.fused import PROFILE, ranked
+from jidomem.read.fusion import ranked
 from jidomem.read.gathering import Alike, Asked, gather, together
+from jidomem.read.profiles import chosen
 from jidomem.read.search import asked_for, search
 from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
@@ -70,10 +71,12 @@ class Recalling:
         asked = Asked(request.query, stems, narrowing.about, within.moment or "", self._alike)
         gathered = [gather(self._texts, stream, asked, within) for stream in streams]
         question = together([question for _, question in gathered])
-        found = ranked([one for candidates, _ in gathered for one in candidates], question)
+        candidates = [one for each, _ in gathered for one in each]
+        profile = chosen(candidates)
+        found = ranked(candidates, question, profile)
         hits = [hit for one in found[: request.limit] if (hit := self._told(project, one, narrowing)) is not None]
         told = _metadata(project, question.stems.values(), stems, question.counts, len(found) > request.limit)
-        return Found(request, hits, {**told, "ranking": PROFILE["name"]})
+        return Found(request, hits, {**told, "ranking": profile["name"]})
 
     def _by_words(
         self, project: str, request: RecallRequest, narrowing: Narrowing, within: Within, stems: Mapping[str, str]

@@ -1,0 +1,185 @@
+"""How candidates are ranked: by open parts, whatever their order, and what was superseded behind its successor."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.candidate import Candidate, Passage, Question
+from jidomem.lexical import Counts
+from jidomem.read.fusion import SIGNS, ranked
+from jidomem.read.profiles import ASSISTANT, MEMORIES, PEOPLE, PROFILES, chosen
+
+STEMS = ("boat", "sail", "harbour")
+
+
+def passage(item, text="", words=(), speakers=(), cosine=None, said_at="2025-03-10T09:00:00.000000Z", length=10):
+    return Passage(item, text, dict.fromkeys(words, 1.0), length, cosine, tuple(speakers), said_at)
+
+
+def candidate(item, text="", words=(), speakers=(), **more):
+    inside = {name: more.pop(name) for name in ("cosine", "said_at", "length") if name in more}
+    recorded = "2025-03-10T09:00:00.000000Z"
+    return Candidate(passage(item, text, words, speakers, **inside), "entry", (), recorded, **more)
+
+
+def question(text="", stems=STEMS, speakers=(), has_vectors=False):
+    counts = Counts(100, 1_000, dict.fromkeys(stems, 3), "2025-03-10T09:00:00.000000Z")
+    return Question(text, {stem: stem for stem in stems}, counts, speakers, "2026-01-01T00:00:00.000000Z", has_vectors)
+
+
+def best(candidates, asked, profile=PEOPLE):
+    return ranked(candidates, asked, profile)[0].candidate.passage.item
+
+
+def test_of_two_turns_with_the_same_words_that_of_who_was_named_comes_first():
+    turns = [candidate("a", words=["boat"], speakers=["Ana"]), candidate("b", words=["boat"], speakers=["Ben"])]
+
+    assert best(turns, question("What did Ana sail?", speakers=("Ana",))) == "a"
+    assert best(turns, question("What did Ben sail?", speakers=("Ben",))) == "b"
+    both = ranked(turns, question("Did Ana and Ben sail?", speakers=("Ana", "Ben")), PEOPLE)
+    assert [one.parts["speaker"] for one in both] == [0.0, 0.0]
+
+
+def test_the_name_of_who_was_named_is_no_word_to_look_for_unless_there_is_no_other():
+    called = candidate("called", words=["ana"], speakers=["Ben"])
+    asked = question("Where did Ana sail?", ("ana", "sail"), ("Ana",))
+
+    (found,) = ranked([called, candidate("x")], replace(asked, stems={"ana": "ana"}), PEOPLE)
+    assert found.parts["coverage"] > 0
+    assert ranked([called], asked, PEOPLE) == []
+
+
+def test_what_answers_a_question_is_found_by_the_words_of_the_question():
+    asked_before = passage("q", "Which boat do you sail?", ["boat", "sail"], ["Ana"])
+    stated_before = passage("s", "There is a boat to sail.", ["boat", "sail"], ["Ana"])
+    turns = [candidate("after", "The red one.", speakers=["Ben"], before=(stated_before,)),
+             candidate("reply", "The red one.", speakers=["Ben"], before=(asked_before,))]  # fmt: skip
+
+    assert best(turns, question("which boat does he sail")) == "reply"
+
+
+def test_what_was_said_on_or_soon_after_the_day_asked_for_comes_first_and_so_does_what_tells_of_it():
+    def said(item, day, text=""):
+        return candidate(item, text, ["boat"], ["Ana"], said_at=f"2025-{day}T09:00:00.000000Z")
+
+    turns = [said("month before", "02-09"), said("day before", "03-08"), said("day after", "03-10")]
+    assert best(turns, question("which boat was it on 9 March 2025?")) == "day after"
+
+    told = said("told", "03-10", "It was yesterday.")
+    assert best([*turns, told], question("which boat was it on 9 March 2025?")) == "told"
+
+
+def test_a_question_for_a_time_a_number_or_a_name_prefers_what_has_one():
+    texts = ("the boat came", "the boat came last week", "the boat has seven sails", "the boat went to Lisbon")
+    turns = [candidate(text, text, ["boat"], ["Ana"]) for text in texts]
+
+    assert best(turns, question("When did the boat come?")) == "the boat came last week"
+    assert best(turns, question("How many sails has the boat?")) == "the boat has seven sails"
+    assert best(turns, question("Where did the boat go?")) == "the boat went to Lisbon"
+
+
+def test_what_a_machine_said_comes_after_what_was_said_to_it_unless_its_answer_is_asked_for():
+    turns = [candidate("machine", words=["boat"], speakers=["assistant"]),
+             candidate("person", words=["boat"], speakers=["user"])]  # fmt: skip
+
+    assert best(turns, question("Which boat do I have?"), ASSISTANT) == "person"
+    assert best(turns, question("Which boat did you recommend?"), ASSISTANT) == "person"
+    richer = candidate("machine", words=STEMS, speakers=["assistant"])
+    assert best([richer, turns[1]], question("Which boat did you recommend?"), ASSISTANT) == "machine"
+    parts = {one.candidate.passage.item: one.parts for one in ranked(turns, question("you said?"), ASSISTANT)}
+    assert parts["machine"]["answered"] > 0 == parts["machine"]["told"]
+
+
+def test_a_role_is_no_name_of_who_spoke():
+    turns = [candidate("a", words=["user"], speakers=["user"]), candidate("b", words=["user"], speakers=["Ana"])]
+
+    for one in ranked(turns, question("user?", ("user",), ("user",)), PEOPLE):
+        assert one.parts["speaker"] == 0.0
+        assert one.parts["coverage"] > 0
+
+
+def test_what_has_no_vector_yet_is_taken_to_be_as_alike_as_most():
+    asked = question("boat?", has_vectors=True)
+    turns = [candidate("far", words=["boat"], cosine=0.05), candidate("new", words=["boat"]),
+             candidate("near", words=["boat"], cosine=0.6)]  # fmt: skip
+
+    assert [one.candidate.passage.item for one in ranked(turns, asked, MEMORIES)] == ["near", "new", "far"]
+    assert ranked([candidate("new", words=["boat"])], question("boat?"), MEMORIES)[0].parts["likeness"] == 0.0
+
+
+def test_the_profile_is_that_of_who_speaks_in_what_was_found():
+    people = [candidate(str(number), speakers=["Ana"]) for number in range(8)]
+    machine = [candidate(f"m{number}", speakers=["Assistant"]) for number in range(2)]
+    nobody = [candidate(f"n{number}") for number in range(9)]
+
+    assert chosen(people) is PEOPLE
+    assert chosen([*people, *machine]) is ASSISTANT
+    assert chosen([*people, *nobody]) is MEMORIES
+    assert chosen([]) is MEMORIES
+
+
+def test_every_profile_says_what_each_of_its_signs_is_worth_and_is_told_by_name_and_version():
+    for name, profile in PROFILES.items():
+        assert profile["name"] == name
+        assert name.rsplit("-", 1)[1].isdigit()
+        assert {sign for sign in profile if sign != "name"} <= set(SIGNS)
+
+
+TEXTS = st.sampled_from(
+    ["", "When?", "I went there yesterday", "in May 2025, to Lisbon", "seven boats", "You said so?"]
+)
+MANY = st.lists(
+    st.tuples(
+        st.sets(st.sampled_from(STEMS)),
+        TEXTS,
+        st.sampled_from([(), ("Ana",), ("user",), ("assistant",)]),
+        st.none() | st.floats(-1, 1),
+        st.integers(0, 30),
+        st.none() | st.integers(0, 9),
+    ),
+    max_size=10,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(MANY, TEXTS, st.sampled_from([*PROFILES.values()]), st.randoms(use_true_random=False))
+def test_parts_add_up_and_the_order_is_that_of_the_scores_whatever_the_order_of_the_candidates(
+    rows, text, profile, chance
+):
+    said = [
+        passage(str(n), text, words, by, cosine, length=length)
+        for n, (words, text, by, cosine, length, _) in enumerate(rows)
+    ]
+    given_ = [
+        Candidate(one, "entry", (), f"2025-03-{number + 1:02}T09:00:00.000000Z", "High",
+                  before=tuple(said[:number][::-1]), after=tuple(said[number + 1 :]), is_about=bool(number % 2),
+                  successors=() if row[5] is None or row[5] == number else (str(row[5]),))
+        for number, (one, row) in enumerate(zip(said, rows, strict=True))
+    ]  # fmt: skip
+    asked = question(text, speakers=("Ana",), has_vectors=True)
+    found = ranked(given_, asked, profile)
+
+    assert all(sum(one.parts.values()) == pytest.approx(one.score) and one.score >= 0 for one in found)
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    assert ranked(random_order(given_, chance), asked, profile) == found
+    alone = {one.candidate.passage.item: one for one in found if not one.candidate.successors}
+    for item, one in alone.items():
+        assert ranked([given_[int(item)]], asked, profile) == [one]
+
+
+def random_order(values: list, chance: random.Random) -> list:
+    return chance.sample(values, len(values))
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_what_was_superseded_never_stands_above_its_successor(profile):
+    old = candidate("old", "I have a boat to sail", STEMS, ["user"], cosine=0.9, successors=("new",))
+    new = candidate("new", "no more", ["boat"], ["user"], cosine=0.1)
+
+    found = ranked([old, new], question("boat?", has_vectors=True), profile)
+
+    assert [one.candidate.passage.item for one in found] == ["new", "old"]
+    assert found[1].parts["superseded"] < 0

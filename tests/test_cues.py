@@ -1,0 +1,33 @@
+"""What a question asks for and what a text gives, told by English words."""
+
+import pytest
+
+from jidomem import cues
+
+
+@pytest.mark.parametrize(
+    ("question", "kinds"),
+    [
+        ("When did the ship sail?", {"time"}),
+        ("What year was it?", {"time"}),
+        ("How many weeks is it away?", {"time", "number"}),
+        ("How often does it rain?", {"number"}),
+        ("Who sings?", {"name"}),
+        ("Where is it?", {"name"}),
+        ("What did you recommend for rust?", {"answerer"}),
+        ("Why is the sea salt?", set()),
+    ],
+)
+def test_what_a_question_asks_for_is_told_by_its_words(question, kinds):
+    assert cues.wanted(question) == kinds
+
+
+def test_a_text_gives_what_stands_at_its_beginning():
+    assert cues.gives("time", "It was on Sunday")
+    assert cues.gives("number", "there were twelve, or 12")
+    assert cues.gives("name", "we went to Lisbon")
+    assert not cues.gives("name", "Then we went home")
+    assert cues.is_of_itself("That is my boat")
+    late = "x " * cues.BEGINNING
+    assert not any(cues.gives(kind, late + "I saw Lisbon on Sunday at 5") for kind in ("time", "number", "name"))
+    assert not cues.is_of_itself(late + "I")

@@ -1,0 +1,85 @@
+"""The days a text speaks of, as written and as said from the day it was said on."""
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jidomem.days import Days, spoken_of
+
+WEDNESDAY = date(2026, 11, 18)
+
+
+def told(text, said=WEDNESDAY, years=()):
+    return [f"{each.first} {each.last}" if len(each) > 1 else f"{each.first}" for each in spoken_of(text, said, years)]
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("on 2025-03-09 we met", ["2025-03-09"]),
+        ("on 9 March 2025", ["2025-03-09"]),
+        ("on the 9th of March, 2025", ["2025-03-09"]),
+        ("on March 9th, 2025", ["2025-03-09"]),
+        ("on 09.03.2025", ["2025-03-09"]),
+        ("on 3/25/2025", ["2025-03-25"]),
+        ("in March 2025", ["2025-03-01 2025-03-31"]),
+        ("in Sept 2025", ["2025-09-01 2025-09-30"]),
+        ("in the winter of 2025", ["2025-12-01 2026-02-28"]),
+        ("in 2025", ["2025-01-01 2025-12-31"]),
+        ("from May 3 to June 4, 2025", ["2026-05-03", "2025-06-04"]),
+        ("yesterday", ["2026-11-17"]),
+        ("today or tomorrow", ["2026-11-18", "2026-11-19"]),
+        ("last week", ["2026-11-09 2026-11-15"]),
+        ("next weekend", ["2026-11-28 2026-11-29"]),
+        ("last Friday", ["2026-11-13"]),
+        ("next Wednesday", ["2026-11-25"]),
+        ("this Monday", ["2026-11-16"]),
+        ("last month", ["2026-10-01 2026-10-31"]),
+        ("next year", ["2027-01-01 2027-12-31"]),
+        ("three days ago", ["2026-11-15"]),
+        ("a couple of days ago", ["2026-11-15 2026-11-17"]),
+        ("two weeks ago", ["2026-11-02 2026-11-08"]),
+        ("6 months ago", ["2026-05-01 2026-05-31"]),
+        ("in December", ["2026-12-01 2026-12-31"]),
+        ("in January", ["2027-01-01 2027-01-31"]),
+        ("we may march back before this", []),
+        ("31 April 2025 is no day", ["2025-04-01 2025-04-30"]),
+        ("99999 years ago", []),
+        ("", []),
+    ],
+)
+def test_the_days_of_a_text_are_found(text, days):
+    assert told(text) == days
+
+
+def test_without_the_day_it_was_said_on_only_what_is_written_out_is_found():
+    assert told("yesterday, two weeks ago and last month", said=None) == []
+    assert told("in May", said=None) == []
+    assert told("on 3 May", said=None, years=(2024, 2025)) == ["2024-05-03", "2025-05-03"]
+    assert told("on 3 May", years=(2024,)) == ["2024-05-03"]
+
+
+def test_days_know_what_they_share_and_how_far_a_day_is_from_them():
+    week = Days(date(2025, 3, 3), date(2025, 3, 9))
+
+    assert (len(week), week.shared(Days(date(2025, 3, 9), date(2025, 3, 20)))) == (7, 1)
+    assert week.shared(Days(date(2025, 3, 10), date(2025, 3, 20))) == 0
+    assert [week.away(date(2025, 3, day)) for day in (1, 3, 9, 12)] == [-2, 0, 0, 3]
+
+
+@given(st.text(alphabet="0123456789 ./-agodysweklstMayJune", max_size=60), st.dates(), st.booleans())
+def test_any_text_is_read_and_no_days_end_before_they_begin(text, said, is_known):
+    for each in spoken_of(text, said if is_known else None, (said.year,)):
+        assert each.first <= each.last
+
+
+@given(st.dates(date(1950, 1, 1), date(2090, 12, 31)), st.integers(1, 300))
+def test_a_day_is_the_same_however_it_is_written(day, ago):
+    forms = [f"{day.isoformat()}", f"{day.day} {day:%B} {day.year}", f"{day:%B} {day.day}, {day.year}",
+             f"{day.day}.{day.month}.{day.year}"]  # fmt: skip
+
+    assert {tuple(spoken_of(form)) for form in forms} == {(Days(day, day),)}
+    back = day - timedelta(days=ago)
+    assert spoken_of(f"{ago} days ago", day) == [Days(back, back)]
