@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from jidomem.errors import Failed, InvalidRequest
@@ -21,10 +21,11 @@ TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project")
 
 _HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
-_OPTIONAL_KEYS = ("over",)
+_OPTIONAL_KEYS = ("over", "unless")
 _UNSTEADY = re.compile(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
-_OVER = re.compile(r"\?(\w+)\s.*")
+_OVER = re.compile(r"(?:\{ )?\?(\w+)\s.*")
+_UNLESS = re.compile(r"\?\w+ \S+ \?(\w+)")
 _PAIRS = re.compile(r"\?\w+( \?\w+)+")
 #: A pattern whose parts may be joined in any way: triples of one node, then what is looked for beside them.
 _PARTS = re.compile(
@@ -62,6 +63,8 @@ class Course:
 
     With `pairs` it goes over what disagrees (`jidomem.index.rivals`), which no pattern finds in time: these variables
     are two memories, or the other one where the query is about an item, and the kind of their disagreement.
+
+    With `unless`, `?what property ?variable`, the query shows none at which something in force points so.
     """
 
     variable: str
@@ -72,6 +75,7 @@ class Course:
     opening: int
     closing: int
     pairs: tuple[str, ...] = ()
+    unless: str = ""
 
     @property
     def proposals(self) -> bool:
@@ -231,6 +235,8 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     _must_project(f"{file}:{header['columns'][0]}", columns, projected)
     _must_project(f"{file}:{header['order'][0]}", (word.lstrip("-") for word in order), set(columns))
     course = _course(f"{file}:{header['over'][0]}", header["over"][1], order, text) if "over" in header else None
+    if "unless" in header:
+        course = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], course)
     return NamedQuery(name, role, header["summary"][1], params, columns, order, text, course)
 
 
@@ -275,6 +281,14 @@ def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> Co
     if place < 0 or order[: len(names)] != names:
         raise _bad(where, f"over: of pairs opens the order, and the query has {empty}")
     return Course(names[0], None, False, "now", "", place, place + len(empty), names)
+
+
+def _unless(where: str, pattern: str, course: Course | None) -> Course:
+    """Return *course* with what takes out what it goes over."""
+    match = _UNLESS.fullmatch(pattern)
+    if course is None or course.pairs or match is None or match[1] != course.variable:
+        raise _bad(where, "unless: is ?what PROPERTY ?variable, of the variable that over: opens with")
+    return replace(course, unless=pattern)
 
 
 def _param(where: str, word: str) -> Param:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from jidomem.index.answers import Solutions
 from jidomem.index.listing import FOREVER, NEVER, ticks
 from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.query import Course
 from jidomem.terms import Term
 from jidomem.vocab import jido
 
@@ -18,6 +19,7 @@ _AT_ONCE = 500
 MANY = 50_000
 RECORDED, PROPOSED, ASSERTED = jido("recordedAt"), jido("Proposed"), jido("Asserted")
 STATUS = jido("hasAssertionStatus")
+DATED = f"{jido('validFrom')}|{jido('validUntil')}"
 ENDED_BY = f"{jido('supersededBy')}|{jido('invalidatedBy')}"
 #: What is asked beside a pattern stands in OPTIONAL, which the engine looks up for each row found: joined, it may scan
 #: all moments there are. `%s` is where the nodes asked about are named.
@@ -105,6 +107,33 @@ class Asked:
         found = {item: (since.get(item, 0), fates.of(item)) for item in items if WRITABLE.fullmatch(item)}
         return {item: span for item, span in found.items() if span[0] < span[1]}
 
+    def pointing(self, graphs: Sequence[str], course: Course, items: Set[Term]) -> dict[Term, list[Span]]:
+        """Return the spans of all that points at each of *items* as the course says in `unless`.
+
+        What holds for a time only is left out: whether it counts, depends on the moment it is asked for.
+        """
+        what = course.unless.split(" ")[0]
+        text = (
+            f"{course.prologue} SELECT ?{course.variable} {what} ?since WHERE {{ %s {course.unless} . "
+            f"{what} {RECORDED} ?since FILTER NOT EXISTS {{ {what} {DATED} ?date }} }}"
+        )
+        rows = [*self.rows(graphs, text, items if len(items) < MANY else None, course.variable)]
+        since = dict[Term, int]()
+        for _, pointer, recorded in rows:
+            if pointer is not None and (at := ticks(recorded or "")) is not None:
+                since[pointer] = min(at, since.get(pointer, at))
+        fates = self.look_up(graphs, Fates(), since if len(since) < MANY else None)
+        spans: dict[Term, list[Span]] = {}
+        for item, pointer, _ in rows:
+            if item is not None and pointer in since:
+                spans.setdefault(item, []).append((since[pointer], fates.of(pointer)))
+        return spans
+
+    def pointed_at(self, graphs: Sequence[str], course: Course, items: Iterable[Term]) -> set[Term]:
+        """Return what *items* point at as the course says in `unless`."""
+        text = f"{course.prologue} SELECT ?{course.variable} WHERE {{ %s {course.unless} }}"
+        return set(self.nodes(graphs, text, items, course.unless.split(" ")[0][1:]))
+
     def count(self, graphs: Sequence[str], text: str) -> int:
         """Return the number that a SELECT answers with."""
         return int(next(self.nodes(graphs, text)).split('"')[1])
@@ -113,6 +142,19 @@ class Asked:
         found = self._index.query(text, graphs=graphs)
         assert isinstance(found, Solutions)
         return found
+
+
+def held_from(spans: Iterable[Span], until: int) -> int:
+    """Return from when on one of *spans* holds at every moment before *until*; that itself where none holds at last.
+
+    >>> held_from([(1, 3), (3, FOREVER)], FOREVER), held_from([(1, 2), (5, 9)], 9), held_from([(1, 3)], 9)
+    (1, 5, 9)
+    """
+    for since, end in sorted(spans, key=lambda span: span[1], reverse=True):
+        if end < until:
+            break
+        until = min(since, until)
+    return until
 
 
 def values(name: str, terms: Iterable[Term]) -> str:

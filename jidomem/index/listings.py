@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
-from jidomem.index.asked import ASSERTED, MANY, RECORDED, STATUS, WRITABLE, Asked, Fates, Span
+from jidomem.index.asked import ASSERTED, MANY, RECORDED, STATUS, WRITABLE, Asked, Fates, Span, held_from
 from jidomem.index.document import Mark
 from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
 from jidomem.index.oxigraph import OxigraphIndex
@@ -230,17 +230,19 @@ class Listings:
             since = _SINCE_ALL if self._count(listed, pattern) >= MANY else None
         members = self._members(listed, None, pattern or course.pattern, since or _SINCE)
         if len(members) >= MANY or ("fates", *listed.graphs) in self._kept:
-            return self._fated(course, self._fates(listed.graphs), members)
+            return self._fated(listed, self._fates(listed.graphs), members)
         fates = self._asked.look_up(listed.graphs, Fates(), {item for _, item in members.values()})
-        return self._fated(course, fates, members)
+        return self._fated(listed, fates, members)
 
     def _renewed(self, listed: _Listed, items: set[Term]) -> Iterable[tuple[str, int, int]]:
         """Return the rows of the members among *items*, or of which one is."""
         course = listed.course
         if course.pairs:
             return _keyed(self._rivals.among(listed.graphs, items))
+        if course.unless:
+            items = items | self._asked.pointed_at(listed.graphs, course, items)
         fates = self._asked.look_up(listed.graphs, Fates(), items)
-        return self._fated(course, fates, self._members(listed, items, course.pattern))
+        return self._fated(listed, fates, self._members(listed, items, course.pattern))
 
     def _count(self, listed: _Listed, pattern: str) -> int:
         text = f"{listed.course.prologue} SELECT (COUNT(*) AS ?count) WHERE {{ {pattern} }}"
@@ -263,12 +265,15 @@ class Listings:
         return members
 
     def _fated(
-        self, course: Course, fates: Fates, members: Mapping[str, tuple[int, Term]]
+        self, listed: _Listed, fates: Fates, members: Mapping[str, tuple[int, Term]]
     ) -> Iterable[tuple[str, int, int]]:
-        """Yield key, since and until of each of *members*."""
+        """Yield key, since and until of each of *members*: until it is taken out for good, where something can."""
+        course, pointing = listed.course, dict[Term, list[Span]]()
+        if course.unless:
+            pointing = self._asked.pointing(listed.graphs, course, {item for _, item in members.values()})
         for key, (known, item) in members.items():
             hidden = item in fates.proposed and not course.proposals
-            yield key, known, NEVER if hidden else fates.until.get(item, FOREVER)
+            yield key, known, NEVER if hidden else held_from(pointing.get(item, ()), fates.until.get(item, FOREVER))
 
     def _fates(self, graphs: Sequence[str]) -> Fates:
         """Return the fates of all items, level; the listings of the same graphs share them."""

@@ -111,5 +111,6 @@ class Shelved:
         return found if len(found) - later == now.commits - then.commits else None
 
     def _path(self, course: Course, graphs: Sequence[str]) -> Path:
-        name: list[Term | bool | None] = [course.variable, course.time, course.newest_first, course.pattern]
+        pattern = course.pattern + course.unless
+        name: list[Term | bool | None] = [course.variable, course.time, course.newest_first, pattern]
         return self._folder / blake2b(json.dumps([name, course.prologue, *graphs]).encode(), digest_size=16).hexdigest()

@@ -180,6 +180,45 @@ def test_a_list_that_cannot_be_walked_in_its_order_is_refused_by_its_file(order,
     assert refusal.value.code == "invalid_config"
 
 
+@pytest.mark.parametrize(
+    ("over", "unless"),
+    [
+        ("", "#+ unless: ?it <urn:p> ?fact\n"),
+        ("#+ over: ?fact a <urn:Fact>\n", "#+ unless: ?fact <urn:p> ?it\n"),
+        ("#+ over: ?fact a <urn:Fact>\n", "#+ unless: ?it <urn:p> ?fact ; a <urn:It>\n"),
+        ("#+ over: ?fact ?summary\n", "#+ unless: ?it <urn:p> ?fact\n"),
+    ],
+)
+def test_what_takes_out_points_at_what_is_gone_over_or_is_refused_by_its_file(over, unless):
+    text = HEADER.replace("#+ over: {over}\n", over + unless).format(order="fact summary", where="WHERE")
+    text = text.replace("{ ?fact", "{ VALUES (?fact ?summary) { } ?fact")
+
+    with pytest.raises(Failed, match=r"which\.rq:[56]: unless: "):
+        queries.parse("which", "role", text)
+
+
+def test_a_root_cause_is_listed_while_no_error_in_force_points_to_it():
+    def said(name, kind, day, more=""):
+        return triples(
+            f"m:{name} a jido:{kind} ; jido:summary 'it' ; jido:appliesToProject p:demo ; jido:hasAssertionStatus"
+            f" jido:Asserted ; jido:recordedAt '2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime . {more}"
+        )
+
+    index = new_index()
+    reader = reader_of(index)
+
+    def listed_on(day):
+        asked = paged(reader, PLAYBOOK.get("unexplained-root-causes"), as_of=f"2026-01-{day:02d}T12:00:00Z")
+        return [row["root"].rsplit("/", 1)[-1] for row in asked]
+
+    index.apply(CONTEXT, "a", said("root", "RootCause", 1) + said("other", "RootCause", 1))
+    index.apply(CONTEXT, "b", said("err", "Error", 2, "m:err jido:hasRootCause m:root ."))
+    assert listed_on(9) == ["other"]
+    index.apply(CONTEXT, "c", said("end", "DeletedMarker", 4, "m:err jido:invalidatedBy m:end ."))
+
+    assert [listed_on(day) for day in (1, 3, 5)] == [["other", "root"], ["other"], ["other", "root"]]
+
+
 def test_a_page_asked_for_again_is_another_once_something_is_written():
     index = new_index()
     index.apply(CONTEXT, "a", fact("m:a", 1) + fact("m:b", 2))
