@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,10 @@ from jidomem.runtime.every import Every
 from jidomem.runtime.job_runner import JobRunner, Outcome
 from jidomem.runtime.jobs import Job, Jobs, Task
 from jidomem.runtime.memory_os_moves import AgentMoves
+from jidomem.runtime.memory_os_promoting import LEAST, FactPromoting
 from jidomem.runtime.memory_os_work import Work
 from jidomem.runtime.state import State
+from jidomem.tiers.promotion import PromotionDecision
 from jidomem.words import TELL_LITTLE, words
 
 if TYPE_CHECKING:
@@ -61,11 +64,13 @@ class MemoryOS:
         model: LanguageModel | None = None,
         policy: Policy | None = None,
         providers: Providers | None = None,
+        promote_at: float | None = None,
         work: str = "inline",
     ) -> None:
         """Open them; the model is the offline one with the root's embedder unless given.
 
-        *providers* keep what is evicted: the root's own unless given.
+        *providers* keep what is evicted: the root's own unless given. With *promote_at* each round of maintenance
+        proposes facts that are believed as much to the project.
 
         Raises InvalidRequest for a name of which nothing is left, and for *work* that is none.
         """
@@ -85,7 +90,9 @@ class MemoryOS:
             new_id=sources.new_id,
         )
         self.project, self.agent = project, self._moves.agent
-        self._work = Work(self._moves, self.model, providers or memory.providers(project=project))
+        self._facts = FactPromoting(memory, self._moves, memory.settings.session or f"memoryos-{self.agent}")
+        by_itself = None if promote_at is None else partial(self._facts.promote, promote_at)
+        self._work = Work(self._moves, self.model, providers or memory.providers(project=project), by_itself)
         self._runner = JobRunner(memory.settings.root, project, self.agent, jobs, self._work.do)
         self._jobs, self._inline = jobs, work == "inline"
         self._forget: Callable[[], object] = lambda: None
@@ -164,6 +171,14 @@ class MemoryOS:
         self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy))
         self._go_on()
         return self.tiers
+
+    def promote(self, least: float = LEAST) -> list[PromotionDecision]:
+        """Return what became of each fact of the personas that is believed as much as *least*.
+
+        It is proposed to the project, with what was said as its evidence, and judged like every other memory, and
+        can be withdrawn as such. Private facts are not, and each is proposed once.
+        """
+        return self._facts.promote(least)
 
     @property
     def tiers(self) -> Tiers:

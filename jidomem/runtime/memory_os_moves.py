@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -30,7 +30,7 @@ SystemMove = Callable[[SystemMemory, Policy], Step[SystemMemory]]
 #: What else a move gives rise to, of the tiers after it.
 Then = Callable[[Tiers, Policy], Iterable[Task]]
 #: What is noted of an agent; whose vectors it has, of system memory, too, which is held by nobody.
-_EMBEDDER, _MAINTAINED, _ALL = "embedder", "maintained", ""
+_EMBEDDER, _MAINTAINED, _PROMOTED, _ALL = "embedder", "maintained", "promoted", ""
 _ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"
 
 
@@ -136,13 +136,27 @@ class AgentMoves:
             notes.configure(store, self.project, after)
         return after.get_agent_config(self.agent)
 
+    def promoted(self) -> Mapping[str, str]:
+        """Return the facts that were proposed to the project, by their ids, and the memory that each became."""
+        with self._state.reading() as store:
+            found: Mapping[str, str] = notes.note(store, self.project, _PROMOTED, self.agent) or {}
+            return found
+
+    def note_promoted(self, fact_id: str, iri: str) -> None:
+        """Keep that a fact was proposed, and the memory that it became, as long as the agent knows it."""
+        with self._state.changing() as store:
+            held = {fact.id for persona in self.kept.read_in(store).personas for fact in persona.knowledge}
+            before: Mapping[str, str] = notes.note(store, self.project, _PROMOTED, self.agent) or {}
+            left = {**{known: its for known, its in before.items() if known in held}, fact_id: iri}
+            notes.keep(store, self.project, _PROMOTED, self.agent, left)
+
     def forget(self) -> bool:
         """Return whether the agent held anything; nothing of it is in the file now, what was archived there neither."""
         with self._state.changing() as store:
             self.jobs.forget(store, self.project, self.agent)
             own = f"memoryos:{self.agent}:"
             store.execute(_ARCHIVED, (f"{self.project}/", f"{self.project}/", own, own))
-            for kind in (_EMBEDDER, _MAINTAINED, "agent"):
+            for kind in (_EMBEDDER, _MAINTAINED, _PROMOTED, "agent"):
                 notes.keep(store, self.project, kind, self.agent, None)
         return self.kept.forget()
 

@@ -34,8 +34,11 @@ AGAIN, AT_ONCE = 10, 64
 class Work:
     """Does the jobs of one agent; each may be done any number of times, and what was done already is not done again."""
 
-    def __init__(self, moves: AgentMoves, model: LanguageModel, providers: Providers) -> None:
-        self._moves, self._model, self._providers = moves, model, providers
+    def __init__(
+        self, moves: AgentMoves, model: LanguageModel, providers: Providers, promote: Callable[[], object] | None
+    ) -> None:
+        """Ask *model*; what is evicted goes to *providers*. *promote* is done in maintenance, where there is one."""
+        self._moves, self._model, self._providers, self._promote = moves, model, providers, promote
 
     def do(self, job: Job) -> None:
         """Do a job, and let go of it; raises what it fails with."""
@@ -48,6 +51,7 @@ class Work:
             "diffuse": self.diffuse,
             "embed": self.embed,
             "archive": self.archive,
+            "promote": self.promote,
         }
         if job.kind not in kinds:
             raise Failed(f"nothing here knows how to {job.kind!r}", hint="a newer jidomem asked for it: use that one")
@@ -84,7 +88,9 @@ class Work:
         at = self._moves.now()
         for segment_id, needed in oversized(tiers, policy.config).items():
             self._split(Splitting(segment_id, tuple(self._moves.new_id() for _ in range(needed)), at))
-        self._moves.move(lambda tiers, policy: maintain(tiers, Round(at), policy), then=_due, done=job, maintained=at)
+        self._moves.move(
+            lambda tiers, policy: maintain(tiers, Round(at), policy), then=self._due, done=job, maintained=at
+        )
 
     def diffuse(self, job: Job | None = None) -> None:
         """Have the model judge how much facts matter to all, and tell those that do to system memory."""
@@ -118,9 +124,21 @@ class Work:
             raise Failed(f"{directive.request_id} is not performed: {reason['detail']}", hint=reason["hint"])
         self._finish(job)
 
+    def promote(self, job: Job | None = None) -> None:
+        """Propose what personas know to the project."""
+        if self._promote is not None:
+            self._promote()
+        self._finish(job)
+
     def _finish(self, job: Job | None) -> None:
         if job is not None:
             self._moves.finish(job)
+
+    def _due(self, tiers: Tiers, policy: Policy) -> list[Task]:
+        """Return what is to be done after a round: pages left over, hot segments to teach from, facts to propose."""
+        tasks = [Task("transfer", page.id) for page in tiers.leaving]
+        tasks += [Task("teach", segment.id) for segment in hot(tiers, policy)]
+        return [*tasks, Task("promote")] if self._promote is not None else tasks
 
     def _said(self, page: DialoguePage, previous: DialoguePage | None) -> Description:
         """Return what the model says of a page, as far as that is not known yet."""
@@ -227,9 +245,3 @@ def _as_taken(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:
             return directive
     items = [replace(UpsertItem.of(item), embedding=None) for item in directive.items]
     return replace(directive, items=items)
-
-
-def _due(tiers: Tiers, policy: Policy) -> list[Task]:
-    """Return what is to be done after a round: hot segments to teach from, and pages left over to transfer."""
-    teaching = [Task("teach", segment.id) for segment in hot(tiers, policy)]
-    return [*(Task("transfer", page.id) for page in tiers.leaving), *teaching]

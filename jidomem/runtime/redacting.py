@@ -35,6 +35,8 @@ def redact_held(state: State, project: str, shows: Shows) -> None:
                 *_kept(store, project, shows),
                 *_tiers(store, project, shows),
                 *_asked(store, project, shows),
+                *_notes(store, project, shows),
+                *_jobs(store, project, shows),
             ]
             for statement, row in changed:
                 store.execute(statement, row)
@@ -119,6 +121,29 @@ def _asked(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str,
             left["items"] = [{**item, "embedding": None, "value": _bare(item["value"])} for item in left["items"]]
             change = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
             yield change, (_json(left), project, holder, request)
+
+
+def _notes(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what changes what is set and noted for agents and shows one."""
+    asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
+    for kind, name, text in store.execute(asked, (project,)).fetchall():
+        row, held = (project, kind, name), json.loads(text)
+        if shows(name):
+            yield "DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", row
+        elif (left := _without(held, shows)) != held:
+            change = "UPDATE memoryos_notes SET held = ? WHERE project = ? AND kind = ? AND name = ?"
+            yield change, (_json(left), *row)
+
+
+def _jobs(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield what changes the jobs of agents: what they failed with may quote one, what they are about has ids alone."""
+    for job, agent, error in store.execute(
+        "SELECT id, agent, error FROM jobs WHERE project = ?", (project,)
+    ).fetchall():
+        if shows(agent):
+            yield "DELETE FROM jobs WHERE id = ?", (job,)
+        elif error is not None and shows(error):
+            yield "UPDATE jobs SET error = ? WHERE id = ?", (GONE, job)
 
 
 def _bare(value: Any) -> Any:

@@ -37,13 +37,13 @@ class Clock:
 class Failing:
     """The offline model, failing while it is told to."""
 
-    def __init__(self):
-        self.inner, self.fails = OfflineModel(), False
+    def __init__(self, why="the model is away"):
+        self.inner, self.fails, self.why = OfflineModel(), False, why
         self.name, self.embedder = self.inner.name, self.inner.embedder
 
     def __getattr__(self, name):
         if self.fails:
-            raise ModelUnavailable("the model is away", hint="try again")
+            raise ModelUnavailable(self.why, hint="try again")
         return getattr(self.inner, name)
 
 
@@ -284,3 +284,52 @@ def test_an_open_one_is_the_same_and_takes_no_other_options(opened):
         memory.os(work="sometimes")
     with pytest.raises(InvalidRequest, match="names nobody"):
         memory.os().add("a", "b", about="ana")
+
+
+def test_what_personas_know_is_proposed_to_the_project_with_what_was_said(opened):  # D113
+    memory = opened()
+    ada = memory.os(policy=small(heat_threshold=1.5, mtm_fscore_threshold=2))
+    for said in ("I work as a nurse.", "I live in Oslo. My password is hunter2."):
+        ada.add(said, "Noted.", about=("user", "ana"))
+    talk(ada, *INDEX)
+    ada.maintain()
+
+    decisions = ada.promote(0.5)
+
+    told = {each["summary"]: each for each in (memory.reader.why("p", one.iri) for one in decisions)}
+    assert [each.outcome for each in decisions] == ["promoted", "promoted"]
+    assert told.keys() == {"user ana: works as a nurse", "user ana: lives in Oslo"}  # nothing that is private
+    assert "I work as a nurse." in told["user ana: works as a nurse"]["evidence"][0]["text"]
+    assert "hunter2" not in str(told)
+    memory.writer.invalidate("p", decisions[0].iri, reason="nobody asked")
+    assert ada.promote(0.5) == []
+    with pytest.raises(InvalidRequest, match="no number from 0 to 1"):
+        ada.promote(2)
+
+
+def test_facts_are_proposed_by_maintenance_where_that_is_asked_for(opened):
+    memory = opened()
+    ada = memory.os(policy=small(heat_threshold=1.5), promote_at=0.5)
+    ada.add("I work as a nurse.", "Noted.", about=("user", "ana"))
+    talk(ada, *INDEX)
+
+    ada.maintain()
+    ada.maintain()
+
+    (hit,) = memory.recall("nurse", "p").entries
+    assert memory.reader.why("p", hit.id)["summary"] == "user ana: works as a nurse"
+
+
+def test_a_text_that_is_redacted_goes_from_settings_and_from_what_jobs_failed_with(opened, root):
+    model = Failing("no model at hunter2")
+    memory = opened()
+    ada = memory.os(model=model, policy=small())
+    ada.configure(extra={"about": "hunter2", "weight": 2})
+    model.fails = True
+    talk(ada, "the secret word is hunter2")
+
+    memory.redact_held("p", lambda text: "hunter2" in text)
+
+    assert ada.config.extra == {"about": "[redacted]", "weight": 2}
+    assert (ada.status()["error"], ada.tiers.stm[0].query) == ("[redacted]", "[redacted]")
+    assert b"hunter2" not in b"".join(each.read_bytes() for each in root.rglob("working*"))
