@@ -90,6 +90,8 @@ class Passages:
     def talks(self, stems: Sequence[str], talks: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return for each of *talks* how many passages hold each of *stems*, and under `""` how many it has."""
         asked = json.dumps([*talks])
+        if asked == "[]":
+            return {}
         within = "SELECT value FROM json_each(?)"
         whole = f"SELECT talk, COUNT(*) FROM passage WHERE talk IN ({within}) GROUP BY talk"
         found = {talk: {"": count} for talk, count in self._store.execute(whole, (asked,))}

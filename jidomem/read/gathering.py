@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from jidomem.candidate import Candidate, Passage, Question
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
 #: So much of what was said before and after a candidate is told of it.
 BEFORE, AFTER = 3, 3
+#: So many memories that hold the rarest words are looked for by them before those that hold other words alone; and the
+#: words of a session are told as far as no more hold them, as others tell little.
+FIRST = 10_000
 #: So many pieces are compared one by one where what is looked through is but a part of all.
 COMPARED = 20_000
 _KINDS = {bare(ENTRY): "entry", bare(TURN): "turn"}
@@ -82,7 +85,8 @@ class _Gathering:
         known = {**rows, **{row.number: row for row in file.rows(beside, Within(within.moment, inactive=True))}}
         said = file.passages.of(known)
         met = self._met(known, said)
-        talks = file.passages.talks([*self._weight], {said[number].talk for number in rows} - {""})
+        rare = [stem for stem in self._weight if self._counts.holding[stem] <= FIRST]
+        talks = file.passages.talks(rare, {said[number].talk for number in rows} - {""})
         found = [
             self._candidate(row, met, around.get(number, ((), ())), said[number], talks, number in about)
             for number, row in rows.items()
@@ -105,7 +109,9 @@ class _Gathering:
         """Return what holds the words best, of all and of what is *about* a file asked for, each with its reach."""
         if not self._weight:
             return {}
-        found = [*islice(self._file.best(self._weight, self._within), BY_WORDS)]
+        held = accumulate(self._counts.holding[stem] for stem in self._weight)
+        rarest = [*islice(self._weight, max(1, sum(1 for memories in held if memories <= FIRST)))]
+        found = [*islice(self._file.best(rarest, self._within), BY_WORDS)]
         if about:
             found += islice(self._file.best(self._weight, self._within, about), BY_WORDS)
         return {one.number: one.reach for one in found}

@@ -88,9 +88,15 @@ class Recalls:
 
         return Texts(self.settings.root, self.journal, self.index, self.catch_up)
 
-    @cached_property
+    @property
     def embedding(self) -> Embedding | None:
         """Return what makes vectors of the texts, kept below `cache/`; None where there is no embedder."""
+        if "_embedding" not in self.__dict__:  # of two threads that come here at once one makes it for nothing
+            self.__dict__.setdefault("_embedding", self._new_embedding())
+        found: Embedding | None = self.__dict__["_embedding"]
+        return found
+
+    def _new_embedding(self) -> Embedding | None:
         embedder = self.embedder or settings.embedder(self.settings)
         if embedder is None:
             return None
@@ -101,6 +107,6 @@ class Recalls:
 
     def close_recall(self) -> None:
         """Let go of what was opened of it; the vectors that are being made are waited for."""
-        for name in ("embedding", "texts"):
+        for name in ("_embedding", "texts"):
             if self.__dict__.get(name) is not None:
                 self.__dict__[name].close()
