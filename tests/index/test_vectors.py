@@ -3,6 +3,7 @@
 import math
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -313,3 +314,28 @@ def test_of_many_vectors_the_nearest_by_signs_hold_those_that_are_nearest():
         assert found == sorted(found, key=lambda one: -one[1])
         assert likeness.cosines(asked, [found[0][0], 10**9]) == {found[0][0]: found[0][1]}
     assert kept >= 0.95 * 100
+
+
+def test_who_is_killed_while_vectors_are_kept_leaves_what_the_next_goes_on_from(memory, root, vectors, toy):
+    remember(memory, *(f"zebra {number}" for number in range(5)))
+    program = (
+        "import os, signal, sys; sys.path.insert(0, sys.argv[2])\n"
+        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import vectors\n"
+        "from jidomem.index.vector_file import VectorFile\nfrom jidomem.journal.files import Stream\n"
+        "vectors.BATCH, put, done = 2, VectorFile.put, []\n"
+        "def killed(self, values):\n"
+        "    put(self, values)\n    done.append(1)\n"
+        f"    if len(done) == 2: os.kill(os.getpid(), {int(signal.SIGKILL)})\n"
+        "VectorFile.put = killed\n"
+        "with jidomem.open(sys.argv[1], project='p') as memory:\n"
+        "    mine = vectors.Vectors(memory.settings.root, memory.texts, ToyEmbedder())\n"
+        "    while mine.take_in(Stream('p')): pass\n"
+    )
+    tests = str(Path(__file__).parent.parent)
+    killed = subprocess.run([sys.executable, "-c", program, root, tests], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (vectors.told(P)["vectors"], vectors.waiting(P)) == (2, 3)
+
+    level(vectors)
+    assert sorted(toy.asked) == ["zebra 2", "zebra 3", "zebra 4"]
+    assert vectors.told(P)["vectors"] == 5
