@@ -6,9 +6,12 @@ from writing import codes, held, open_with, refusal, said
 
 import jidomem
 from jidomem import MemoryUpdateIntent
+from jidomem.terms import iri
+from jidomem.vocab import jido
 from jidomem.write import conflict
 from jidomem.write.conflict import Under
 from jidomem.write.kinds import family
+from jidomem.write.view import View
 
 TOPIC = {"topic": "index"}
 
@@ -569,3 +572,23 @@ def test_letters_count_in_an_iri_and_not_in_a_text(memory):
     assert memory.writer.submit_intent("p", intent(evidence=["a LOG", "urn:x:A"])).iri == first
     error = refusal(memory.writer.submit_intent, "p", intent(evidence=["urn:x:a", "A log"]))
     assert [found.kind for found in error.conflicts] == ["duplicate"]
+
+
+def succeeded(*pairs):
+    """A view where the first of each pair was superseded by the second, and whatever was not is asserted."""
+    view, ended = View(lambda *pattern: []), {old for old, _ in pairs}
+    view.add([(iri(f"urn:x:{old}"), jido("supersededBy"), iri(f"urn:x:{new}")) for old, new in pairs])
+    names = {name for pair in pairs for name in pair}
+    view.add([(iri(f"urn:x:{name}"), jido("hasAssertionStatus"), jido("Asserted")) for name in names - ended])
+    return view
+
+
+def test_a_chain_of_successors_ends_with_what_is_in_force_and_a_ring_with_nothing():
+    for pairs, end in ((("ab", "bc"), "<urn:x:c>"), (("ab", "bc", "cb"), None), (("aa",), None), ((), None)):
+        assert conflict.end_of_chain(iri("urn:x:a"), succeeded(*pairs)) == end
+
+
+def test_two_are_of_one_origin_where_both_took_the_place_of_one_in_the_end():
+    view = succeeded("ab", "bc", "ad", "ef", "gh", "hg")
+    one = {other: conflict.of_one_origin(iri("urn:x:c"), iri(f"urn:x:{other}"), view) for other in "abdefg"}
+    assert one == {"a": False, "b": True, "d": True, "e": False, "f": False, "g": False}
