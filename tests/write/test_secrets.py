@@ -120,7 +120,8 @@ HARMLESS = [
     "the password is base64-encoded", "the password is 12-character random", "password = my_password",
     "Authorization: Bearer <token>", "Authorization: Bearer authentication", "page token: the next one of 100",
     "docker run --user 1000:1000 x", "curl -u $USER:$PASSWORD https://example.org", "<password>${PW}</password>",
-    "MAX_RETRIES=5 TIMEOUT=30 in the environment", "die Datenschutzgrundverordnungsdurchführung",
+    "aB3-xY7_kQ9-mN2-pR5_tW8-zL4_hG6-vC1", "MAX_RETRIES=5 TIMEOUT=30 in the environment",
+    "die Datenschutzgrundverordnungsdurchführung",
 ]  # fmt: skip
 
 

@@ -548,6 +548,15 @@ def test_a_retry_gets_its_first_receipt_again(memory):
     assert files(memory.settings.root) == before
 
 
+def test_a_retry_may_say_the_same_in_another_order(memory):
+    value = {"@value": "5", "@type": "xsd:integer"}
+    first, again = (
+        memory.writer.submit_intent("p", intent(**KEYED, extra_triples=[["urn:x:p", dict(pairs)]]))
+        for pairs in (value.items(), reversed(value.items()))
+    )
+    assert first == again
+
+
 def test_a_retry_is_answered_the_same_after_the_memory_was_replaced(memory):
     first = memory.writer.submit_intent("p", intent(**KEYED))
     memory.writer.submit_intent("p", intent(summary="new", supersedes=[first.iri]))
