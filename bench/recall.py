@@ -1,0 +1,246 @@
+"""How much of what answers a question is found in talk: evidence recall, with each sign left out, beside other systems.
+
+    python -m bench.recall --data FOLDER [--sets locomo realtalk beam] [--peers] [--without] [--json FILE]
+
+FOLDER holds `eval_recall.py`, whose definition of evidence recall is used, and the sets, which are not ours to ship.
+Every turn is kept as an entry; each question asks for 50.  All sides are given the same vectors, made once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+import jidomem
+from jidomem.embedder import Vector
+from jidomem.entry import Entry, WriteRequest
+from jidomem.errors import JidomemError
+from jidomem.index.text_file import Within
+from jidomem.journal.files import Stream
+from jidomem.models.local import LocalEmbedder
+from jidomem.moments import stamp
+from jidomem.read import fusion, profiles
+from jidomem.read.gathering import Alike, Asked, gather
+from jidomem.read.search import asked_for
+from jidomem.runtime.root import Jidomem
+
+SETS = {"locomo": "locomo/locomo-dev.json", "realtalk": "realtalk", "beam": "beam"}
+ASKED, PROJECT = 50, "talk"
+SPOKEN = frozenset(("entry",))
+
+
+class Once:
+    """An embedder that makes each vector once, for all sides."""
+
+    def __init__(self) -> None:
+        self._embedder, self._known = LocalEmbedder(), dict[str, Vector]()
+        self.name, self.dimensions = self._embedder.name, self._embedder.dimensions
+
+    def generate(self, texts: Sequence[str]) -> list[Vector]:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._embedder.generate(new), strict=True))
+        return [self._known[text] for text in texts]
+
+
+class Ours:
+    """A root with one conversation, asked as agents ask it; *without* some signs the engine's own parts are asked."""
+
+    def __init__(self, embedder: Once | None, without: frozenset[str] = frozenset()) -> None:
+        self._embedder, self._without = embedder, without
+        self._folder = tempfile.TemporaryDirectory()
+        self._memory: Jidomem | None = None
+        self.refused = 0
+
+    def reset(self) -> None:
+        self.close()
+        self._folder = tempfile.TemporaryDirectory()
+        root = Path(self._folder.name) / "root"
+        self._memory = jidomem.open(root, project=PROJECT, agent="bench", embedder=self._embedder)
+        self._memory.read_log, self._memory.embeds_for = None, 0.0
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+        self._folder.cleanup()
+
+    def write(self, turns: Sequence[Any]) -> None:
+        assert self._memory is not None
+        told = [{"speaker": turn.speaker, "session": str(turn.session), "position": turn.index,
+                 "timestamp": stamp(turn.when.replace(tzinfo=None))} for turn in turns]  # fmt: skip
+        entries = [Entry(agent_id="bench", content=turn.content or "-", metadata=said)
+                   for turn, said in zip(turns, told, strict=True)]  # fmt: skip
+        kept = self._memory.entries.write_many(WriteRequest(entry=entry) for entry in entries)
+        pairs = [(one, turn.gid) for one, turn in zip(kept, turns, strict=True)]
+        self._ids = {one.metadata["iri"]: gid for one, gid in pairs if not isinstance(one, JidomemError)}
+        self.refused += len(pairs) - len(self._ids)
+        if self._memory.embedding is not None and self._embedder is not None:
+            self._memory.embedding.embed(PROJECT)
+
+    def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
+        assert self._memory is not None
+        if not self._without:
+            return [self._ids[hit.id] for hit in self._memory.recall(query, kinds=["entry"], limit=k).entries]
+        return [self._ids[item] for item in self._ranked(query)[:k]]
+
+    def _ranked(self, query: str) -> list[str]:
+        memory = self._memory
+        assert memory is not None
+        alike = None
+        if memory.embedding is not None and self._embedder is not None:
+            alike = Alike(memory.embedding.vectors, self._embedder.generate([query])[0])
+        asked = Asked(query, asked_for(memory.texts.stemmer, query), alike=alike)
+        found, question = gather(memory.texts, Stream(PROJECT, "history"), asked, Within())
+        worth = {sign: value for sign, value in profiles.chosen(found).items() if sign not in self._without}
+        return [one.candidate.passage.item for one in fusion.ranked(found, question, worth)]
+
+
+class Dense:
+    """The vectors alone, each turn compared with what is asked."""
+
+    def __init__(self, embedder: Once) -> None:
+        self._embedder = embedder
+
+    def reset(self) -> None:
+        self._vectors: list[tuple[str, Vector]] = []
+
+    def write(self, turns: Sequence[Any]) -> None:
+        vectors = self._embedder.generate([said(turn) for turn in turns])
+        self._vectors += zip([turn.gid for turn in turns], vectors, strict=True)
+
+    def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
+        (asked,) = self._embedder.generate([query])
+        alike = [(-sum(a * b for a, b in zip(asked, vector, strict=True)), gid) for gid, vector in self._vectors]
+        return [gid for _, gid in sorted(alike)[:k]]
+
+
+class Chroma:
+    """chromadb, in this process."""
+
+    def __init__(self, embedder: Once) -> None:
+        import chromadb  # type: ignore[import-not-found,unused-ignore]
+
+        self._embedder, self._client, self._number = embedder, chromadb.EphemeralClient(), 0
+
+    def reset(self) -> None:
+        self._number += 1
+        self._turns = self._client.create_collection(f"talk{self._number}", metadata={"hnsw:space": "cosine"})
+
+    def write(self, turns: Sequence[Any]) -> None:
+        texts = [said(turn) for turn in turns]
+        vectors = [[*map(float, vector)] for vector in self._embedder.generate(texts)]
+        self._turns.add(ids=[turn.gid for turn in turns], documents=texts, embeddings=vectors)
+
+    def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
+        vectors = [[*map(float, vector)] for vector in self._embedder.generate([query])]
+        found: list[str] = self._turns.query(query_embeddings=vectors, n_results=k)["ids"][0]
+        return found
+
+
+class LangGraph:
+    """LangGraph's store in memory, with its index of vectors."""
+
+    def __init__(self, embedder: Once) -> None:
+        self._embedder = embedder
+
+    def reset(self) -> None:
+        from langgraph.store.memory import InMemoryStore  # type: ignore[import-not-found,unused-ignore]
+
+        def embed(texts: Sequence[str]) -> list[list[float]]:
+            return [[*map(float, vector)] for vector in self._embedder.generate(texts)]
+
+        self._store = InMemoryStore(index={"dims": self._embedder.dimensions(), "embed": embed, "fields": ["text"]})
+
+    def write(self, turns: Sequence[Any]) -> None:
+        for turn in turns:
+            self._store.put(("talk",), turn.gid, {"text": said(turn)})
+
+    def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
+        return [found.key for found in self._store.search(("talk",), query=query, limit=k)]
+
+
+def said(turn: Any) -> str:
+    """Return a turn as all sides embed it."""
+    return f"{turn.speaker}: {turn.content}"
+
+
+def sides(evaluation: ModuleType, embedder: Once, given: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield what is compared, each by name, as far as it is installed."""
+    yield "jidomem", lambda: Ours(embedder)
+    yield "jidomem, no vectors", lambda: Ours(None)
+    yield "BM25 over turns", evaluation.BM25
+    yield "vectors alone", lambda: Dense(embedder)
+    if given.peers:
+        yield "chromadb", lambda: Chroma(embedder)
+        yield "LangGraph", lambda: LangGraph(embedder)
+    signs = {sign: None for profile in profiles.PROFILES.values() for sign in profile if sign != "name"}
+    for sign in signs if given.without else ():
+        yield f"without {sign}", lambda sign=sign: Ours(embedder, frozenset((sign,)))  # type: ignore[misc]
+
+
+def measured(evaluation: ModuleType, make: Callable[[], Any], talks: Sequence[Any]) -> dict[str, float]:
+    """Return the recall, the latency and the cost of keeping of one side on the *talks* of one set."""
+    system = make()
+    start = perf_counter()
+    found = evaluation.evaluate(system, talks)
+    rows = evaluation.headline(found)
+    if hasattr(system, "close"):
+        system.close()
+    figures = {name: 100 * evaluation.mean(rows, name) for name in ("R@5", "R@10", "MRR")}
+    low, high = evaluation.ci(rows, "R@10")
+    if refused := getattr(system, "refused", 0):
+        print(f"{refused} turns were refused, as they look like secrets or are too large: they are not found")
+    return {**figures, "low": 100 * low, "high": 100 * high, "questions": len(rows), "turns": found["turns"],
+            "p50 ms": found["recall_ms_p50"], "p95 ms": found["recall_ms_p95"],
+            "write ms": found["write_ms_per_turn"], "seconds": perf_counter() - start}  # fmt: skip
+
+
+def loaded(folder: Path) -> ModuleType:
+    """Return the evaluation that lies in *folder*."""
+    spec = spec_from_file_location("eval_recall", folder / "eval_recall.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # its values are dataclasses, which look for their module
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> None:
+    """Print a table for each set."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="the folder with eval_recall.py and the sets")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS], help="which of them")
+    parser.add_argument("--peers", action="store_true", help="also chromadb and LangGraph's store, where installed")
+    parser.add_argument("--without", action="store_true", help="also the ranking without each of its signs")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    given = parser.parse_args()
+    evaluation, embedder = loaded(given.data), Once()
+    told: dict[str, dict[str, dict[str, float]]] = {}
+    for name in given.sets:
+        talks = evaluation.load(str(given.data / SETS[name]))
+        print(f"\n## {name}: {len(talks)} talks\n\n| | R@5 | R@10 (95%) | MRR | p50 ms | p95 ms | write ms/turn |")
+        print("|---|---|---|---|---|---|---|")
+        for side, make in sides(evaluation, embedder, given):
+            one = told.setdefault(name, {})[side] = measured(evaluation, make, talks)
+            print(
+                f"| {side} | {one['R@5']:.1f} | {one['R@10']:.1f} ({one['low']:.1f}-{one['high']:.1f}) "
+                f"| {one['MRR']:.1f} | {one['p50 ms']:.1f} | {one['p95 ms']:.1f} | {one['write ms']:.2f} |",
+                flush=True,
+            )
+    print(f"\nmost memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    if given.json:
+        given.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
