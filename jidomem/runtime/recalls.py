@@ -61,7 +61,8 @@ class Recalls:
 
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
-        embedding, alike = self._made_for(name), None
+        self.catch_up(name)  # of a project there is not, nothing is embedded
+        embedding, alike = self._embedding_for(name), None
         if embedding is not None and (vector := embedding.asked(request.query)) is not None:
             alike = Alike(embedding.vectors, vector)
         found = Recalling(self.texts, self.index, self.schema, alike).recall(name, request, narrowing)
@@ -73,8 +74,8 @@ class Recalls:
             self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
         return told
 
-    def _made_for(self, project: str) -> Embedding | None:
-        """Return what makes vectors, once it does so for *project*."""
+    def _embedding_for(self, project: str) -> Embedding | None:
+        """Return what makes vectors, once it does so for *project*; None where there is no embedder."""
         if self.embedding is not None and self.embeds_for is None:
             self.embedding.begin(project)
         elif self.embedding is not None:

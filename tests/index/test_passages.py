@@ -82,11 +82,11 @@ def test_what_stands_around_a_turn_is_of_its_conversation_and_in_its_order(memor
 
 
 def test_entries_stand_by_their_position_or_else_as_they_were_kept(memory):
-    by_place = [keep(memory, f"at {place}", session="7", position=place)[0] for place in (2, 10, 1)]
+    by_place = [keep(memory, f"at {place}", session="7", position=place)[0] for place in (3, 10, 2, 1)]
     as_kept = keep(memory, "one", "two", "three", session="8")
     keep(memory, "of no session")
 
-    assert around(memory, by_place[0]) == (["at 1"], ["at 10"])
+    assert around(memory, by_place[0]) == (["at 2", "at 1"], ["at 10"])
     assert around(memory, as_kept[2]) == (["two", "one"], [])
 
 

@@ -268,6 +268,7 @@ def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, roo
 
     monkeypatch.setattr(toy, "generate", meanwhile)
     assert vectors.take_in(P)
+    assert vectors.told(P)["vectors"] == 0
     level(vectors)
     assert likest(vectors, "password", 9) == ["the zebra runs"]
 

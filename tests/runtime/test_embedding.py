@@ -7,7 +7,7 @@ import pytest
 from conftest import ToyEmbedder
 
 import jidomem
-from jidomem.errors import Failed
+from jidomem.errors import Failed, NotFound
 from jidomem.index import vectors as module
 from jidomem.journal.files import Stream
 from jidomem.pieces import digest
@@ -67,6 +67,13 @@ def test_nothing_is_started_before_the_first_recall_and_nothing_goes_on_after_th
         memory.recall("zebra")
         assert len(workers()) == 1
     assert workers() == []
+
+
+def test_of_a_project_there_is_not_nothing_is_embedded_and_nothing_followed(memory, toy):
+    memory.writer.remember("p", "the zebra runs")
+    with pytest.raises(NotFound, match="no project 'q'"):
+        memory.recall("zebra", "q")
+    assert (workers(), toy.asked) == ([], [])
 
 
 def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(memory, toy, monkeypatch):
