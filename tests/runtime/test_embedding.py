@@ -145,3 +145,16 @@ def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monke
     memory.writer.remember("p", "zebra 5")
     with pytest.raises(Failed, match="out of order"):
         memory.embedding.embed("p")
+
+
+def test_an_embedder_that_failed_is_left_alone_for_a_while_each_time_a_longer_one(memory, toy, monkeypatch):
+    moment, tried, generate = [100.0], [], toy.generate
+    monkeypatch.setattr("jidomem.runtime.embedding.monotonic", lambda: moment[0])
+    monkeypatch.setattr(toy, "generate", lambda texts: tried.append(moment[0]) or generate(texts))
+    memory.writer.remember("p", "the zebra runs")
+    memory.embeds_for, toy.fault = 0.0, Failed("out of order")
+
+    for later in (0.0, 0.9, 0.2, 1.8, 0.3, 3.8, 0.3):
+        moment[0] += later
+        assert len(memory.recall("zebra").entries) == 1
+    assert tried == pytest.approx([100.0, 101.1, 103.2, 107.3])
