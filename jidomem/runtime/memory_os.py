@@ -50,11 +50,10 @@ _ALL = ""
 
 @dataclass(frozen=True, slots=True)
 class _Held(Generic[M]):
-    """What was last seen of a holder: which life of it, its memory, the parts of that and where they stand."""
+    """What was last seen of a holder: which life of it, its memory, and where the parts of that stand."""
 
     lineage: str
     memory: M
-    parts: Mapping[Key, Part] = field(default_factory=dict)
     positions: Mapping[Key, int] = field(default_factory=dict)
 
 
@@ -69,10 +68,13 @@ class Moved(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[M]):
-    """How what a holder has is kept: what it is at first, and how it is taken to parts and put together again."""
+    """How what a holder has is kept: what it is at first, and how it is taken to parts and put together again.
+
+    `parts` may leave out what is the very same in a second memory.
+    """
 
     nothing: M
-    parts: Callable[[M], list[Part]]
+    parts: Callable[[M, M | None], list[Part]]
     whole: Callable[[str, int, Sequence[Part]], M]
 
 
@@ -155,7 +157,9 @@ class Kept(Generic[M]):
         seen = self._seen if self._seen is not None and self._seen.lineage == lineage else None
         if seen is not None and seen.memory.rev == rev:
             return seen
-        known, after = (seen.parts, seen.memory.rev) if seen is not None and seen.memory.rev < rev else ({}, -1)
+        is_known = seen is not None and seen.memory.rev < rev
+        known = self._parts(seen.memory) if seen is not None and is_known else {}
+        after = seen.memory.rev if seen is not None and is_known else -1
         places = {(kind, id_): at for kind, id_, at in store.execute(_PLACES, (self.project, self.holder))}
         try:
             fresh = [part_of(Row(*row)) for row in store.execute(_SINCE, (self.project, self.holder, after))]
@@ -167,22 +171,27 @@ class Kept(Generic[M]):
                 f"{self._state.path}: what is kept of {self.holder or 'all agents'} is no memory: {error}",
                 hint=f"put the file aside: mv {self._state.path} {self._state.path}.old",
             ) from error
-        self._seen = _Held(lineage, memory, {part.key: part for part in self._form.parts(memory)}, places)
+        self._seen = _Held(lineage, memory, places)
         return self._seen
+
+    def _parts(self, memory: M, but: M | None = None) -> dict[Key, Part]:
+        return {part.key: part for part in self._form.parts(memory, but)}
 
     def _write(self, store: Connection, before: _Held[M], memory: M) -> _Held[M]:
         """Write the parts in which *memory* is another, and return what is there then."""
-        parts = {part.key: part for part in self._form.parts(memory)}
-        positions = positions_of(parts.values(), before.positions)
+        old, new = self._parts(before.memory, memory), self._parts(memory, before.memory)
+        moved = positions_of(new.values(), before.positions)
+        gone = old.keys() - new.keys()
         holder = self.project, self.holder
-        for key in before.parts.keys() - parts.keys():
+        for key in gone:
             store.execute(_GONE, (*holder, *key))
-        for key, part in parts.items():
-            if before.parts.get(key) != part or before.positions.get(key) != positions[key]:
-                store.execute(_PUT, (*holder, *row_of(part, positions[key]), memory.rev))
+        for key, part in new.items():
+            if old.get(key) != part or before.positions.get(key) != moved[key]:
+                store.execute(_PUT, (*holder, *row_of(part, moved[key]), memory.rev))
         lineage = before.lineage or self._new_id()
         store.execute(_MOVED, (*holder, lineage, memory.rev))
-        return _Held(lineage, memory, parts, positions)
+        positions = {key: place for key, place in before.positions.items() if key not in gone} | moved
+        return _Held(lineage, memory, positions)
 
     def _ask(self, store: Connection, directive: Any) -> None:
         items = [{"key": each.key, "value": each.value, "embedding": each.embedding} for each in directive.items]

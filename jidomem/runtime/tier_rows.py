@@ -56,15 +56,17 @@ class Row(NamedTuple):
     vector: bytes | None
 
 
-def parts_of(tiers: Tiers) -> list[Part]:
-    """Return what *tiers* hold, part by part, each queue in its order."""
-    return [*_pages(tiers), *_personas(tiers), Part("agent", OWN, OWN, tiers.agent), *_traits(OWN, tiers.agent.traits)]
+def parts_of(tiers: Tiers, but: Tiers | None = None) -> list[Part]:
+    """Return what *tiers* hold, part by part, each queue in its order; of segments those that *but* has not."""
+    same = {id(segment) for segment in but.mtm} if but is not None else set()
+    pages = _pages(tiers, [segment for segment in tiers.mtm if id(segment) not in same])
+    return [*pages, *_personas(tiers), Part("agent", OWN, OWN, tiers.agent), *_traits(OWN, tiers.agent.traits)]
 
 
-def _pages(tiers: Tiers) -> Iterator[Part]:
+def _pages(tiers: Tiers, segments: Iterable[DialogueSegment]) -> Iterator[Part]:
     for place, pages in ((LEAVING, tiers.leaving), (STM, tiers.stm)):
         yield from (Part("page", page.id, place, page) for page in pages)
-    for segment in tiers.mtm:
+    for segment in segments:
         yield Part("segment", segment.id, OWN, segment)
         yield from (Part("page", page.id, segment.id, page) for page in segment.pages)
 
@@ -81,8 +83,8 @@ def _traits(place: str, traits: Iterable[TraitEntry]) -> Iterator[Part]:
     return (Part("trait", json.dumps((place, trait.id), ensure_ascii=False), place, trait) for trait in traits)
 
 
-def system_parts(system: SystemMemory) -> list[Part]:
-    """Return the entries of *system*, part by part."""
+def system_parts(system: SystemMemory, but: SystemMemory | None = None) -> list[Part]:
+    """Return the entries of *system*, part by part; those that *but* has, too, as they stand in one order."""
     return [Part("entry", entry.id, OWN, entry) for entry in system.entries]
 
 
