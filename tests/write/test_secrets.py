@@ -219,3 +219,28 @@ def test_another_word_for_what_is_done_with_secrets_is_refused(tmp_path):
 )
 def test_a_long_word_without_a_secret_is_gone_through_once(text):
     assert find(text) is None  # from each of its signs anew it would take minutes
+
+
+FURTHER = {
+    "a GitHub token": (("gho_", "ghu_", "ghr_"), drawn(36)),
+    "a GitLab token": (("gldt-", "glptt-", "glcbt-", "glagent-", "gloas-"), drawn(20)),
+    "an OpenAI key": (("sk-svcacct-", "sk-admin-"), drawn(40)),
+    "a Stripe key": (("sk_test_", "rk_live_", "whsec_"), drawn(24)),
+    "a DigitalOcean token": (("doo_v1_", "dor_v1_"), drawn(64, HEX)),
+    "a Shopify token": (("shpca_", "shppa_", "shpss_"), drawn(32, HEX)),
+    "a Square token": (("sq0atp-", "sq0csp-"), drawn(22)),
+    "a Vault token": (("hvb.", "hvr."), drawn(24)),
+    "a Pulumi token": (("pul-",), drawn(40, HEX)),
+    "a Supabase token": (("sbp_",), drawn(40, HEX)),
+    "a Mailgun key": (("key-",), drawn(32, HEX)),
+    "a New Relic key": (("NRAK-",), drawn(27, string.ascii_uppercase + string.digits)),
+}
+
+
+@pytest.mark.parametrize("kind", FURTHER)
+def test_a_maker_that_begins_its_tokens_in_several_ways_is_known_by_each(kind):
+    beginnings, tail = FURTHER[kind]
+    for beginning in beginnings:
+        found = find(f"we keep {beginning}{tail} for now")
+        assert (found.kind, found.at) == (kind, 8)
+        assert find(f"we keep {beginning} for now") is None
