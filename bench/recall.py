@@ -19,6 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import jidomem
 from jidomem.embedder import Vector
@@ -128,11 +129,10 @@ class Chroma:
     def __init__(self, embedder: Once) -> None:
         import chromadb  # type: ignore[import-not-found,unused-ignore]
 
-        self._embedder, self._client, self._number = embedder, chromadb.EphemeralClient(), 0
+        self._embedder, self._client = embedder, chromadb.EphemeralClient()
 
     def reset(self) -> None:
-        self._number += 1
-        self._turns = self._client.create_collection(f"talk{self._number}", metadata={"hnsw:space": "cosine"})
+        self._turns = self._client.create_collection(f"talk-{uuid4().hex}", metadata={"hnsw:space": "cosine"})
 
     def write(self, turns: Sequence[Any]) -> None:
         texts = [said(turn) for turn in turns]

@@ -33,7 +33,8 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     """
     profile = profile or chosen(candidates)
     asked = _Asked.of(question, candidates)
-    worth = {sign: float(value) for sign, value in profile.items() if sign in SIGNS}
+    alone = 1.0 if question.has_vectors else ALONE
+    worth = {name: float(profile[name]) * (alone if name in WORDS else 1) for name in SIGNS if name in profile}
     found = []
     for one in candidates:
         parts = {sign: each * SIGNS[sign](asked, one) for sign, each in worth.items()}
@@ -193,6 +194,8 @@ SIGNS: Mapping[str, Sign] = {
     "told": _told,
     "answered": _answered,
 }
+#: What words tell, and how many times as much it is worth where no likeness is known.
+WORDS, ALONE = ("words", "coverage", "coverage_around", "reply"), 1.5
 #: A candidate with none of these answers nothing.
 FITS = ("words", "coverage", "coverage_around", "likeness", "date")
 

@@ -110,6 +110,15 @@ def test_what_has_no_vector_yet_is_taken_to_be_as_alike_as_most():
     assert ranked([candidate("new", words=["boat"])], question("boat?"), MEMORIES)[0].parts["likeness"] == 0.0
 
 
+def test_where_nothing_is_known_of_likeness_words_are_worth_more():
+    turn = candidate("a", "I sail it", words=["boat"], speakers=["Ana"])
+
+    (alone,), (beside,) = (ranked([turn], question("boat?", has_vectors=known), PEOPLE) for known in (False, True))
+
+    assert alone.parts["coverage"] == pytest.approx(1.5 * beside.parts["coverage"])
+    assert alone.parts["itself"] == beside.parts["itself"] == 1.0
+
+
 def test_the_profile_is_that_of_who_speaks_in_what_was_found():
     people = [candidate(str(number), speakers=["Ana"]) for number in range(8)]
     machine = [candidate(f"m{number}", speakers=["Assistant"]) for number in range(2)]
