@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from conftest import START, files, intent
-from writing import refusal, said
+from writing import open_with, refusal, said
 
 from jidomem.terms import iri
 
@@ -110,3 +110,11 @@ def test_what_is_no_way_to_settle_or_is_settled_already_is_told_so(memory):
     settle(memory, item, "reject")
     error = refusal(settle, memory, item, "accept")
     assert (error.detail, error.hint) == (f"{item} is settled already", "see: jidomem review")
+
+
+def test_what_would_still_disagree_is_not_settled_where_the_project_lets_both_stand(tmp_path):
+    with open_with(tmp_path, '[conflicts]\ndecision = "warn"\n') as memory:
+        _, new = rivals(memory)
+        before = files(memory.settings.root)
+        assert refusal(settle, memory, new, "accept").code == "conflict"
+        assert files(memory.settings.root) == before
