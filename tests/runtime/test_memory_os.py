@@ -1,5 +1,6 @@
 """MemoryOS at an open root: an agent's pages move through its tiers, and nothing is lost where a model fails."""
 
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import count
@@ -254,7 +255,7 @@ def test_a_thread_does_the_jobs_and_maintains_until_it_is_closed(root):  # D066 
         ada = memory.os(policy=small(), work="background")
         talk(ada, *INDEX, *LUNCH)
         while ada.jobs() or ada.status()["maintained"] is None:
-            pass
+            time.sleep(0.02)
         assert [each.page_count for each in ada.tiers.mtm] == [3]
         timer = ada._timer
     assert not timer.goes_on

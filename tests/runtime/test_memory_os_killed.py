@@ -16,7 +16,7 @@ def run(folder, how, times):
 
 
 def test_a_kill_at_any_statement_leaves_each_page_in_one_place_and_nothing_undone(tmp_path, scale):  # D064 D071 D107
-    kills = run(tmp_path, "each", max(1, 23 // scale))
+    kills = run(tmp_path, "each", max(1, 37 // scale))
 
     assert {kill["code"] for kill in kills} == {-9, 0}
     for kill in kills:
@@ -29,7 +29,7 @@ def test_a_kill_at_any_statement_leaves_each_page_in_one_place_and_nothing_undon
 
 
 def test_four_processes_that_are_killed_at_any_moment_lose_no_page_of_one_agent(tmp_path, scale):  # D109
-    (after,) = run(tmp_path, "any", 5 * scale)
+    (after,) = run(tmp_path, "any", 3 * scale)
 
     asked = [query for query, _ in after["left"]]
     assert len(asked) == len(set(asked)) > 5
