@@ -214,7 +214,8 @@ def in_order(found: Sequence[Ranked]) -> list[Ranked]:
             done[item] = Ranked(one.candidate, one.score + cut, {**one.parts, "superseded": cut}) if cut else one
         return done[item]
 
-    return sorted((behind(one, frozenset()) for one in found), key=_place)
+    # Begun with the best: where some supersede each other in a circle, the order would be that of the candidates.
+    return sorted([behind(one, frozenset()) for one in sorted(found, key=_place)], key=_place)
 
 
 def _place(one: Ranked) -> tuple[float, str, str]:

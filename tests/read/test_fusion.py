@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -177,6 +178,17 @@ def test_parts_add_up_and_the_order_is_that_of_the_scores_whatever_the_order_of_
     alone = {one.candidate.passage.item: one for one in found if not one.candidate.successors}
     for item, one in alone.items():
         assert ranked([given_[int(item)]], asked, profile) == [one]
+
+
+def test_what_supersedes_each_other_in_a_circle_has_one_order():
+    circle = [candidate(str(one), words=["boat"], cosine=one / 9, successors=(str((one + 1) % 3),)) for one in range(3)]
+    asked = question("boat?", has_vectors=True)
+
+    orders = {
+        tuple(one.candidate.passage.item for one in ranked(turns, asked, MEMORIES)) for turns in permutations(circle)
+    }
+
+    assert len(orders) == 1
 
 
 def random_order(values: list, chance: random.Random) -> list:
