@@ -371,3 +371,10 @@ def test_what_the_writer_or_a_later_memory_says_of_a_memory_is_not_told_again(me
     ]  # fmt: skip
     rows = [(iri(item), jido(name), value) for name in names for value in ("<urn:x:1>", '"a"')]
     assert restate(iri(item), rows, {}) == {"iri": item}
+
+
+def test_what_has_the_name_of_a_field_elsewhere_is_told_again_beside_it():
+    rows = [("<urn:x:1>", f"<https://example.org/{name}>", '"a"') for name in ("status", "summary")]
+    text = {"@value": "a", "@type": "http://www.w3.org/2001/XMLSchema#string"}
+    extra = [[predicate[1:-1], text] for _, predicate, _ in rows]
+    assert restate("<urn:x:1>", rows, {}) == {"iri": "urn:x:1", "extra_triples": extra}

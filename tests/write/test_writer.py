@@ -136,6 +136,14 @@ def test_an_append_that_fails_keeps_nothing(memory):  # C019 C075
     assert memory.writer.submit_intent("p", intent(summary="too much")).status == "asserted"
 
 
+def test_a_fault_of_the_program_is_raised_and_keeps_nothing(tmp_path):  # C019
+    with jidomem.open(tmp_path / "root", sources=Sources(new_id=lambda: f"{1 // 0}")) as memory:
+        for batch in (memory.writer.submit_intent, lambda project, given: memory.writer.submit_many(project, [given])):
+            with pytest.raises(ZeroDivisionError):
+                batch("p", intent())
+        assert files(memory.settings.root) == {}
+
+
 def test_the_shapes_judge_before_anything_is_written(memory):  # C076
     broken = intent(type="task", extra_triples=[["jido:hasTaskStatus", {"@id": "jido:Planned"}],
                                                 ["jido:hasTaskStatus", {"@id": "jido:Blocked"}]])  # fmt: skip
