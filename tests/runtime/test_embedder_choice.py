@@ -115,6 +115,7 @@ def test_what_cannot_be_chosen_is_refused_with_where_it_stands(said, told_as):
 
 def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_it(config, tmp_path, monkeypatch):
     monkeypatch.setenv("GATEWAY", "sk-1")
+    monkeypatch.delenv("JIDOMEM_EMBEDDER")
     said = ['use = "endpoint"', 'base_url = "http://127.0.0.1:1/v1"', r'model = "m \"1\""', "dimensions = 8"]
     config.write_text("\n".join(["[embedder]", *said, 'key_env = "GATEWAY"']))
 

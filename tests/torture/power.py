@@ -100,8 +100,8 @@ class Recorder:
 
     def rename(self, source, target):
         self.real["rename"](source, target)
-        self._numbers[target] = self._numbers.pop(source)
-        self._add("rename", source, to=os.path.relpath(target, self.base))
+        number = self._numbers[target] = self._numbers.pop(source)
+        self._add("rename", source, to=os.path.relpath(target, self.base), file=number)
 
     def unlink(self, path):
         self.real["unlink"](path)
@@ -169,10 +169,9 @@ def _move(names, times, call):
         held[name] = call.file
     elif call.kind == "unlink":
         held.pop(name, None)
-    else:
-        number = held.pop(name, call.file)
-        if number:
-            held[os.path.basename(call.to)] = number
+    else:  # the new name is of the file that was renamed, whatever the old one still stood for on the disk
+        held.pop(name, None)
+        held[os.path.basename(call.to)] = call.file
     times[folder] = max(times.get(folder, 0), call.mtime)
 
 
