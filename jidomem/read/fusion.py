@@ -92,7 +92,7 @@ def _near(one: Candidate) -> list[tuple[float, Passage]]:
     return [(1.0, one.passage), *zip(AROUND, one.before, strict=False), *zip(AROUND, one.after, strict=False)]
 
 
-def _words(asked: _Asked, one: Candidate) -> float:
+def _lexical(asked: _Asked, one: Candidate) -> float:
     return asked.met([(1.0, one.passage)])
 
 
@@ -176,7 +176,7 @@ def _answered(asked: _Asked, one: Candidate) -> float:
 
 #: Each sign of an answer by its name: a number from 0, about 1 where it is all there (`length` is a logarithm).
 SIGNS: Mapping[str, Sign] = {
-    "words": _words,
+    "lexical": _lexical,
     "coverage": _coverage,
     "coverage_around": _coverage_around,
     "reply": _reply,
@@ -195,9 +195,9 @@ SIGNS: Mapping[str, Sign] = {
     "answered": _answered,
 }
 #: What words tell, and how many times as much it is worth where no likeness is known.
-WORDS, ALONE = ("words", "coverage", "coverage_around", "reply"), 1.5
+WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 1.5
 #: A candidate with none of these answers nothing.
-FITS = ("words", "coverage", "coverage_around", "likeness", "date")
+FITS = ("lexical", "coverage", "coverage_around", "likeness", "date")
 
 
 def in_order(found: Sequence[Ranked]) -> list[Ranked]:

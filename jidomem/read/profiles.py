@@ -30,7 +30,7 @@ PEOPLE: Profile = {
 #: them tells nothing (it costs 10 points of R@5), and how often a word is repeated does. Fitted to six talks likewise.
 ASSISTANT: Profile = {
     "name": "assistant-1",
-    "words": 2.0,
+    "lexical": 2.0,
     "coverage": 0.7,
     "likeness": 6.5,
     "gives_time": 1.0,
@@ -43,7 +43,7 @@ ASSISTANT: Profile = {
 #: What was not said by anybody: words and likeness in the parts that are good for all three kinds of talk.
 MEMORIES: Profile = {
     "name": "memories-1",
-    "words": 2.0,
+    "lexical": 2.0,
     "coverage": 1.0,
     "coverage_around": 1.0,
     "likeness": 6.0,

@@ -86,6 +86,9 @@ def test_what_is_asked_is_found_by_likeness_too_and_status_and_reindex_tell_of_t
     told = json.loads(run("recall", "which colour has the physician's automobile?", "--json").stdout)
     assert told["entries"][0]["content"] == "the doctor drives a red car"
     assert told["metadata"]["vectors"] == {"model": made["model"], "pending": 0, "error": None}
+    explained = run("recall", "whose car is red?", "--explain")
+    assert explained.exit_code == 0
+    assert {"lexical", "likeness"} <= set(explained.stdout.split())
     (held,) = json.loads(run("status", "--json").stdout)["projects"]
     assert held["vectors"] == made
     assert f"{made['vectors']} by {made['model']}" in run("status").stdout
