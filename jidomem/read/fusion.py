@@ -19,8 +19,9 @@ BEFORE, AFTER, FURTHER = 2, 1, 0.9
 #: How many days from one asked for count a third, how much further what was said before it is, and for how many words
 #: one that is brief counts a third.
 NEAR, EARLY, BRIEF = 7.0, 1.5, 300.0
-#: How alike most of what is found is to what is asked.
-USUAL = 0.25
+#: How alike most of what is found is to what is asked; and what nobody said, a memory, is no answer by its likeness
+#: alone unless it is more alike than the least: of any question and text of a talk four to seven in ten are less.
+USUAL, LEAST = 0.25, 0.1
 #: So much of what is said is looked through for days; what tells of more days than two months tells of no day.
 LOOKED, MONTHS = 1_000, 62
 
@@ -38,7 +39,7 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     found = []
     for one in candidates:
         parts = {sign: each * SIGNS[sign](asked, one) for sign, each in worth.items()}
-        if any(parts.get(sign, 0.0) > 0 for sign in FITS):
+        if _is_alike(one.passage) or any(parts.get(sign, 0.0) > 0 for sign in FITS):
             parts |= _beside(one, sum(parts.values()), question)
             found.append(Ranked(one, sum(parts.values()), parts))
     return in_order(found)
@@ -196,8 +197,13 @@ SIGNS: Mapping[str, Sign] = {
 }
 #: What words tell, and how many times as much it is worth where no likeness is known.
 WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 1.5
-#: A candidate with none of these answers nothing.
-FITS = ("lexical", "coverage", "coverage_around", "likeness", "date")
+#: A candidate with none of these answers nothing, unless it is alike.
+FITS = ("lexical", "coverage", "coverage_around", "date")
+
+
+def _is_alike(said: Passage) -> bool:
+    """Return whether something may answer by its likeness alone."""
+    return (said.cosine or 0.0) > (0.0 if said.speakers else LEAST)
 
 
 def in_order(found: Sequence[Ranked]) -> list[Ranked]:

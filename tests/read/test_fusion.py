@@ -111,6 +111,16 @@ def test_what_has_no_vector_yet_is_taken_to_be_as_alike_as_most():
     assert ranked([candidate("new", words=["boat"])], question("boat?"), MEMORIES)[0].parts["likeness"] == 0.0
 
 
+def test_a_memory_without_a_word_of_the_question_answers_it_only_where_it_is_alike():
+    asked = question("boat?", has_vectors=True)
+    memories = [candidate("far", cosine=0.1), candidate("near", cosine=0.11), candidate("unknown"),
+                candidate("word", words=["boat"], cosine=-0.1)]  # fmt: skip
+
+    assert {one.candidate.passage.item for one in ranked(memories, asked, MEMORIES)} == {"near", "word"}
+    said = [candidate("far", speakers=["Ana"], cosine=0.01), candidate("apart", speakers=["Ana"], cosine=0.0)]
+    assert [one.candidate.passage.item for one in ranked(said, asked, PEOPLE)] == ["far"]
+
+
 def test_where_nothing_is_known_of_likeness_words_are_worth_more():
     turn = candidate("a", "I sail it", words=["boat"], speakers=["Ana"])
 
