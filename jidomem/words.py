@@ -90,3 +90,15 @@ def _grams(part: str) -> Iterator[str]:
         place = run.end()
     if place < len(part):
         yield part[place:]
+
+
+def normal_text(text: str) -> str:
+    """Return *text* as it is compared: casefolded, NFC (which casefolding undoes), white space collapsed.
+
+    >>> normal_text(" Use  Oxigraph ")
+    'use oxigraph'
+    """
+    if text.isascii():
+        return " ".join(text.casefold().split())
+    folded = unicodedata.normalize("NFD", text).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())

@@ -12,7 +12,7 @@ from jidomem import vocab
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import LABEL, TYPE, XSD, jido
-from jidomem.write.conflict import normal_text
+from jidomem.words import normal_text
 
 #: A text so long is looked for inside others, wherever they are; a shorter one only in memories that are linked.
 LONG = 8

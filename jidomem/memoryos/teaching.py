@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +17,7 @@ from jidomem.memoryos.tiers import Tiers, stepped
 from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry, ObjectKey, ObjectPersona, TraitEntry
 from jidomem.memoryos.warming import archived, warmed
 from jidomem.spaces.step import Step
+from jidomem.words import normal_text
 
 E = TypeVar("E", KnowledgeEntry, TraitEntry)
 
@@ -167,7 +167,7 @@ def normalised(text: str) -> str:
     >>> normalised("Ana  uses Oxigraph.") == normalised("ana uses oxigraph")
     True
     """
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split()).rstrip(" .!;,")
+    return normal_text(text).rstrip(" .!;,")
 
 
 def _refuse_profile(key: ObjectKey, profile: Mapping[str, Any], config: MemoryOSConfig) -> None:

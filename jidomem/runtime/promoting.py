@@ -11,7 +11,8 @@ from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.runtime.promoted import Promoted
 from jidomem.tiers import renewal, value
 from jidomem.tiers.promotion import Promotion, PromotionDecision
-from jidomem.write.conflict import Under, normal_text
+from jidomem.words import normal_text
+from jidomem.write.conflict import Under
 from jidomem.write.normalize import normalize
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from jidomem.exchange.mcp_memory import NODE, STATEMENT, entity_fact, observatio
 from jidomem.serve.desk import Desk
 from jidomem.serve.tool import Told, Tool
 from jidomem.terms import literal
-from jidomem.write.conflict import normal_text
+from jidomem.words import normal_text
 
 T = TypeVar("T")
 _TEXT = {"type": "string"}

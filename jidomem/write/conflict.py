@@ -6,7 +6,6 @@ a look-up and not a search.  docs/conflicts.md has the rules in words.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.terms import Term, bare, iri, literal
 from jidomem.vocab import jido
+from jidomem.words import normal_text
 from jidomem.write.kinds import family
 from jidomem.write.triples import digest, names_a_thing
 from jidomem.write.view import ITEM_MARK, View
@@ -40,18 +40,6 @@ class Under:
 
     key: str
     known: frozenset[str] = frozenset()
-
-
-def normal_text(text: str) -> str:
-    """Return *text* as it is compared: casefolded, NFC (which casefolding undoes), white space collapsed.
-
-    >>> normal_text(" Use  Oxigraph ")
-    'use oxigraph'
-    """
-    if text.isascii():
-        return " ".join(text.casefold().split())
-    folded = unicodedata.normalize("NFD", text).casefold()
-    return " ".join(unicodedata.normalize("NFC", folded).split())
 
 
 def keys(intent: MemoryUpdateIntent) -> dict[str, str]:

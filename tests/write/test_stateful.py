@@ -17,7 +17,7 @@ from jidomem import JidomemError, Receipt
 from jidomem.journal.files import Stream
 from jidomem.terms import bare
 from jidomem.vocab import TYPE, WRITER_TYPES, jido
-from jidomem.write.conflict import normal_text
+from jidomem.words import normal_text
 from jidomem.write.kinds import CONVENTIONS, DECISIONS
 
 STREAM = Stream("p")
