@@ -24,7 +24,7 @@ from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.memoryos.values import DialoguePage, DialogueSegment, KnowledgeEntry, ObjectPersona, SystemEntry
 from jidomem.models.hashed import HashedStems
 from jidomem.models.offline import OfflineModel
-from jidomem.runtime.memory_os_agent import MemoryOS
+from jidomem.runtime.memoryos.memory_os import MemoryOS
 from jidomem.spaces.step import Step
 
 SEGMENTS, PAGES, NUMBERS, ENTRIES, PERSONAS, FACTS = 200, 50, 384, 1_000, 3, 100

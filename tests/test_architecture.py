@@ -109,7 +109,7 @@ PURE = [
     "memoryos/retrieval.py",
     "tiers/renewal.py",
     "tiers/value.py",
-    "runtime/tier_rows.py",
+    "runtime/memoryos/rows.py",
     "read/rank.py",
     "read/fusion.py",
     "read/profiles.py",

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from jidomem.runtime.context import ContextManager, Contexts
     from jidomem.runtime.conversation import Conversation
     from jidomem.runtime.entry_store import EntryStore
-    from jidomem.runtime.memory_os_agent import MemoryOS, MemoryOSes
+    from jidomem.runtime.memoryos.memory_os import MemoryOS
+    from jidomem.runtime.memoryos.opened import MemoryOSes
     from jidomem.runtime.root import Jidomem
     from jidomem.runtime.state import State
 
@@ -94,7 +95,7 @@ class Held:
 
     @cached_property
     def _memory_oses(self) -> MemoryOSes:
-        from jidomem.runtime.memory_os_agent import MemoryOSes  # most processes have no need of one
+        from jidomem.runtime.memoryos.opened import MemoryOSes  # most processes have no need of one
 
         return MemoryOSes(cast("Jidomem", self), self._state)
 
@@ -115,10 +116,11 @@ class Held:
     @cached_property
     def _state(self) -> State:
         from jidomem.providers.kv import TABLES
-        from jidomem.runtime import agent, jobs, memory_os, memory_os_notes
+        from jidomem.runtime import agent
+        from jidomem.runtime.memoryos import jobs, kept, notes
         from jidomem.runtime.state import State
 
-        own = agent.TABLES + memory_os.TABLES + memory_os_notes.TABLES + jobs.TABLES
+        own = agent.TABLES + kept.TABLES + notes.TABLES + jobs.TABLES
         return State(self.settings.root, own + TABLES)
 
     def conversation(

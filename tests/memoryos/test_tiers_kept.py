@@ -20,8 +20,8 @@ from jidomem.memoryos.tiers import SystemMemory, Tiers, fit
 from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry, TraitEntry
 from jidomem.memoryos.warming import Round, Visit, maintain, visit
 from jidomem.providers import KeptProvider
-from jidomem.runtime import jobs, memory_os_notes
-from jidomem.runtime.memory_os import TABLES, agent_tiers, agents_with_tiers, system_memory
+from jidomem.runtime.memoryos import jobs, notes
+from jidomem.runtime.memoryos.kept import TABLES, agent_tiers, agents_with_tiers, system_memory
 from jidomem.runtime.redacting import redact_held
 from jidomem.runtime.state import FILE, State
 from jidomem.spaces import Step
@@ -41,7 +41,7 @@ def opened(root):
     from jidomem.providers.kv import TABLES as KEPT
     from jidomem.runtime.agent import TABLES as AGENTS
 
-    return State(root, AGENTS + KEPT + TABLES + memory_os_notes.TABLES + jobs.TABLES)
+    return State(root, AGENTS + KEPT + TABLES + notes.TABLES + jobs.TABLES)
 
 
 def ada(state):

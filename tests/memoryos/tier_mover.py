@@ -15,7 +15,7 @@ from jidomem.memoryos.joining import Arrival, placed, transfer
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.values import DialoguePage
 from jidomem.memoryos.warming import Round, maintain
-from jidomem.runtime.memory_os import TABLES, agent_tiers
+from jidomem.runtime.memoryos.kept import TABLES, agent_tiers
 from jidomem.runtime.state import State
 
 POLICY = Policy(MemoryOSConfig(stm_capacity=2, mtm_capacity=3, segment_capacity=4))

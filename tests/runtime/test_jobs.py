@@ -6,10 +6,10 @@ from threading import Thread
 import pytest
 from conftest import START
 
-from jidomem.runtime import jobs
-from jidomem.runtime.jobs import MOST, Jobs, Task
+from jidomem.runtime.memoryos import jobs
+from jidomem.runtime.memoryos.jobs import MOST, Jobs, Task
+from jidomem.runtime.memoryos.turns import turn
 from jidomem.runtime.state import State
-from jidomem.runtime.turns import turn
 
 
 class Clock:

@@ -18,8 +18,8 @@ from jidomem.memoryos.values import DialogueSegment
 from jidomem.models.hashed import HashedStems
 from jidomem.models.offline import OfflineModel
 from jidomem.providers import execute_directive
-from jidomem.runtime.job_runner import Outcome
-from jidomem.runtime.jobs import MOST
+from jidomem.runtime.memoryos.jobs import MOST
+from jidomem.runtime.memoryos.runner import Outcome
 
 INDEX = ["Which index do we use?", "Where does the index lie on disk?", "How large is the index on disk?"]
 LUNCH = ["What is for lunch?", "Is there soup for lunch today?"]

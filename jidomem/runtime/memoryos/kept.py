@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from jidomem.directive import MemoryUpsert
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.memoryos.tiers import SystemMemory, Tiers
-from jidomem.runtime.state import State
-from jidomem.runtime.tier_rows import (
+from jidomem.runtime.memoryos.rows import (
     Key,
     Part,
     Row,
@@ -23,6 +22,7 @@ from jidomem.runtime.tier_rows import (
     system_parts,
     tiers_of,
 )
+from jidomem.runtime.state import State
 from jidomem.spaces.container import refuse_stale
 from jidomem.spaces.step import Step
 from jidomem.write.names import slug

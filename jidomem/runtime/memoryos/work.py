@@ -23,9 +23,9 @@ from jidomem.memoryos.warming import Round, hot, maintain
 from jidomem.model import LanguageModel
 from jidomem.provider import Searchable
 from jidomem.providers import Providers, execute_directive
-from jidomem.runtime.jobs import Job, Task
-from jidomem.runtime.memory_os_moves import AgentMoves
-from jidomem.runtime.memory_os_vectors import filled, filled_system, lacking
+from jidomem.runtime.memoryos.jobs import Job, Task
+from jidomem.runtime.memoryos.moves import AgentMoves
+from jidomem.runtime.memoryos.vectors import filled, filled_system, lacking
 
 #: How often the model is asked again because the tiers moved on, and how many texts are embedded at once.
 AGAIN, AT_ONCE = 10, 64

@@ -14,10 +14,10 @@ from jidomem.memoryos.configurations import Configurations
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.moments import parse_moment, stamp
-from jidomem.runtime import memory_os_notes as notes
-from jidomem.runtime.jobs import Job, Jobs, Task
-from jidomem.runtime.memory_os import agent_tiers, system_memory
-from jidomem.runtime.memory_os_vectors import bare, bare_system
+from jidomem.runtime.memoryos import notes
+from jidomem.runtime.memoryos.jobs import Job, Jobs, Task
+from jidomem.runtime.memoryos.kept import Kept, M, Moved, agent_tiers, system_memory
+from jidomem.runtime.memoryos.vectors import bare, bare_system
 from jidomem.runtime.state import State
 from jidomem.spaces.step import Step
 
@@ -89,29 +89,36 @@ class AgentMoves:
 
         *done* is the job that this was. Raises what *how* raises; then nothing has changed.
         """
-        with self._changing() as store:
-            policy = self._policy_now(store)
-            moved = self.kept.move_in(store, lambda tiers: how(tiers, policy))
+
+        def noted(store: Connection, moved: Moved[Tiers], policy: Policy) -> None:
             after = moved.step.memory
             archive = [Task("archive")] if moved.step.directives else []
-            self.jobs.ask(
-                store, self.project, self.agent, *arising(moved.before, after), *then(after, policy), *archive
-            )
+            tasks = *arising(moved.before, after), *then(after, policy), *archive
+            self.jobs.ask(store, self.project, self.agent, *tasks)
             if maintained is not None:
                 notes.keep(store, self.project, _MAINTAINED, self.agent, stamp(maintained))
-            if done is not None:
-                self.jobs.done(store, done)
-        self.kept.saw(moved)
-        return after
+
+        return self._moved(self.kept, how, done, noted)
 
     def move_system(self, how: SystemMove, *, done: Job | None = None) -> SystemMemory:
         """Return system memory after a move, as `move` does the tiers."""
+        return self._moved(self.system, how, done)
+
+    def _moved(
+        self,
+        kept: Kept[M],
+        how: Callable[[M, Policy], Step[M]],
+        done: Job | None,
+        noted: Callable[[Connection, Moved[M], Policy], None] = lambda store, moved, policy: None,
+    ) -> M:
+        """Return what *kept* is after a move, with what is *noted* of it, and with its job let go of."""
         with self._changing() as store:
             policy = self._policy_now(store)
-            moved = self.system.move_in(store, lambda system: how(system, policy))
+            moved = kept.move_in(store, lambda before: how(before, policy))
+            noted(store, moved, policy)
             if done is not None:
                 self.jobs.done(store, done)
-        self.system.saw(moved)
+        kept.saw(moved)
         return moved.step.memory
 
     def finish(self, job: Job) -> None:

@@ -11,7 +11,7 @@ from jidomem.intent import MemoryUpdateIntent
 from jidomem.memoryos.tiers import Tiers
 from jidomem.memoryos.values import KnowledgeEntry, ObjectPersona, TraitEntry
 from jidomem.moments import stamp
-from jidomem.runtime.memory_os_moves import AgentMoves
+from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.tiers.promotion import PromotionDecision
 
 if TYPE_CHECKING:

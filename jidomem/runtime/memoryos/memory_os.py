@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +24,11 @@ from jidomem.models.offline import OfflineModel
 from jidomem.providers import Providers
 from jidomem.runtime import settings
 from jidomem.runtime.every import Every
-from jidomem.runtime.job_runner import JobRunner, Outcome
-from jidomem.runtime.jobs import Job, Jobs, Task
-from jidomem.runtime.memory_os_moves import AgentMoves
-from jidomem.runtime.memory_os_promoting import LEAST, FactPromoting
-from jidomem.runtime.memory_os_work import Work
+from jidomem.runtime.memoryos.jobs import Job, Jobs, Task
+from jidomem.runtime.memoryos.moves import AgentMoves
+from jidomem.runtime.memoryos.promoting import LEAST, FactPromoting
+from jidomem.runtime.memoryos.runner import JobRunner, Outcome
+from jidomem.runtime.memoryos.work import Work
 from jidomem.runtime.state import State
 from jidomem.tiers.promotion import PromotionDecision
 from jidomem.words import TELL_LITTLE, words
@@ -293,41 +292,6 @@ class MemoryOS:
         except ModelUnavailable:
             keywords = frozenset(words(query)) - TELL_LITTLE
         return Question(query, vector, keywords, object_type, identifier)
-
-
-class MemoryOSes:
-    """The open tiers of a root, each by its project and agent."""
-
-    def __init__(self, memory: Jidomem, state: State) -> None:
-        self._memory, self._state = memory, state
-        self._open: dict[tuple[str, str], MemoryOS] = {}
-        self._lock = RLock()
-
-    def open(self, project: str, agent: str, **options: Any) -> MemoryOS:
-        """Return the tiers of an agent: until they are closed, the same ones.
-
-        Raises InvalidRequest where *options* are given for some that are open.
-        """
-        with self._lock:
-            place = (project, agent)
-            if place in self._open and options:
-                hint = "leave the options out, or close it first"
-                raise InvalidRequest(f"the tiers of {agent!r} are open already", hint=hint)
-            if place not in self._open:
-                made = MemoryOS(self._memory, self._state, project, agent, **options)
-                made._forget = lambda: self._closed(place, made)
-                self._open[place] = made
-            return self._open[place]
-
-    def close(self) -> None:
-        """Close all of them."""
-        for each in [*self._open.values()]:
-            each.close()
-
-    def _closed(self, place: tuple[str, str], closed: MemoryOS) -> None:
-        with self._lock:
-            if self._open.get(place) is closed:
-                del self._open[place]
 
 
 def _named(about: About | None) -> tuple[str | None, str | None]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jidomem.errors import JidomemError
-from jidomem.runtime.jobs import Job, Jobs
-from jidomem.runtime.turns import turn
+from jidomem.runtime.memoryos.jobs import Job, Jobs
+from jidomem.runtime.memoryos.turns import turn
 
 
 @dataclass(frozen=True, slots=True)
