@@ -92,7 +92,7 @@ def diffuse(system: SystemMemory, told: Diffusion, policy: Policy) -> Step[Syste
             entries[fact.id] = SystemEntry(
                 fact.id, fact.text, told.agent_id, importance, told.at, fact.embedding, fact.evidence
             )
-    ranked = sorted(entries.values(), key=lambda each: (each.importance_score, each.created_at, each.id))
+    ranked = sorted(entries.values(), key=lambda each: (each.importance_score, each.creation_timestamp, each.id))
     gone = {each.id for each in ranked[: max(0, len(ranked) - config.system_capacity)]}
     left = tuple(entry for entry in entries.values() if entry.id not in gone)
     return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))

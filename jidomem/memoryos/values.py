@@ -222,13 +222,13 @@ class SystemEntry(Value):
     content: str
     source_agent_id: str
     importance_score: float
-    created_at: datetime
+    creation_timestamp: datetime
     embedding: Vector | None = None
     evidence: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._hold(id=form.text, content=form.text, source_agent_id=form.text, importance_score=form.share,
-                   created_at=form.moment, embedding=_VECTOR, evidence=form.texts)  # fmt: skip
+                   creation_timestamp=form.moment, embedding=_VECTOR, evidence=form.texts)  # fmt: skip
 
 
 _TEXT, _WORDS, _VECTOR, _SHARE = map(form.unless_none, (form.text, form.words, form.vector, form.share))

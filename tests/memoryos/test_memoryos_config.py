@@ -25,6 +25,22 @@ def test_weights_and_the_sizes_of_the_queues_can_be_set():
     assert (config.object_kb_capacity, config.agent_traits_capacity) == (3, 2)
 
 
+# D010 D018 D026
+def test_the_size_of_each_queue_is_set_for_an_agent_or_for_all_of_its_type():
+    configurations = (
+        Configurations()
+        .with_type("coder", stm_capacity=3, mtm_capacity=20, object_kb_capacity=10, agent_traits_capacity=5)
+        .with_agent("ada", "coder", stm_capacity=4, agent_traits_capacity=6)
+        .with_agent("bob", "coder")
+    )
+
+    def sizes(agent):
+        found = configurations.get_agent_config(agent)
+        return found.stm_capacity, found.mtm_capacity, found.object_kb_capacity, found.agent_traits_capacity
+
+    assert (sizes("ada"), sizes("bob"), sizes("carl")) == ((4, 20, 10, 6), (3, 20, 10, 5), (7, 200, 100, 30))
+
+
 # D043 D027 D052
 def test_what_the_paper_leaves_open_has_a_default_of_its_own():
     config = MemoryOSConfig()
@@ -113,7 +129,7 @@ def test_two_records_of_one_agent_are_refused():
         Configurations(agents=(AgentRecord("ada"), AgentRecord("ada")))
 
 
-# D010 D068
+# D102
 def test_the_presets_are_the_settings_that_the_two_implementations_publish():
     smith, bai = MemoryOSConfig.smith(), MemoryOSConfig.bai_lab()
 

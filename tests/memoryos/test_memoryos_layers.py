@@ -37,6 +37,19 @@ def test_no_layer_of_the_core_needs_a_later_one_nor_the_runtime():
         assert [each for each in needed if each[1] in ("runtime", "models", "serve")] == []
 
 
+# D041
+def test_no_move_and_no_score_goes_by_a_number_that_is_no_setting():
+    def numbers(path):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+                yield node.value
+
+    told = {path.stem: {*numbers(path)} - {0, 1} for path in FOLDER.glob("*.py") if path.stem != "config"}
+
+    # the law of cosines has a 2; where two lengths are too unlike for it, and what is kept of the words of texts
+    assert {name: found for name, found in told.items() if found} == {"scores": {2, 16.0, 1e-150, 8_192}}
+
+
 # D111 D119
 def test_the_core_works_where_no_database_and_no_model_is_loaded():
     program = """

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jidomem.errors import InvalidRequest
+from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.memoryos.values import (
     AgentPersona,
     DialoguePage,
@@ -63,7 +64,26 @@ def test_a_value_of_any_tier_comes_back_from_json_as_it_was(kept):
     assert type(kept).from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
 
 
-# D002 D005 D014
+# D001 D002
+def test_each_tier_holds_its_own_kind_of_thing_and_refuses_any_other():
+    persona, entry = ObjectPersona("planner", "user", "ana"), SystemEntry("y1", "it embeds", "planner", 0.9, START)
+    page = replace(PAGE, id="p0")
+    tiers = Tiers("planner", stm=[page], mtm=[SEGMENT], personas=[persona])
+
+    assert (tiers.stm, tiers.mtm, tiers.personas, tiers.agent) == (
+        (page,), (SEGMENT,), (persona,), AgentPersona("planner"))  # fmt: skip
+    assert SystemMemory(entries=[entry]).entries == (entry,)
+    for tier, wrong, kind in (
+        ("stm", SEGMENT, "DialoguePage"), ("leaving", entry, "DialoguePage"),
+        ("mtm", PAGE, "DialogueSegment"), ("personas", tiers.agent, "ObjectPersona"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidRequest, match=f"a kept {kind} is a mapping, not"):
+            Tiers("planner", **{tier: [wrong]})
+    with pytest.raises(InvalidRequest, match="a kept SystemEntry is a mapping, not"):
+        SystemMemory(entries=[PAGE])
+
+
+# D005 D014
 def test_the_values_of_the_tiers_have_the_fields_that_are_published():
     def of(kind):
         return {each.name for each in fields(kind)}
@@ -80,7 +100,7 @@ def test_the_values_of_long_and_system_memory_have_the_fields_that_are_published
 
     assert of(ObjectPersona) >= {"type", "identifier", "profile", "agent_id", "knowledge", "traits"}
     assert of(AgentPersona) >= {"profile", "agent_id", "traits"}
-    assert of(SystemEntry) >= {"content", "embedding", "source_agent_id", "importance_score", "created_at"}
+    assert of(SystemEntry) >= {"content", "embedding", "source_agent_id", "importance_score", "creation_timestamp"}
 
 
 # D006 D008
