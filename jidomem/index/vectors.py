@@ -73,8 +73,10 @@ class Vectors:
         return self._with_likeness(stream, use)
 
     def vector(self, text: str) -> Vector:
-        """Return the vector of *text*; raises ModelUnavailable."""
-        return self._made([text])[0]
+        """Return the vector of *text*; raises ModelUnavailable, also for what could be compared with none."""
+        made = self._made([text])
+        self._written(made)
+        return made[0]
 
     def told(self, stream: Stream) -> dict[str, Any]:
         """Return what is known of the vectors of a stream: model, how many, bytes, and how many texts wait for one."""
@@ -106,7 +108,7 @@ class Vectors:
                     break
                 batch[piece.digest] = piece.text
             last = piece.id
-        values = [*zip(batch, self._written([*batch.values()]), strict=True)]
+        values = [*zip(batch, self._written(self._made([*batch.values()])), strict=True)]
         if self._texts.read(stream, _identity) != identity:
             return True  # the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
         self._use(stream, lambda file: self._keep(file, values, [identity, last]))
@@ -141,14 +143,6 @@ class Vectors:
             file.note(swept_at=state)
         file.write_out()
 
-    def _written(self, texts: Sequence[str]) -> list[bytes]:
-        """Return the vectors of *texts* as they are kept; raises ModelUnavailable, also for what is none."""
-        try:
-            return [written(vector) for vector in self._made(texts)]
-        except (TypeError, ValueError) as error:
-            detail = f"{self.embedder.name} gave what is no vector: {error}"
-            raise ModelUnavailable(detail, hint="use another embedder") from error
-
     def _made(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return the vectors of *texts*; raises ModelUnavailable, also where the embedder gave something else."""
         found = self.embedder.generate(texts) if texts else []
@@ -157,6 +151,14 @@ class Vectors:
             detail = f"{self.embedder.name} was to give {len(texts)} vectors of {dimensions} numbers, and did not"
             raise ModelUnavailable(detail, hint="use another embedder")
         return found
+
+    def _written(self, vectors: Sequence[Vector]) -> list[bytes]:
+        """Return *vectors* as they are kept; raises ModelUnavailable for what is none."""
+        try:
+            return [written(vector) for vector in vectors]
+        except (TypeError, ValueError) as error:
+            detail = f"{self.embedder.name} gave what is no vector: {error}"
+            raise ModelUnavailable(detail, hint="use another embedder") from error
 
     def _reached(self, stream: Stream) -> tuple[str, int]:
         return self._use(stream, lambda file: file.reached)

@@ -93,6 +93,18 @@ def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(
     assert memory.recall("zebra").metadata["vectors"]["error"] is None
 
 
+@pytest.mark.parametrize("given", [[float("nan")] * 96, ["a"] * 96, [[1.0]] * 96])
+def test_a_question_whose_vector_is_none_is_answered_by_words(memory, toy, monkeypatch, given):
+    memory.embeds_for = 60.0
+    memory.writer.remember("p", "the zebra runs")
+    assert memory.recall("zebra").metadata["vectors"]["error"] is None
+    monkeypatch.setattr(toy, "generate", lambda texts: [given for _ in texts])
+
+    answer = memory.recall("the zebra?")
+    assert [hit.content for hit in answer.entries] == ["the zebra runs"]
+    assert answer.metadata["vectors"]["error"].startswith("toy-1 gave what is no vector: ")
+
+
 def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone(tmp_path, toy, monkeypatch):
     monkeypatch.setattr(module, "BATCH", 2)
     began, go_on, generate = Event(), Event(), toy.generate
