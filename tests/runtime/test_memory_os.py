@@ -17,6 +17,7 @@ from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.values import DialogueSegment
 from jidomem.models.hashed import HashedStems
 from jidomem.models.offline import OfflineModel
+from jidomem.models.scripted import ScriptedModel
 from jidomem.providers import execute_directive
 from jidomem.runtime.memoryos.jobs import MOST
 from jidomem.runtime.memoryos.runner import Outcome
@@ -168,6 +169,35 @@ def test_a_job_that_failed_too_often_is_kept_told_and_tried_again_when_asked(ope
     model.fails = False
     assert all(each.ok for each in ada.retry())
     assert [each.page_count for each in ada.tiers.mtm] == [1]
+
+
+def test_a_model_that_is_slow_to_fail_is_waited_for_once_a_kind_of_job_with_each_page(opened, clock):
+    waited = []
+
+    def slowly(*_):
+        waited.append(clock.now())
+        clock.further += timedelta(minutes=1)
+        raise ModelUnavailable("it said nothing for too long", hint="try again")
+
+    slow = ScriptedModel(generate_meta_chain=slowly, continues=slowly)
+    ada = opened().os(model=slow, policy=small())
+    talk(ada, *INDEX)
+
+    assert len(waited) == 4  # for a page that is to be described, three times, and for the one to be transferred
+    assert len(ada.jobs()) == 4
+    assert not any(job.failed for job in ada.jobs())
+    assert len(ada.run_jobs()) == 4
+    assert len(waited) == 8
+
+
+def test_a_page_is_given_back_once_it_is_kept_though_its_jobs_cannot_be_done(root):
+    (root / "state").mkdir(parents=True)
+    (root / "state" / "turns").write_text("in the way")
+    with jidomem.open(root, project="p", agent="ada") as memory:
+        page = memory.os().add("Which index?", "Oxigraph.")
+
+        assert memory.os().tiers.stm[0].id == page.id
+        assert [job.kind for job in memory.os().jobs()] == ["describe"]
 
 
 def test_queued_jobs_wait_until_they_are_asked_for_also_by_another_process(opened):  # D107 D064

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -73,11 +73,11 @@ class Jobs:
     """
 
     def __init__(self, state: State, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
-        self._state, self._queue, self._now, self._most = state, queue, now, most
+        self._state, self._queue, self.now, self._most = state, queue, now, most
 
     def ask(self, store: Connection, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
         """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
-        at = (due or self._now()).timestamp()
+        at = (due or self.now()).timestamp()
         for task in tasks:
             store.execute(
                 "INSERT INTO jobs (queue, project, agent, kind, subject, payload, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -86,26 +86,26 @@ class Jobs:
                 (self._queue, project, agent, task.kind, task.subject, _json(task.payload), at),
             )
 
-    def take(self, project: str, agent: str) -> Job | None:
+    def take(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> Job | None:
         """Return the oldest job of an agent that is due, and count the try; None where there is none.
 
+        Of those that were tried before none is taken that fell due since who asks *began*, and none of the kinds *but*.
         Until it is told to be done it counts as failed, and is due again later: a process may end any time.
         """
-        now = self._now()
+        now = self.now()
         with self._state.changing() as store:
             found = store.execute(
                 f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ? AND failed = 0 AND due <= ?"
-                " ORDER BY id LIMIT 1",
-                (self._queue, project, agent, now.timestamp()),
+                " AND (attempts = 0 OR due <= ?) AND kind NOT IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT 1",
+                (self._queue, project, agent, now.timestamp(), (began or now).timestamp(), json.dumps([*but])),
             ).fetchone()
             if found is None:
                 return None
             job = _job(found)
             tries = job.attempts + 1
-            again = now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))
             store.execute(
                 "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = ? WHERE id = ?",
-                (tries, again.timestamp(), tries >= self._most, CUT_OFF, job.id),
+                (tries, _again(now, tries), tries >= self._most, CUT_OFF, job.id),
             )
             return job
 
@@ -113,13 +113,14 @@ class Jobs:
         """Let go of a job, in a transaction of the state; it is due once more if it was asked for again meanwhile."""
         gone = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.asked)).rowcount
         if not gone:
-            row = (self._now().timestamp(), job.id)
+            row = (self.now().timestamp(), job.id)
             store.execute("UPDATE jobs SET attempts = 0, failed = 0, error = NULL, due = ? WHERE id = ?", row)
 
     def failed(self, job: Job, why: str) -> None:
         """Keep why a job failed; it is due again after a while, each time a longer one, and too many are the end."""
+        row = (why[:1_000], _again(self.now(), job.attempts + 1), job.id)
         with self._state.changing() as store:
-            store.execute("UPDATE jobs SET error = ? WHERE id = ?", (why[:1_000], job.id))
+            store.execute("UPDATE jobs SET error = ?, due = ? WHERE id = ?", row)
 
     def waiting(self, project: str, agent: str | None = None) -> list[Job]:
         """Return the jobs of a project, or of an agent, the failed ones, too, in the order they were asked for."""
@@ -132,10 +133,13 @@ class Jobs:
             )
             return [_job(row) for row in found]
 
-    def is_due(self, project: str, agent: str) -> bool:
-        """Return whether an agent has a job that is due."""
-        now = self._now()
-        return any(not job.failed and job.due <= now for job in self.waiting(project, agent))
+    def is_due(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> bool:
+        """Return whether there is a job that `take` would give."""
+        now = self.now()
+        return any(
+            not job.failed and job.due <= (now if job.attempts == 0 else min(began or now, now)) and job.kind not in but
+            for job in self.waiting(project, agent)
+        )
 
     def retry(self, project: str, agent: str) -> int:
         """Return how many jobs of an agent that failed are due at once, also those that were given up."""
@@ -143,7 +147,7 @@ class Jobs:
             return store.execute(
                 "UPDATE jobs SET attempts = 0, failed = 0, due = ? WHERE queue = ? AND project = ? AND agent = ?"
                 " AND error IS NOT NULL",
-                (self._now().timestamp(), self._queue, project, agent),
+                (self.now().timestamp(), self._queue, project, agent),
             ).rowcount
 
     def forget(self, store: Connection, project: str, agent: str) -> None:
@@ -156,6 +160,11 @@ def _job(row: tuple[Any, ...]) -> Job:
     id_, project, agent, kind, subject, payload, asked, attempts, due, failed, error = row
     at = datetime.fromtimestamp(due, UTC)
     return Job(id_, project, agent, kind, subject, json.loads(payload), asked, attempts, at, bool(failed), error)
+
+
+def _again(now: datetime, tries: int) -> float:
+    """Return when a job that was tried so often is due once more."""
+    return (now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))).timestamp()
 
 
 def _json(value: Any) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.memoryos.arriving import insert, known_page
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.configurations import Configurations
@@ -267,8 +268,10 @@ class MemoryOS:
         self.close()
 
     def _go_on(self) -> None:
+        """Do what a move gave rise to; the move is made, so what cannot be done now is no failure of it, and waits."""
         if self._inline:
-            self._runner.run()
+            with suppress(JidomemError):
+                self._runner.run(hurried=True)
 
     def _look(self) -> None:
         """Do what is due, in the thread."""

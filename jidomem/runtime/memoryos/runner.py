@@ -7,18 +7,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jidomem.errors import JidomemError
+from jidomem.errors import JidomemError, ModelUnavailable
 from jidomem.runtime.memoryos.jobs import Job, Jobs
 from jidomem.runtime.memoryos.turns import turn
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job: it is done where there is no error, else it is tried again later."""
+    """What became of a job: it is done where there is no error, else it is tried again later.
+
+    `is_away` tells that a model could not be asked, or gave what cannot be used.
+    """
 
     kind: str
     subject: str
     error: str | None = None
+    is_away: bool = False
 
     @property
     def ok(self) -> bool:
@@ -32,20 +36,23 @@ class JobRunner:
     def __init__(self, root: Path, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
         self._root, self._of, self._jobs, self._do = root, (project, agent), jobs, do
 
-    def run(self, *, wait: bool = False) -> list[Outcome]:
-        """Return what became of the jobs that are due, in the order they were asked for.
+    def run(self, *, wait: bool = False, hurried: bool = False) -> list[Outcome]:
+        """Return what became of the jobs that are due, in the order they were asked for; none is tried twice.
 
         Somebody else may be doing them: they are left to them, or waited for. Whoever has done the last one looks once
-        more after letting go of the turn, so that what was left to them meanwhile is done.
+        more after letting go of the turn, so that what was left to them meanwhile is done. Who is *hurried* waits once
+        for a model that is away: other jobs of that kind are left for later.
         """
         outcomes: list[Outcome] = []
+        began, away = self._jobs.now(), set[str]()
         while True:
             with turn(self._root, *self._of, wait=wait) as mine:
                 if not mine:
                     return outcomes
-                while (job := self._jobs.take(*self._of)) is not None:
+                while (job := self._jobs.take(*self._of, began, away)) is not None:
                     outcomes.append(self._tried(job))
-            if not self._jobs.is_due(*self._of):
+                    away |= {job.kind} if hurried and outcomes[-1].is_away else set()
+            if not self._jobs.is_due(*self._of, began, away):
                 return outcomes
 
     @contextmanager
@@ -60,5 +67,5 @@ class JobRunner:
         except Exception as error:  # whatever a job meets is told, and the next ones are done all the same
             why = str(error) if isinstance(error, JidomemError) else f"{type(error).__name__}: {error}"
             self._jobs.failed(job, why)
-            return Outcome(job.kind, job.subject, why)
+            return Outcome(job.kind, job.subject, why, isinstance(error, ModelUnavailable))
         return Outcome(job.kind, job.subject)
