@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from jidomem import resources, sparql
@@ -21,23 +22,24 @@ class Playbook:
     """Named queries by name and by `role/name`."""
 
     def __init__(self, overlays: Iterable[Path] = ()) -> None:
-        """Read the shipped query files, then `<role>/<name>.rq` in each folder of *overlays*.
+        """Know the shipped query files, each read when it is first asked for; read `<role>/<name>.rq` of *overlays*.
 
-        Raises Failed `invalid_config` for a file whose header is wrong, whose name is taken, or that reaches outside.
+        Raises Failed `invalid_config` for a file of an overlay whose header is wrong, whose name is taken, or that
+        reaches outside.
         """
-        self._queries: dict[str, NamedQuery] = {}
-        for file in resources.queries():
-            self._add(file)
+        self._shipped = {file.stem: file for file in _files(resources.queries())}
+        self._own: dict[str, NamedQuery] = {}
         for folder in overlays:
-            for file in sorted(folder.glob("*/*.rq")):
-                self._add(file, apart=True)
+            for file in _files(sorted(folder.glob("*/*.rq"))):
+                self._add(file)
 
     def get(self, name: str) -> NamedQuery:
         """Return the query of that name, or of that `role/name`.
 
         Raises NotFound `unknown_query`, with the nearest names.
         """
-        query = self._queries.get(name.rsplit("/", 1)[-1])
+        bare = name.rsplit("/", 1)[-1]
+        query = self._of(bare) if bare in self._shipped or bare in self._own else None
         if query is not None and name in (query.name, f"{query.role}/{query.name}"):
             return query
         near = get_close_matches(name, self.names(), n=3, cutoff=0.5)
@@ -47,7 +49,7 @@ class Playbook:
 
     def names(self) -> list[str]:
         """Return the bare names, sorted."""
-        return sorted(self._queries)
+        return sorted([*self._shipped, *self._own])
 
     def roles(self) -> Mapping[str, list[NamedQuery]]:
         """Return the queries of each role, both in their order."""
@@ -56,29 +58,33 @@ class Playbook:
 
     def __iter__(self) -> Iterator[NamedQuery]:
         """Return the queries, sorted by name."""
-        return (self._queries[name] for name in self.names())
+        return map(self._of, self.names())
 
     def markdown(self) -> str:
         """Return the playbook as one Markdown table a role: the text of docs/playbook.md."""
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
 
-    def _add(self, file: Path, *, apart: bool = False) -> None:
-        """Take in the question in *file*; one that is asked *apart* has no listing, which this process would make."""
-        if file.parent.name == GATES:
-            return
+    def _of(self, name: str) -> NamedQuery:
+        return self._own[name] if name in self._own else _shipped(self._shipped[name])
+
+    def _add(self, file: Path) -> None:
+        """Take in the question in *file*; it is asked apart and has no listing, which this process would make."""
         query = read(file)
-        if apart and query.course and query.course.pairs:
+        if query.course and query.course.pairs:
             hint = "leave out over:, and find them by a pattern"
             raise Failed(f"{file}: pairs are listed for shipped questions only", hint=hint, code="invalid_config")
-        query = replace(query, apart=True, course=None) if apart else query
-        taken = self._queries.get(query.name)
-        if taken is not None:
+        if query.name in self.names():
+            taken = self._of(query.name)
             raise Failed(
                 f"{file}: the name {query.name!r} is taken by {taken.role}/{taken.name}.rq",
                 hint="give the file another name",
                 code="invalid_config",
             )
-        self._queries[query.name] = query
+        self._own[query.name] = replace(query, apart=True, course=None)
+
+
+def _files(found: Iterable[Path]) -> Iterator[Path]:
+    return (file for file in found if file.parent.name != GATES)
 
 
 def read(file: Path) -> NamedQuery:
@@ -98,6 +104,9 @@ def read(file: Path) -> NamedQuery:
         where = f"{file}:{_line_of(text, error)}"
         raise type(error)(f"{where}: {error.detail}", hint=error.hint, code=error.code) from error
     return query
+
+
+_shipped = cache(read)  # a shipped file stays as it is while a process runs
 
 
 def _line_of(text: str, refused: JidomemError) -> int:

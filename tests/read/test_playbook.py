@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from reader_world import reader_of, shortened, world_index
 
-from jidomem import sparql
+from jidomem import resources, sparql
 from jidomem.errors import Failed, NotFound, PolicyDenied
 from jidomem.query import parse
 from jidomem.read import Playbook
+from jidomem.read.playbook import GATES
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "queries" / "cases"
@@ -115,6 +116,20 @@ def overlay(folder, text, name="mine", role="planner"):
     (folder / role).mkdir(parents=True)
     (folder / role / f"{name}.rq").write_text(text, "utf-8")
     return folder
+
+
+def test_no_two_shipped_questions_have_one_name():
+    files = [file for file in resources.queries() if file.parent.name != GATES]
+
+    assert sorted(file.stem for file in files) == Playbook().names()
+
+
+def test_a_shipped_question_is_read_when_it_is_first_asked_and_by_a_process_once(monkeypatch):
+    looked = []
+    monkeypatch.setattr(Path, "read_text", lambda file, *how: looked.append(file))
+
+    assert Playbook().get("open-tasks") is SHIPPED["open-tasks"]
+    assert looked == []
 
 
 def test_a_project_adds_its_own_questions(tmp_path):
