@@ -68,6 +68,8 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
         show_rows(door, [_row(hit) for hit in found.entries], (*_COLUMNS, "parts") if explain else _COLUMNS)
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
         door.say("there is more: raise --limit or --budget-tokens")
+    if form != "json" and (error := found.metadata.get("vectors", {}).get("error")):
+        door.say(f"the embedder failed: {error}")
 
 
 def _row(hit: Hit) -> Row:

@@ -61,7 +61,7 @@ class KeptFiles(Generic[F]):
                     return use(self.opened(name), because)
                 except Amiss as amiss:
                     because = str(amiss)
-                except sqlite3.DatabaseError as error:
+                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # its words may quote what was damaged
                     because = self._amiss(name, error)
                 try:
                     self.forget(name)
@@ -147,7 +147,7 @@ class KeptFiles(Generic[F]):
                 raise Amiss("it was emptied")
             return self._made(str(path), WAIT, here.number(here.settle(self.folder))), _place(path)
 
-    def _amiss(self, name: str, error: sqlite3.DatabaseError) -> str:
+    def _amiss(self, name: str, error: Exception) -> str:
         """Return why a file is made anew after *error*, in memory where nothing can be written; raises Busy, Failed."""
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:

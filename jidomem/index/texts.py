@@ -104,7 +104,7 @@ class Texts:
                 mark = file.mark
                 told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
                 told["version"] = str(mark.version) if mark else None
-            except (Amiss, sqlite3.Error) as error:
+            except (Amiss, sqlite3.Error, UnicodeDecodeError) as error:
                 told["amiss"] = str(error)
                 self.files.let_go(name)
         return told

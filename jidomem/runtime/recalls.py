@@ -62,9 +62,11 @@ class Recalls:
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
         self.catch_up(name)  # of a project there is not, nothing is embedded
-        embedding, alike = self._embedding_for(name), None
-        if embedding is not None and (vector := embedding.asked(request.query)) is not None:
-            alike = Alike(embedding.vectors, vector)
+        embedding, alike = self.embedding, None
+        if embedding is not None:
+            vector = embedding.asked(request.query)
+            self._make_vectors(embedding, name)
+            alike = None if vector is None else Alike(embedding.vectors, vector)
         found = Recalling(self.texts, self.index, self.schema, alike).recall(name, request, narrowing)
         if embedding is not None:
             found = replace(found, metadata={**found.metadata, "vectors": embedding.lag(name)})
@@ -74,13 +76,12 @@ class Recalls:
             self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
         return told
 
-    def _embedding_for(self, project: str) -> Embedding | None:
-        """Return what makes vectors, once it does so for *project*; None where there is no embedder."""
-        if self.embedding is not None and self.embeds_for is None:
-            self.embedding.begin(project)
-        elif self.embedding is not None:
-            self.embedding.try_for(project, self.embeds_for)
-        return self.embedding
+    def _make_vectors(self, embedding: Embedding, project: str) -> None:
+        """Have the vectors of *project* made; where that is waited for, by an embedder that answered a moment ago."""
+        if self.embeds_for is None:
+            embedding.begin(project)
+        elif embedding.error is None:
+            embedding.try_for(project, self.embeds_for)
 
     @cached_property
     def texts(self) -> Texts:

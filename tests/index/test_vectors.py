@@ -208,12 +208,22 @@ def with_vectors_of_another_length(path):
     store.close()
 
 
+def with_a_name_that_is_no_text(path):
+    harmed = (
+        path.read_bytes()
+        .replace(b"tablevectorvector", b"table\xc1ectorvector")
+        .replace(b"CREATE TABLE vec", b"CRXATE TABLE vec")
+    )
+    path.write_bytes(harmed)
+
+
 def a_folder(path):
     path.unlink()
     path.mkdir()
 
 
-HARMS = [scribbled_over, of_another_form, from_elsewhere, with_vectors_of_another_length, a_folder]
+HARMS = [scribbled_over, of_another_form, from_elsewhere, with_vectors_of_another_length, with_a_name_that_is_no_text]
+HARMS += [a_folder]
 
 
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)

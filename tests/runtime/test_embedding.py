@@ -145,6 +145,21 @@ def test_a_process_of_a_moment_makes_vectors_for_so_long_as_it_is_told_before_it
     assert memory.recall("zebra").metadata["vectors"] == {"model": "toy-1", "pending": 1, "error": "out of order"}
 
 
+def test_an_embedder_that_does_not_answer_is_waited_for_once_and_for_the_question_alone(memory, toy, monkeypatch):
+    asked = []
+
+    def stalled(texts):
+        asked.append([*texts])
+        raise Failed("was not done in the stated time")
+
+    monkeypatch.setattr(toy, "generate", stalled)
+    memory.embeds_for = 60.0
+    memory.writer.remember("p", "the zebra runs")
+
+    assert [hit.content for hit in memory.recall("a zebra?").entries] == ["the zebra runs"]
+    assert asked == [["a zebra?"]]
+
+
 def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monkeypatch):
     monkeypatch.setattr(module, "BATCH", 2)
     for number in range(5):
