@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from jidomem.embedder import Embedder, Vector
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.model import AGENT, OBJECT, Bounds, Fact, Known, Learned, Page, Prompt, Segment, Trait
-from jidomem.models.claims import Claim, claims, is_private
 from jidomem.models.dialogue import at_least_one, said, so_far
 from jidomem.models.hashed import HashedStems
 from jidomem.models.importance import importance
@@ -17,6 +17,9 @@ from jidomem.models.keywords import keywords
 from jidomem.models.prompts import final_prompt
 from jidomem.models.summary import summary
 from jidomem.stems import Stemmer
+
+if TYPE_CHECKING:
+    from jidomem.models.claims import Claim
 
 #: A page goes on with the one before it if it comes within this time,
 GAP = timedelta(hours=1)
@@ -92,6 +95,8 @@ class OfflineModel:
 
     def extract_traits(self, segment: Segment) -> Learned:
         """Return what those who talk say of themselves; said again, it is believed more and not told twice."""
+        from jidomem.models.claims import claims  # its rules take a while to be read, and most who ask teach nothing
+
         facts: dict[tuple[str, str], Fact] = {}
         traits: dict[tuple[str, str, str], Trait] = {}
         for number, page in enumerate(segment.pages):
@@ -103,6 +108,8 @@ class OfflineModel:
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
         """Return for each of *facts* how much it has of what matters to others: rules, dangers, what all share."""
+        from jidomem.models.claims import is_private
+
         return tuple(0.0 if is_private(fact) else importance(fact) for fact in facts)
 
     def generate_final_prompt(

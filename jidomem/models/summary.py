@@ -14,8 +14,9 @@ from jidomem.stems import Stemmer
 _ENDS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
 #: Sentences that say nearly the same: so much of the smaller's weight is in one that is taken already.
 SAME = 0.7
-#: Signs of a sentence that is read as one.
-LONGEST = 1_000
+#: Signs of a sentence that is read as one, and of all texts together: of long ones the beginnings are read.
+LONGEST, READ = 1_000, 24_000
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,10 @@ def cut(text: str, longest: int) -> str:
 
 
 def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
-    """Return those sentences of *texts* that say most of what all are about, in their order, in *longest* signs."""
+    """Return those sentences of *texts* that say most of what all are about, in their order, in *longest* signs.
+
+    What stands between fences is code, and read only where a text has nothing else.
+    """
     every = [*_weighed(stemmer, texts)]
     if not every:
         return ""
@@ -69,10 +73,35 @@ def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
     return cut(" ".join(sentence.text for sentence in sorted(taken, key=lambda found: found.place)), longest)
 
 
-def _weighed(stemmer: Stemmer, texts: Iterable[str]) -> Iterator[_Sentence]:
+def _begun(texts: Sequence[str]) -> Iterator[Iterable[str]]:
+    """Yield the sentences of each text, as many from its beginning as there is room for; one at least."""
+    prose = [_CODE.sub("\n", text) if "```" in text else text for text in texts]
+    read = [prosaic if prosaic.strip() else text for prosaic, text in zip(prose, texts, strict=True)]
+    share = _share([len(text) for text in read])
+    for text in read:
+        found = [*sentences(text[:share])]
+        yield found[:-1] if len(text) > share and len(found) > 1 else found
+
+
+def _share(lengths: Sequence[int]) -> int:
+    """Return how many signs of a text are read at most: what short ones leave of the room is shared by the others.
+
+    >>> _share([100, 200, 50_000, 90_000])
+    11850
+    """
+    room, share = READ, READ
+    for place, length in enumerate(sorted(lengths)):
+        share = max(room // (len(lengths) - place), 1)
+        if length > share:
+            return share
+        room -= length
+    return share
+
+
+def _weighed(stemmer: Stemmer, texts: Sequence[str]) -> Iterator[_Sentence]:
     place = 0
-    for text in texts:
-        for sentence in sentences(text):
+    for found in _begun(texts):
+        for sentence in found:
             yield _Sentence(sentence, place, {word.stem: word.weight for word in telling(stemmer, sentence)})
             place += 1
 

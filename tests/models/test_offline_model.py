@@ -99,6 +99,41 @@ def test_what_is_said_twice_stands_in_a_summary_once():
     assert MODEL.generate_segment_summary([page(text, text), page(text)]) == text
 
 
+def test_of_long_pages_the_beginnings_are_read_and_short_ones_whole():
+    filler = "Weather stays pleasant around harbours. " * 2_000
+    begins = "The journal keeps every triple."
+    pages = [page(f"{begins} {filler}", f"{filler} The lighthouse is green."), page("The journal is kept on disk.")]
+
+    told = OfflineModel(bounds=Bounds(summary=4_000)).generate_segment_summary(pages)
+
+    assert begins in told
+    assert "The journal is kept on disk." in told
+    assert "lighthouse" not in told
+    many = [" ".join(f"crate{number}x{place}x" for place in range(40)) + " end." for number in range(80)]
+    last = OfflineModel(bounds=Bounds(summary=30_000)).generate_segment_summary([page(" ".join(many))])
+    assert last.endswith(" end.")  # no sentence is read in half
+    alone = OfflineModel().generate_segment_summary([page("no sentence ends here " * 5_000)])
+    assert "sentence ends here" in alone
+
+
+def test_of_as_many_pages_as_there_may_be_each_has_its_share_of_what_is_read():
+    own = [f"Lake{sign}k lies by hill{sign}k and wood{sign}k." for sign in "abcdefghijklmnopqrstuvwxyz"]
+    pages = [page("We talk on.", said + " So it goes." * 500) for said in own]
+
+    told = OfflineModel(bounds=Bounds(summary=10_000)).generate_segment_summary(pages * 2)
+
+    assert [said for said in own if said not in told] == []
+
+
+def test_code_between_fences_is_summed_up_only_where_there_is_nothing_else():
+    code = "```python\nexpense_category = ExpenseCategory(expense_category_name)\n```"
+    model = OfflineModel(bounds=Bounds(summary=120))
+
+    assert "ExpenseCategory" not in model.generate_segment_summary([page(f"How do I keep it?\n{code}", "In a table.")])
+    assert "ExpenseCategory" in model.generate_segment_summary([page(code)])
+    assert "ExpenseCategory" in model.generate_segment_summary([page(code[:-3])])
+
+
 def test_a_chain_goes_on_from_the_one_before_and_brings_what_is_new():  # D080 D013
     first = page("We plan a trip to Lisbon in May.", chain="A trip to Lisbon in May is planned.")
     told = MODEL.generate_meta_chain([first, page("Which hotel is near the river?", "The Alfama hotel is near it.")])
