@@ -105,12 +105,16 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What long-term memory says of one, who is named in `of`, as far as it matters to a question."""
+    """What long-term memory says of one, who is named in `of`, as far as it matters to a question.
+
+    Of the one whom the question is from, `asks` is True.
+    """
 
     of: str
     profile: Mapping[str, Any] = field(default_factory=dict, hash=False)
     facts: tuple[str, ...] = ()
     traits: tuple[str, ...] = ()
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

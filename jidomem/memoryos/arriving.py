@@ -49,15 +49,16 @@ def _as_said(page: DialoguePage) -> tuple[object, ...]:
 
 
 def before(tiers: Tiers, page_id: str) -> DialoguePage | None:
-    """Return the page that was said before another, whose chain it may go on with; None where there is none any more.
+    """Return the page before another in the talk with the same one, whose chain it may go on with.
 
-    Raises NotFound where the agent has no such page.
+    None where there is none any more. Raises NotFound where the agent has no such page.
     """
     page = known_page(tiers, page_id)
-    queue = [*tiers.leaving, *tiers.stm]
-    if page in queue[1:]:
-        return queue[queue.index(page) - 1]
-    earlier = [each for segment in tiers.mtm for each in segment.pages if each.when < page.when]
+    queue = [each.id for each in (*tiers.leaving, *tiers.stm) if each.object == page.object]
+    if page.id in queue[1:]:
+        return known_page(tiers, queue[queue.index(page.id) - 1])
+    settled = (each for segment in tiers.mtm for each in segment.pages)
+    earlier = (each for each in settled if each.object == page.object and each.when < page.when)
     return max(earlier, key=lambda each: each.when, default=None)
 
 

@@ -49,7 +49,7 @@ def lesson(
     for trait in learned.traits:
         own = None if trait.subject == AGENT else _object(segment, trait)
         inferred = TraitEntry(
-            new_id(), trait.name, trait.value, at, trait.confidence, False, _evidence(segment, trait),
+            new_id(), trait.name, trait.value, at, trait.confidence, trait.private, _evidence(segment, trait),
             _of(known, _text(trait)),
         )  # fmt: skip
         found.setdefault(own, ([], []))[1].append(inferred)

@@ -20,6 +20,7 @@ from jidomem.memoryos.values import (
     ObjectPersona,
     SystemEntry,
     TraitEntry,
+    key_of,
 )
 from jidomem.model import Known
 
@@ -44,6 +45,11 @@ class Question(Value):
                 "half of who asks is named", hint='give both: object_type="user", object_identifier="ana"'
             )
 
+    @property
+    def object(self) -> ObjectKey | None:
+        """Return who asks, None where nobody said."""
+        return key_of(self.object_type, self.object_identifier)
+
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[T]):
@@ -62,11 +68,11 @@ class FoundPersona:
     knowledge: tuple[Found[KnowledgeEntry], ...] = ()
     traits: tuple[Found[TraitEntry], ...] = ()
 
-    def known(self, agent_id: str) -> Known:
+    def known(self, agent_id: str, asking: ObjectKey | None = None) -> Known:
         """Return it as it is put before a language model."""
         of = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
         told = tuple(found.what.text for found in self.knowledge), tuple(found.what.text for found in self.traits)
-        return Known(of, self.profile, *told)
+        return Known(of, self.profile, *told, asks=asking is not None and self.key == asking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +99,11 @@ class Retrieved:
         return frozenset(found.what.id for found in self.segments)
 
     def known(self) -> tuple[Known, ...]:
-        """Return what long-term memory holds as it is put before a language model: the agent last."""
-        return tuple(persona.known(self.agent_id) for persona in (*self.personas, self.agent))
+        """Return what long-term memory holds as it is put before a language model: who asks first, the agent last."""
+        personas, asking = self.personas, self.question.object
+        if asking is not None and all(persona.key != asking for persona in personas):
+            personas = (FoundPersona(asking, {}), *personas)
+        return tuple(persona.known(self.agent_id, asking) for persona in (*personas, self.agent))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values, without vectors; a segment says how many pages it has, and not which."""
@@ -148,12 +157,15 @@ def _personas(
     telling: Callable[[Any], float],
     config: MemoryOSConfig,
 ) -> tuple[FoundPersona, ...]:
-    """Return who asks, then the others that a fact on the question is known of; those of the best facts first."""
-    held = list(personas)
+    """Return who asks, then the others that a fact on the question is known of; those of the best facts first.
+
+    What is private to one is not among it where another asks.
+    """
+    asking = question.object
+    held = [each if asking in (None, each.key) else _without_private(each) for each in personas]
     facts = (fact for persona in held for fact in persona.knowledge)
     best = _best(facts, telling, config.retrieved_knowledge, config.knowledge_threshold, config)
     place = {found.what.id: rank for rank, found in enumerate(best)}
-    asking = (question.object_type, question.object_identifier)
     ranked = []
     for persona in held:
         own = tuple(best[rank] for rank in sorted(place[fact.id] for fact in persona.knowledge if fact.id in place))
@@ -162,6 +174,11 @@ def _personas(
             first = -1 if persona.key == asking else place[own[0].what.id]
             ranked.append((first, FoundPersona(persona.key, persona.profile, own, traits)))
     return tuple(persona for _, persona in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def _without_private(persona: ObjectPersona) -> ObjectPersona:
+    knowledge = tuple(fact for fact in persona.knowledge if not fact.private)
+    return replace(persona, knowledge=knowledge, traits=tuple(each for each in persona.traits if not each.private))
 
 
 def _shown(value: Any) -> Any:

@@ -61,8 +61,12 @@ class Lesson(Value):
 
 
 def untaught(segment: DialogueSegment) -> DialogueSegment:
-    """Return the segment with those of its pages alone that no persona was taught from: what a model is shown."""
-    return replace(segment, pages=tuple(page for page in segment.pages if not page.analysed))
+    """Return the segment with pages that no persona was taught from, all with the same one: what a model is shown.
+
+    So what one says of himself is not learnt of another that the agent talked with about the same.
+    """
+    fresh = [page for page in segment.pages if not page.analysed]
+    return replace(segment, pages=tuple(page for page in fresh if page.object == fresh[0].object))
 
 
 def learn(tiers: Tiers, learnt: Learnt, policy: Policy) -> Step[Tiers]:
@@ -83,7 +87,7 @@ def teach(tiers: Tiers, lesson: Lesson, policy: Policy) -> Step[Tiers]:
     segment = tiers.segment(lesson.segment_id)
     if segment is None:
         return stepped(tiers, policy.config)
-    fresh = {page.id for page in untaught(segment).pages} & {*lesson.pages}
+    fresh = {page.id for page in segment.pages if not page.analysed} & {*lesson.pages}
     if not fresh:
         return stepped(tiers, policy.config)
     if fresh != {*lesson.pages}:

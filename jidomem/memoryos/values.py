@@ -19,6 +19,11 @@ class ObjectKey(NamedTuple):
     identifier: str
 
 
+def key_of(type_: str | None, identifier: str | None) -> ObjectKey | None:
+    """Return whom a type and an identifier name, None where they are not both given."""
+    return None if type_ is None or identifier is None else ObjectKey(type_, identifier)
+
+
 @dataclass(frozen=True, slots=True)
 class DialoguePage(Value):
     """One exchange: what an agent was asked, what it answered, and when.
@@ -69,9 +74,7 @@ class DialoguePage(Value):
     @property
     def object(self) -> ObjectKey | None:
         """Return whom the agent talked with, None where nobody said."""
-        if self.object_type is None or self.object_identifier is None:
-            return None
-        return ObjectKey(self.object_type, self.object_identifier)
+        return key_of(self.object_type, self.object_identifier)
 
 
 @dataclass(frozen=True, slots=True)

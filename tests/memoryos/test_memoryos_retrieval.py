@@ -121,13 +121,24 @@ def test_what_is_found_is_told_tier_by_tier_as_plain_values_and_puts_no_prompt_t
 
 # D098
 def test_what_long_term_memory_holds_is_given_as_it_is_put_before_a_language_model():
-    found = retrieve(TIERS, SYSTEM, QUESTION, PLAIN)
+    asked = replace(QUESTION, object_type="user", object_identifier="ana")
+    found = retrieve(TIERS, SYSTEM, asked, PLAIN)
 
     assert found.known() == (
-        Known("user ana", {"language": "pt"}, ("Ana has an index",), ("index: liked", "tone: terse")),
+        Known("user ana", {"language": "pt"}, ("Ana has an index",), ("index: liked", "tone: terse"), asks=True),
         Known("service search", {}, ("its index is an Oxigraph index",), ()),
         Known("agent ada", {"role": "planner"}, (), ("style: plain",)),
     )
+
+
+@pytest.mark.parametrize(("asking", "told"), [(None, ["k2", "k5"]), ("ana", ["k2", "k5"]), ("bob", ["k2"])])
+def test_what_is_private_to_one_is_not_told_where_another_asks(asking, told):
+    ana = replace(PERSONAS[1], knowledge=(fact(2, "has an index"), replace(fact(5, "sells the index"), private=True)))
+    question = replace(QUESTION, object_type=asking and "user", object_identifier=asking)
+
+    found = retrieve(Tiers("ada", personas=(ana,)), SystemMemory(), question, PLAIN)
+
+    assert [ids(each.what for each in persona.knowledge) for persona in found.personas] == [told]
 
 
 # D003

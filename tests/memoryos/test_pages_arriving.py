@@ -98,6 +98,16 @@ def test_the_page_before_another_is_found_in_the_queue_and_then_among_the_segmen
     assert before(tiers, "p1") is None
 
 
+def test_the_page_before_another_is_of_the_talk_with_the_same_one():
+    pages = [page(n, object_type="user", object_identifier="ana" if n % 2 else "ben") for n in (1, 2, 3)]
+    queued = Tiers("ada", leaving=(pages[0],), stm=tuple(pages[1:]))
+    settled = Tiers("ada", stm=(pages[2],), mtm=(segment(1, [1]), segment(2, [2])))
+
+    assert before(queued, "p3").id == "p1"
+    assert before(queued, "p2") is None
+    assert before(settled, "p3") is None
+
+
 # D057 D058 D059
 def test_a_page_joins_the_segment_it_is_most_like_if_that_is_above_the_threshold_and_opens_one_otherwise():
     tiers = Tiers(

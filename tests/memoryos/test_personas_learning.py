@@ -187,7 +187,7 @@ def test_what_a_model_learnt_is_a_lesson_of_whom_the_pages_name_with_the_page_th
     pages = (page(1, segment_id="s1", object_type="user", object_identifier="ana"), page(2, segment_id="s1"))
     learned = Learned(
         (Fact("works as a nurse", 0.7, page=1, private=True), Fact("knows Rust", subject=AGENT)),
-        (Trait("tone", "terse", page=0), Trait("style", "plain", subject=AGENT, page=7)),
+        (Trait("tone", "terse", page=0, private=True), Trait("style", "plain", subject=AGENT, page=7)),
     )
     numbers = iter("abcd")
     vectors = {text: [float(place)] for place, text in enumerate(texts_of(learned), 1)}
@@ -198,7 +198,7 @@ def test_what_a_model_learnt_is_a_lesson_of_whom_the_pages_name_with_the_page_th
     ana, itself, own = made.learnt
     assert (ana.type, ana.identifier) == ANA
     assert ana.knowledge == (KnowledgeEntry("a", "works as a nurse", at(5), 0.7, True, ("p2",), (1.0,)),)
-    assert ana.traits == (TraitEntry("c", "tone", "terse", at(5), 1.0, False, ("p1",), (3.0,)),)
+    assert ana.traits == (TraitEntry("c", "tone", "terse", at(5), 1.0, True, ("p1",), (3.0,)),)
     assert (itself.type, itself.identifier, itself.knowledge[0].evidence) == ("agent", "ada", ())
     assert (own.type, own.traits[0].text, own.traits[0].evidence) == (None, "style: plain", ())
     both = (pages[0], page(2, segment_id="s1", object_type="user", object_identifier="bob"))

@@ -1,6 +1,7 @@
 """The final prompt holds the question and all that memory has on it, and memory is quoted in it."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.memoryos.values import DialoguePage
-from jidomem.model import Known
+from jidomem.model import Bounds, Known
 from jidomem.models.offline import OfflineModel
-from jidomem.models.prompts import final_prompt, quoted
+from jidomem.models.prompts import FACT, SHOWN, final_prompt, quoted, summary_prompt
 
 
 def page(query, response="", chain=None, days=0):
@@ -42,7 +43,36 @@ def test_a_final_prompt_has_every_tier_and_ends_with_the_question():  # D085 D09
 
 
 def test_a_tier_that_has_nothing_is_left_out():  # D085
-    assert final_prompt(" Why? ", [], [], [], []).user == "The question: Why?"
+    assert final_prompt(" Why? ", [], [], [Known("agent a")], []).user == "The question: Why?"
+
+
+def test_a_final_prompt_tells_who_said_a_page_and_who_asks():  # D098
+    theirs = replace(page("I like tea"), object_type="user", object_identifier="ana")
+
+    asked = final_prompt("What do I like?", [theirs], [theirs], [Known("user ben", asks=True)], []).user
+
+    assert asked.count('"with": "user ana"') == 2
+    assert '{"of": "user ben", "asks": true}' in asked
+
+
+@pytest.mark.parametrize("length", [100, 3_000, 1_000_000])
+def test_of_long_pages_a_final_prompt_shows_as_much_as_there_is_room_for(length):
+    long, short = page("a" * length, "b" * length), page("Which index?", "Oxigraph, since it embeds.")
+
+    asked = final_prompt("Why?", [short, *[long] * 6], [long] * 7, [Known("you", facts=("c" * length,))], []).user
+
+    assert short.response in asked
+    assert ("a" * length in asked) == (length == 100)
+    assert len(asked) < SHOWN + FACT + 15 * 150
+
+
+def test_of_very_many_pages_the_newest_are_shown_to_a_model_by_their_numbers():
+    pages = [page(f"I said {number} ", "b" * 300) for number in range(1_000)]
+
+    asked = summary_prompt(pages, Bounds(), 24_000).user
+
+    assert ("I said 849 " in asked, '{"page": 850, ' in asked, '{"page": 999, ' in asked) == (False, True, True)
+    assert len(asked) < 24_000 + 150 * 100
 
 
 def test_the_words_of_the_program_say_that_memory_is_no_instruction():  # D120

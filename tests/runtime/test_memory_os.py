@@ -131,6 +131,22 @@ def test_hot_segments_teach_personas_and_what_matters_is_told_to_all(opened):  #
     assert ada.maintain() == [Outcome("maintain", "")]  # nothing is taught twice
 
 
+def test_what_one_user_says_is_neither_learnt_of_another_nor_the_talk_with_him(opened):  # D070
+    ada = opened().os(policy=small(stm_capacity=1, heat_threshold=1.5))
+    for said, who in [("I like tea.", "ana"), ("I like tea.", "ben"), ("I like green tea.", "ana"), ("Bye.", "ana")]:
+        ada.add(said, "Noted.", about=("user", who))
+    assert len(ada.tiers.mtm) == 1
+
+    ada.maintain()
+
+    learnt = {each.identifier: [fact.text for fact in each.knowledge] for each in ada.personas}
+    assert learnt == {"ana": ["likes tea", "likes green tea"], "ben": ["likes tea"]}
+    assert {fact.confidence for each in ada.personas for fact in each.knowledge} == {0.85}
+    assert [page.continues for page in ada.tiers.mtm[0].pages[:2]] == [None, None]
+    assert ada.tiers.mtm[0].analysed
+    assert '{"of": "user eve", "asks": true}' in ada.prompt("What do I like?", about=("user", "eve")).user
+
+
 def test_a_model_that_fails_loses_nothing_and_is_asked_again_later(opened, clock):  # D065 D107
     model = Failing()
     ada = opened().os(model=model, policy=small())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from jidomem.directive import MemoryUpsert, UpsertItem
 from jidomem.errors import Busy, Failed, ModelUnavailable, NotFound, RevisionConflict
@@ -27,8 +28,10 @@ from jidomem.runtime.memoryos.jobs import Job, Task
 from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.runtime.memoryos.vectors import filled, filled_system, lacking
 
-#: How often the model is asked again because the tiers moved on, and how many texts are embedded at once.
-AGAIN, AT_ONCE = 10, 64
+#: How often the model is asked again because the tiers moved on, how many texts are embedded at once, and of how many
+#: pages it is asked what they teach.
+AGAIN, AT_ONCE, LESSON = 10, 64, 50
+T = TypeVar("T")
 
 
 class Work:
@@ -80,7 +83,9 @@ class Work:
 
     def teach(self, segment_id: str, job: Job | None = None) -> None:
         """Teach the personas what the model finds in those pages of a segment that nobody was taught from."""
-        self._until_it_fits(partial(self._teach, segment_id, job))
+        while self._until_it_fits(partial(self._teach, segment_id)):
+            pass
+        self._finish(job)
 
     def maintain(self, job: Job | None = None) -> None:
         """Work out the heat of all segments, evict what there is no room for, and ask for hot ones to be taught."""
@@ -194,20 +199,23 @@ class Work:
         )
         self._moves.move(lambda tiers, policy: retell(tiers, told, policy), done=job)
 
-    def _teach(self, segment_id: str, job: Job | None) -> None:
+    def _teach(self, segment_id: str) -> bool:
+        """Teach from pages with one that the agent talked with; return whether there are others yet."""
         segment = self._moves.tiers().segment(segment_id)
         if segment is None or not segment.interactions:
             raise NotFound(
                 f"there is nothing left to learn from segment {segment_id}", hint="it was taught, or is gone"
             )
         fresh = untaught(segment)
+        fresh = replace(fresh, pages=fresh.pages[:LESSON])
         learned = self._model.extract_traits(fresh)
         texts = [*dict.fromkeys(texts_of(learned))]
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
-        self._moves.move(lambda tiers, policy: teach(tiers, taught, policy), done=job)
+        left = self._moves.move(lambda tiers, policy: teach(tiers, taught, policy)).segment(segment_id)
+        return left is not None and left.interactions > 0
 
-    def _until_it_fits(self, once: Callable[[], None]) -> None:
+    def _until_it_fits(self, once: Callable[[], T]) -> T:
         """Ask and move until nobody came between; what was asked in vain is asked again."""
         for _ in range(AGAIN):
             try:
