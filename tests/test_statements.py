@@ -8,11 +8,12 @@ import pytest
 
 TESTS = Path(__file__).parent
 STATEMENT = re.compile(r"(?<!noqa: )\b[A-E]\d{3}\b")
-#: What is built: working memory, the contract of stores, the writer and the reader, the two tiers.
+#: What is built: working memory, the contract of stores, the writer and the reader, MemoryOS, the two tiers.
 PROVED = {
     *(f"A{number:03}" for number in range(1, 157)),
     *(f"B{number:03}" for number in range(1, 75)),
     *(f"C{number:03}" for number in [*range(1, 16), *range(17, 109), 113, 114, 115, 116, 118]),
+    *(f"D{number:03}" for number in range(1, 121)),
     *(f"E{number:03}" for number in range(1, 99)),
 }
 

@@ -1,0 +1,39 @@
+"""Any model of vectors will do for MemoryOS: one of one's own makes all of them, and two are never mixed."""
+
+import jidomem
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.scores import Policy
+from jidomem.models.offline import OfflineModel
+
+
+class Letters:
+    """An embedder that tells texts apart by three letters: how often each is in it."""
+
+    name = "letters-3"
+
+    def dimensions(self):
+        return 3
+
+    def generate(self, texts):
+        return [[float(1 + text.count(letter)) for letter in "xyz"] for text in texts]
+
+
+# D116 D088
+def test_all_vectors_of_the_tiers_are_those_of_the_embedding_model_that_is_given(root):
+    letters = Letters()
+    with jidomem.open(root, project="p", agent="ada") as memory:
+        policy = Policy(MemoryOSConfig(stm_capacity=1, heat_threshold=1.5))
+        ada = memory.os(model=OfflineModel(letters), policy=policy)
+        for said in ("I work as a boxer. xxxxxxxxxxxx", "zzzzzz", "xxxxxxx", "zzzz zzzzz", "lunch"):
+            ada.add(said, "", about=("user", "ana"))
+        ada.maintain()
+        tiers, found = ada.tiers, ada.retrieve("zz", visiting=False)
+
+    assert [[page.query[-3:] for page in segment.pages] for segment in tiers.mtm] == [["xxx"] * 2, ["zzz"] * 2]
+    facts = tiers.personas[0].knowledge
+    assert {each.text: each.embedding for each in (*tiers.pages(), *facts)} == {
+        each.text: tuple(letters.generate([each.text])[0]) for each in (*tiers.pages(), *facts)
+    }
+    assert [fact.text for fact in facts] == ["works as a boxer"]
+    assert {each.what.query[-3:] for each in found.pages[:2]} == {"zzz"}
+    assert ada.status()["embedder"] == "letters-3"
