@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, TypeVar
@@ -31,6 +32,13 @@ HELD = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
 _BOUNDS = Bounds()
+
+
+@lru_cache(maxsize=2)  # a process that opens many roots has one ontology
+def _written(triples: tuple[Triple, ...]) -> tuple[bytes, str]:
+    """Return *triples* as N-Triples, in one order, and their digest."""
+    text = "\n".join(sorted(map(line, triples))).encode()
+    return text, blake2b(text, digest_size=16).hexdigest()
 
 
 class OxigraphIndex:
@@ -183,18 +191,18 @@ class OxigraphIndex:
         self._read(lambda store: store.dump(sink, ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph)))
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
-        """Make *triples* the whole content of the ontology graph, in one step, unless they are already."""
-        lines = sorted(map(line, triples))
-        digest = blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+        """Make *triples* the whole content of the ontology graph, unless they are already; its mark is set last."""
+        text, digest = _written(tuple(triples))
         with self._lock:
             node, holds, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
             mark = ox.Quad(node, holds, ox.Literal(digest), marks)
             self.ontology = digest
             if mark not in self._store:
-                self._store.update(
-                    f"DROP SILENT GRAPH {node} ; DELETE WHERE {{ GRAPH {marks} {{ {node} {holds} ?digest }} }} ; "
-                    f"INSERT DATA {{ GRAPH {node} {{ {' '.join(lines)} }} GRAPH {marks} {{ {mark.triple} }} }}"
-                )
+                for old in list(self._store.quads_for_pattern(node, holds, None, marks)):
+                    self._store.remove(old)
+                self._store.clear_graph(node)
+                self._store.load(text, ox.RdfFormat.N_TRIPLES, to_graph=node)
+                self._store.add(mark)
 
     def triples(
         self,

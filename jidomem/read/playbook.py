@@ -27,34 +27,34 @@ class Playbook:
         Raises Failed `invalid_config` for a file of an overlay whose header is wrong, whose name is taken, or that
         reaches outside.
         """
-        self._shipped = {file.stem: file for file in _files(resources.queries())}
+        self._files = dict(_shipped_files())
         self._own: dict[str, NamedQuery] = {}
         for folder in overlays:
-            for file in _files(sorted(folder.glob("*/*.rq"))):
-                self._add(file)
+            for file in sorted(folder.glob("*/*.rq")):
+                if file.parent.name != GATES:
+                    self._add(file)
 
     def get(self, name: str) -> NamedQuery:
         """Return the query of that name, or of that `role/name`.
 
         Raises NotFound `unknown_query`, with the nearest names.
         """
-        bare = name.rsplit("/", 1)[-1]
-        query = self._of(bare) if bare in self._shipped or bare in self._own else None
-        if query is not None and name in (query.name, f"{query.role}/{query.name}"):
-            return query
+        file = self._files.get(name.rsplit("/", 1)[-1])
+        if file is not None and name in (file.stem, f"{file.parent.name}/{file.stem}"):
+            return self._of(file.stem)
         near = get_close_matches(name, self.names(), n=3, cutoff=0.5)
-        near += [q.name for q in self if q.role == name.split("/", 1)[0] and q.name not in near]
+        near += [other for other in self.names(name.split("/", 1)[0]) if other not in near]
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self.names())}"
         raise NotFound(f"there is no query {name!r}", hint=hint, code="unknown_query")
 
-    def names(self) -> list[str]:
-        """Return the bare names, sorted."""
-        return sorted([*self._shipped, *self._own])
+    def names(self, role: str = "") -> list[str]:
+        """Return the bare names, of one *role* where it is given, sorted."""
+        return sorted(name for name, file in self._files.items() if role in ("", file.parent.name))
 
     def roles(self) -> Mapping[str, list[NamedQuery]]:
         """Return the queries of each role, both in their order."""
-        roles = sorted({query.role for query in self})
-        return {role: [query for query in self if query.role == role] for role in roles}
+        roles = sorted({file.parent.name for file in self._files.values()})
+        return {role: [self._of(name) for name in self.names(role)] for role in roles}
 
     def __iter__(self) -> Iterator[NamedQuery]:
         """Return the queries, sorted by name."""
@@ -65,7 +65,7 @@ class Playbook:
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
 
     def _of(self, name: str) -> NamedQuery:
-        return self._own[name] if name in self._own else _shipped(self._shipped[name])
+        return self._own[name] if name in self._own else _shipped(self._files[name])
 
     def _add(self, file: Path) -> None:
         """Take in the question in *file*; it is asked apart and has no listing, which this process would make."""
@@ -73,18 +73,14 @@ class Playbook:
         if query.course and query.course.pairs:
             hint = "leave out over:, and find them by a pattern"
             raise Failed(f"{file}: pairs are listed for shipped questions only", hint=hint, code="invalid_config")
-        if query.name in self.names():
-            taken = self._of(query.name)
+        taken = self._files.setdefault(query.name, file)
+        if taken is not file:
             raise Failed(
-                f"{file}: the name {query.name!r} is taken by {taken.role}/{taken.name}.rq",
+                f"{file}: the name {query.name!r} is taken by {taken.parent.name}/{taken.name}",
                 hint="give the file another name",
                 code="invalid_config",
             )
         self._own[query.name] = replace(query, apart=True, course=None)
-
-
-def _files(found: Iterable[Path]) -> Iterator[Path]:
-    return (file for file in found if file.parent.name != GATES)
 
 
 def read(file: Path) -> NamedQuery:
@@ -106,7 +102,12 @@ def read(file: Path) -> NamedQuery:
     return query
 
 
-_shipped = cache(read)  # a shipped file stays as it is while a process runs
+@cache  # a shipped file stays as it is while a process runs
+def _shipped_files() -> Mapping[str, Path]:
+    return {file.stem: file for file in resources.queries() if file.parent.name != GATES}
+
+
+_shipped = cache(read)
 
 
 def _line_of(text: str, refused: JidomemError) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from jidomem.read.playbook import Playbook
@@ -29,8 +29,11 @@ class Role:
 
     def __init__(self, reader: Asker, role: str) -> None:
         self._reader = reader
-        self._names = {query.name.replace("-", "_"): query.name for query in reader.playbook.roles().get(role, [])}
         self._role = role
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {name.replace("-", "_"): name for name in self._reader.playbook.names(self._role)}
 
     def __getattr__(self, name: str) -> Callable[..., Rows]:
         if name.startswith("_") or name not in self._names:
