@@ -60,20 +60,21 @@ def document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
     def one(name: str) -> str:
         return bare(said.get(jido(name), ('""',))[0])
 
+    newer = _newer(index, graph, node, recorded)
     metadata = json.loads(one("entryMetadata") or "{}")
     within = namespace(metadata.get(NAMESPACE))
     return Document(
         item=bare(node),
         types=tuple(map(bare, said[TYPE])),
         recorded=recorded,
-        ended=_ended(index, graph, node, recorded),
+        ended=min(filter(None, newer.values()), default=None),
         proposed=False,
         agent=one("agentId"),
         session=one("sessionId"),
         confidence="",
         valid_from=None,
         valid_until=None,
-        successors=(),
+        successors=tuple(map(bare, newer)),
         about=(within,),
         texts=tuple(bare(said[_SAYS[name]][0]) if _SAYS.get(name) in said else "" for name in FIELDS),
         text=bare(said[_TEXT][0])[:LONGEST],
@@ -97,14 +98,13 @@ def _place(position: Any) -> str:
     return f"{position:012d} " if is_one else ""
 
 
-def _ended(index: OxigraphIndex, graph: str, node: Term, recorded: str) -> str | None:
-    """Return when *node* was first replaced, also by a newer entry of its id that another branch brought."""
-    newer = [found for found, _, _ in index.triples(graph, None, _REPLACES, node)]
-    moments = [_recorded(index, graph, found) for found in newer]
-    if not newer:
-        beside = ((_recorded(index, graph, found), found) for found in _beside(index, graph, node))
-        moments = [at for at, found in beside if at is not None and (at, found) > (recorded, node)]
-    return min(filter(None, moments), default=None)
+def _newer(index: OxigraphIndex, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
+    """Return what replaced *node*, also a newer entry of its id that another branch brought, each with its moment."""
+    newer = {found: _recorded(index, graph, found) for found, _, _ in index.triples(graph, None, _REPLACES, node)}
+    if newer:
+        return newer
+    beside = ((found, _recorded(index, graph, found)) for found in _beside(index, graph, node))
+    return {found: at for found, at in beside if at is not None and (at, found) > (recorded, node)}
 
 
 def _beside(index: OxigraphIndex, graph: str, node: Term) -> Iterator[Term]:

@@ -45,6 +45,19 @@ _KEEP = (
 
 
 @dataclass(frozen=True, slots=True)
+class Own:
+    """What is somebody's own: of these `kinds` only what is of `agent` is looked through, and of one of `sessions`.
+
+    The empty session stands for none, None for all of them; `place` is that of a namespace.
+    """
+
+    kinds: frozenset[str]
+    agent: str
+    sessions: frozenset[str] | None = None
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Within:
     """What is looked through: what was known by `moment`, and of that what the rest lets pass; moments in one form."""
 
@@ -57,7 +70,7 @@ class Within:
     valid_at: str | None = None
     agents: frozenset[str] | None = None
     sessions: frozenset[str] | None = None
-    place: str | None = None
+    own: Own | None = None
 
 
 class Found(NamedTuple):
@@ -88,7 +101,7 @@ class Row(NamedTuple):
 class TextFile(KeptFile):
     """The file at *path*: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 4
+    FORM = 5
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
@@ -276,7 +289,6 @@ class TextFile(KeptFile):
             "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
             "m.agent IN (SELECT value FROM json_each(?))": agents,
             "m.session IN (SELECT value FROM json_each(?))": sessions,
-            "m.number IN (SELECT number FROM about WHERE place = ?)": within.place,
         }
         clauses = [clause for clause, value in asked.items() if value is not None]
         values = [value for value in asked.values() if value is not None]
@@ -287,7 +299,22 @@ class TextFile(KeptFile):
             clauses.append(f"m.kind IN ({self._of(within.kinds)})")
         if within.but:
             clauses.append(f"m.kind NOT IN ({self._of(within.but)})")
+        if within.own is not None:
+            clause, more = self._own(within.own)
+            clauses.append(clause)
+            values += more
         return " AND ".join(clauses) or "TRUE", values
+
+    def _own(self, own: Own) -> tuple[str, list[Any]]:
+        """Return what lets pass what is nobody's own, and what is of this one."""
+        clauses, values = ["m.agent = ?"], [own.agent]
+        if own.sessions is not None:
+            clauses.append("m.session IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(sorted(own.sessions)))
+        if own.place is not None:
+            clauses.append("m.number IN (SELECT number FROM about WHERE place = ?)")
+            values.append(own.place)
+        return f"(m.kind NOT IN ({self._of(own.kinds)}) OR ({' AND '.join(clauses)}))", values
 
     def _of(self, classes: frozenset[str]) -> str:
         """Return the numbers of the kinds that are of one of *classes*."""

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from jidomem.entry import Entry
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.kept_words import ENTRY, namespace
-from jidomem.index.text_file import TextFile, Within
+from jidomem.index.text_file import Own, Within
 from jidomem.index.texts import Texts
 from jidomem.journal.files import Stream
-from jidomem.read.search import asked_for, search
+from jidomem.read.answering import answered
+from jidomem.read.gathering import Alike, Asked
+from jidomem.read.search import asked_for
 from jidomem.recall import NAMESPACE, RecallRequest
 from jidomem.terms import Term, bare, date_time, iri
 from jidomem.vocab import jido
 
+#: The class of entries, as what is looked through is narrowed by it.
+ENTRIES = frozenset([bare(ENTRY)])
 #: field -> the property that says it.
 _FIELDS = {"id": "entryId", "agent_id": "agentId", "content": "entryText", "session_id": "sessionId",
            "metadata": "entryMetadata"}  # fmt: skip
@@ -34,6 +39,16 @@ SELECT ?id ?agent ?text ?session ?metadata WHERE {
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Entries that were found, in order; `scores` and the parts of each are those of what answers, by IRI."""
+
+    entries: Mapping[str, Entry]
+    scores: Mapping[str, float]
+    parts: Mapping[str, Mapping[str, float]]
+    ranking: str
+
+
 class Entries:
     """What reads the entries of one project."""
 
@@ -42,22 +57,19 @@ class Entries:
         self._texts = texts
         self._index = index
 
-    def covered(
-        self, request: RecallRequest, *, include_sessions: bool, moment: str | None
-    ) -> list[tuple[Entry, float]]:
-        """Return up to `limit` entries within the scope, each with its score: by its words, and then the newest.
+    def covered(self, request: RecallRequest, within: Within, now: str, alike: Alike | None) -> Recalled:
+        """Return up to `limit` entries *within*: what answers, the best first, and then the newest.
 
-        Those that hold none of the words have no score. With a *moment* it is what was kept then.
+        *now* is the moment asked at, *alike* what makes likeness known, if anything.
         """
-        within = Within(
-            moment=moment,
-            kinds=frozenset([bare(ENTRY)]),
-            agents=frozenset([request.agent_id]),
-            sessions=_sessions(request, include_sessions),
-            place=namespace(request.metadata[NAMESPACE]) if NAMESPACE in request.metadata else None,
-        )
-        found = self._texts.read(self._stream, lambda file: self._found(file, request, within))
-        return [(entry, score) for name, score in found.items() if (entry := self.entry(iri(name))) is not None]
+        asked = Asked(request.query, asked_for(self._texts.stemmer, request.query), (), now, alike)
+        answer = answered(self._texts, [self._stream], asked, within)
+        best = {one.candidate.passage.item: one for one in answer.found[: request.limit]}
+        names = dict.fromkeys([*best, *self._newest(within, request.limit)])
+        entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
+        told = dict(islice(entries.items(), request.limit))
+        scores = {name: best[name].score for name in told if name in best}
+        return Recalled(told, scores, {name: best[name].parts for name in scores}, answer.ranking)
 
     def kept(self, moment: str | None) -> list[Entry]:
         """Return the entries of every agent, the oldest first; with a *moment* those that were kept then."""
@@ -77,12 +89,8 @@ class Entries:
         said = {_FIELD_OF[predicate]: bare(value) for _, predicate, value in rows if predicate in _FIELD_OF}
         return _entry(said) if {"id", "agent_id", "content"} <= said.keys() else None
 
-    def _found(self, file: TextFile, request: RecallRequest, within: Within) -> Mapping[str, float]:
-        """Return the IRIs of what is found, each with its score, the best first."""
-        stems = asked_for(self._texts.stemmer, request.query)
-        scores = {found.match.item: found.score for found in search(file, stems, within, (), request.limit)[0]}
-        others = (name for name in file.newest(within, request.limit) if name not in scores)
-        return {**scores, **dict.fromkeys(islice(others, request.limit - len(scores)), 0.0)}
+    def _newest(self, within: Within, limit: int) -> list[str]:
+        return self._texts.read(self._stream, lambda file: file.newest(within, limit))
 
 
 def _entry(said: Mapping[str, str]) -> Entry:
@@ -90,9 +98,12 @@ def _entry(said: Mapping[str, str]) -> Entry:
     return Entry(**{**said, "metadata": json.loads(said.get("metadata", "{}"))})
 
 
-def _sessions(request: RecallRequest, every: bool) -> frozenset[str] | None:
-    """Return the sessions whose entries are within the scope, the empty one standing for none; None for all."""
-    if request.scope == "agent" and every:
-        return None
-    named = [] if request.session_id is None else [request.session_id]
-    return frozenset([*named, ""] if request.scope == "agent" else named)
+def own(request: RecallRequest, *others: str | None, every: bool = False) -> Own:
+    """Return what is looked through of entries: what the scope covers, with *every* that of all sessions.
+
+    *others* are sessions that are named beside the one of the request.
+    """
+    named = frozenset(filter(None, (request.session_id, *others)))
+    sessions = named if request.scope == "session" else named | {""}
+    place = namespace(request.metadata[NAMESPACE]) if NAMESPACE in request.metadata else None
+    return Own(ENTRIES, request.agent_id, None if every and request.scope == "agent" else sessions, place)

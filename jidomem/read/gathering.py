@@ -79,8 +79,7 @@ class _Gathering:
         around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
         rows = {row.number: row for row in file.rows(around, within)}
         if within.inactive:  # what superseded a candidate stands before it, if it answers at all
-            successors = file.numbers(item for row in rows.values() for item in row.successors)
-            rows |= {row.number: row for row in file.rows(successors, within)}
+            rows = self._with_later(rows)
         beside = {number for run, _ in runs for number in run} - rows.keys()
         known = {**rows, **{row.number: row for row in file.rows(beside, Within(within.moment, inactive=True))}}
         said = file.passages.of(known)
@@ -92,6 +91,16 @@ class _Gathering:
             for number, row in rows.items()
         ]
         return found, self._question({name for one in said.values() for name in one.speakers}, met)
+
+    def _with_later(self, rows: Mapping[int, Row]) -> dict[int, Row]:
+        """Return *rows* with what came in the place of them, and in the place of that, each told of all of these."""
+        found, new = {**rows}, [*rows.values()]
+        while new:
+            numbers = {*self._file.numbers(item for row in new for item in row.successors)}
+            new = self._file.rows(numbers - found.keys(), self._within)
+            found |= {row.number: row for row in new}
+        after = {row.item: row.successors for row in found.values()}
+        return {number: row._replace(successors=_in_turn(row.item, after)) for number, row in found.items()}
 
     def _first(self, about: frozenset[int]) -> list[int]:
         """Return the numbers of what fits best by words and likeness, each measured by the best there is."""
@@ -212,6 +221,18 @@ def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequenc
     """Yield what has the middle of a *run* among what is told of it, with what was said before and after each."""
     for at in range(max(middle - AFTER, 0), min(middle + BEFORE + 1, len(run))):
         yield run[at], (run[max(at - BEFORE, 0) : at][::-1], run[at + 1 : at + 1 + AFTER])
+
+
+def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return what came in the place of *item*, and in the place of that, by what came in the place of each."""
+    later: dict[str, None] = {}
+    left = [*successors[item]]
+    while left:
+        name = left.pop()
+        if name not in later and name != item:
+            later[name] = None
+            left += successors.get(name, ())
+    return tuple(later)
 
 
 def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
@@ -19,9 +20,9 @@ from jidomem.lexical import Counts
 from jidomem.moments import parse_moment
 from jidomem.query import to_term
 from jidomem.read import item
-from jidomem.read.fusion import ranked
-from jidomem.read.gathering import Alike, Asked, gather, together
-from jidomem.read.profiles import chosen
+from jidomem.read.answering import answered
+from jidomem.read.entries import own
+from jidomem.read.gathering import Alike, Asked
 from jidomem.read.search import asked_for, search
 from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
@@ -50,9 +51,12 @@ _TOLD = {
 class Recalling:
     """What answers recall over the texts of one root."""
 
-    def __init__(self, texts: Texts, index: OxigraphIndex, schema: Schema, alike: Alike | None = None) -> None:
-        """Search *texts*, by likeness too where the vectors of what is asked are known."""
+    def __init__(
+        self, texts: Texts, index: OxigraphIndex, schema: Schema, now: str, alike: Alike | None = None
+    ) -> None:
+        """Search *texts*, asked at the moment *now*, by likeness too where the vectors of what is asked are known."""
         self._alike = alike
+        self._now = now
         self._texts = texts
         self._index = index
         self._schema = schema
@@ -68,15 +72,13 @@ class Recalling:
         streams = _streams(project, narrowing)
         if self._alike is None and streams == [Stream(project)]:
             return self._by_words(project, request, narrowing, within, stems)
-        asked = Asked(request.query, stems, narrowing.about, within.moment or "", self._alike)
-        gathered = [gather(self._texts, stream, asked, within) for stream in streams]
-        question = together([question for _, question in gathered])
-        candidates = [one for each, _ in gathered for one in each]
-        profile = chosen(candidates)
-        found = ranked(candidates, question, profile)
-        hits = [hit for one in found[: request.limit] if (hit := self._told(project, one, narrowing)) is not None]
-        told = _metadata(project, question.stems.values(), stems, question.counts, len(found) > request.limit)
-        return Found(request, hits, {**told, "ranking": profile["name"]})
+        asked = Asked(request.query, stems, narrowing.about, within.moment or self._now, self._alike)
+        answer = answered(self._texts, streams, asked, within)
+        best = answer.found[: request.limit]
+        hits = [hit for one in best if (hit := self._told(project, one, narrowing)) is not None]
+        more, question = len(answer.found) > request.limit, answer.question
+        said = _metadata(project, question.stems.values(), stems, question.counts, more)
+        return Found(request, hits, {**said, "ranking": answer.ranking})
 
     def _by_words(
         self, project: str, request: RecallRequest, narrowing: Narrowing, within: Within, stems: Mapping[str, str]
@@ -102,7 +104,11 @@ class Recalling:
             until=_moment(narrowing, "until"),
             valid_at=_moment(narrowing, "valid_at"),
             agents=_either("agents", narrowing.agent),
-            sessions=_either("sessions", request.session_id if request.scope == "session" else narrowing.session),
+            sessions=_both(
+                _either("sessions", narrowing.session),
+                _either("sessions", request.session_id) if request.scope == "session" else None,
+            ),
+            own=own(replace(request, agent_id=narrowing.agent or request.agent_id), narrowing.session),
         )
 
     def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:
@@ -184,3 +190,8 @@ def _either(folder: str, name: str | None) -> frozenset[str] | None:
     if name is None:
         return None
     return frozenset([name, name if name.startswith((BASE, "urn:", "http")) else f"{BASE}{folder}/{name}"])
+
+
+def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """Return what is in both, None standing for everything."""
+    return (one & other) if one is not None and other is not None else one if other is None else other

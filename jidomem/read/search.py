@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
@@ -105,7 +105,7 @@ class _Search:
             self._seen.add(found.number)
             match = self._file.match(found.number, None)
             assert match is not None
-            self._add(self._final(match, {match.item}))
+            self._add(self._final(match, frozenset([match.item])))
 
     def _ties(self, found: Found) -> float:
         return sum(rank.ties(found.recorded, found.confidence, self._then.newest))
@@ -115,19 +115,19 @@ class _Search:
         worst = self.best[-1][1].score if len(self.best) == self._limit else 0.0
         return len(self.best) == self._limit and lexical * (1 + ties) * (1 + 1e-9) < worst
 
-    def _final(self, match: Match, seen: set[str]) -> Scored:
+    def _final(self, match: Match, seen: frozenset[str]) -> Scored:
         """Return the score of a match, behind those of its successors that match as well."""
         is_about = match.number in self._about
         found = rank.scored(replace(match, is_about=is_about), self._weight, self._then)
-        if not self._within.inactive or not match.successors:
-            return found
-        after = []
+        return rank.behind(found, self._after(match, seen)) if self._within.inactive else found
+
+    def _after(self, match: Match, seen: frozenset[str]) -> Iterator[Scored]:
+        """Yield what came in the place of a match, or later in the place of that, and matches as well."""
         for name in match.successors:
             successor = self._file.match(name, self._within.moment) if name not in seen else None
             if successor is not None:
                 later = self._final(successor, seen | {name})
-                after += [later] if later.words else []
-        return rank.behind(found, after)
+                yield from [later] if later.words else self._after(successor, seen | {name})
 
     def _add(self, found: Scored) -> None:
         insort(self.best, (found.place, found), key=lambda entry: entry[0])

@@ -1,57 +1,79 @@
-"""The durable store: entries of agents in the history of a project, journalled, and looked through by their words."""
+"""The durable store: entries of agents in the history of a project, journalled, and recalled by the engine of all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 from jidomem.entries.store import NO_OPTIONS, Options
 from jidomem.entry import Entry, WriteRequest, WriteResult
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.index import OxigraphIndex
-from jidomem.index.texts import Texts
+from jidomem.govern.quoted import tokens
+from jidomem.index.text_file import Within
 from jidomem.intent import Receipt
 from jidomem.query import to_term
-from jidomem.read.entries import Entries
-from jidomem.recall import RecallRequest, RecallResult
+from jidomem.read.entries import ENTRIES, Entries, own
+from jidomem.recall import Narrowing, RecallRequest, RecallResult
 from jidomem.terms import bare
 from jidomem.write.writer import MemoryWriter
+
+if TYPE_CHECKING:
+    from jidomem.runtime.recalls import Recalls
+
+#: What of the narrowing of memories holds for entries, too; and where else what does not is asked.
+_HONOURED = ("as_of", "since", "until", "budget_tokens", "explain")
+_ELSEWHERE = 'ask memory.recall("...", kinds=["entry"]), which takes it'
+_HINTS = {
+    "agent": "name it in the request, as agent_id",
+    "session": "name it in the request, as session_id",
+    "kinds": 'leave it out, or ask memory.recall("...", kinds=["entry", "turn"])',
+}
 
 
 class EntryStore:
     """A store of entries that lasts: what was written is durable, and a later write under an id replaces it.
 
     Options: `project` is whose history is meant, *project* unless given; `as_of` asks for what was kept at a moment;
-    `include_sessions=True` lets an agent recall what is of other sessions. Others are left alone.
+    `include_sessions=True` lets an agent recall what is of other sessions; `since` and `until` bound when it was kept,
+    `budget_tokens` how long all texts may be, and `explain=True` tells the parts of each score. What recall of
+    memories takes beside these is refused; others are left alone.
     """
 
-    def __init__(
-        self,
-        project: str,
-        writer: MemoryWriter,
-        texts: Callable[[], Texts],
-        index: OxigraphIndex,
-        catch_up: Callable[[str], object],
-    ) -> None:
+    def __init__(self, project: str, writer: MemoryWriter, memory: Recalls) -> None:
+        """Keep by *writer*, and look through what *memory*, an open root, has."""
         self.project = project
         self._writer = writer
-        self._texts = texts
-        self._index = index
-        self._catch_up = catch_up
+        self._memory = memory
 
     def recall(self, request: RecallRequest, opts: Options = NO_OPTIONS) -> RecallResult:
-        """Return the entries within the scope that hold words of the query, the best first, and then the newest.
+        """Return the entries within the scope that answer the query, the best first, and then the newest.
 
-        So an agent that has entries always gets some, up to the limit; `metadata["scores"]` has what each one's words
-        count, by its id, and nothing of those that hold none.
+        So an agent that has entries always gets some, up to the limit; `metadata["scores"]` has by its id how well
+        each one answers, and nothing of those that do not.
         """
-        every = opts.get("include_sessions", False)
-        if not isinstance(every, bool):
-            raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")
-        entries, moment = self._entries(opts), _moment(opts)
-        found = entries.covered(request, include_sessions=every, moment=moment) if self._is_there(opts) else []
-        scores = {entry.id: score for entry, score in found if score}
-        return RecallResult(request, [entry for entry, _ in found], {"scores": scores})
+        narrowing, every = _narrowing(opts)
+        if not self._is_there(opts):
+            return RecallResult(request, [], {"scores": {}})
+        project, now = self._project(opts), self._memory.now()
+        within = Within(
+            moment=_moment(opts, "as_of"),
+            kinds=ENTRIES,
+            since=_moment(opts, "since"),
+            until=_moment(opts, "until"),
+            own=own(request, every=every),
+        )
+        alike = self._memory.alike_to(request.query, project)
+        found = self._entries(opts).covered(request, within, now, alike)
+        told = _fitting(found.entries, narrowing.budget_tokens)
+        named = {name: entry.id for name, entry in told.items() if name in found.scores}
+        metadata: dict[str, Any] = {"scores": {id_: found.scores[name] for name, id_ in named.items()}}
+        if narrowing.explain:
+            metadata["parts"] = {id_: found.parts[name] for name, id_ in named.items()}
+        if narrowing.budget_tokens is not None:
+            metadata["left_out"] = len(found.entries) - len(told)
+        said = {"ranking": found.ranking, **self._memory.lag(project)}
+        return RecallResult(request, [*told.values()], {**metadata, **said})
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
         """Keep the entry, durable when this returns, in the place of the one with the same id.
@@ -82,10 +104,10 @@ class EntryStore:
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return the entries of every agent, the one that was written first before the others."""
-        return self._entries(opts).kept(_moment(opts)) if self._is_there(opts) else []
+        return self._entries(opts).kept(_moment(opts, "as_of")) if self._is_there(opts) else []
 
     def _entries(self, opts: Options) -> Entries:
-        return Entries(self._project(opts), self._texts(), self._index)
+        return Entries(self._project(opts), self._memory.texts, self._memory.index)
 
     def _project(self, opts: Options) -> str:
         return str(opts.get("project") or self.project)
@@ -93,7 +115,7 @@ class EntryStore:
     def _is_there(self, opts: Options) -> bool:
         """Return whether anything was ever kept, once all of it is in view; raises NotFound for a project named so."""
         try:
-            self._catch_up(self._project(opts))
+            self._memory.catch_up(self._project(opts))
         except NotFound as unknown:
             if unknown.code != "unknown_project" or opts.get("project"):
                 raise
@@ -107,7 +129,26 @@ def _told(receipt: Receipt) -> dict[str, Any]:
     return {"iri": receipt.iri, "commit": receipt.commit, **warned}
 
 
-def _moment(opts: Mapping[str, Any]) -> str | None:
-    """Return the moment that is asked about, None for now."""
-    given = opts.get("as_of")
-    return None if given is None else bare(to_term(given, "dateTime", "as_of"))
+def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
+    """Return what the options ask for, and whether all sessions are meant; raises InvalidRequest for what is none."""
+    every = opts.get("include_sessions", False)
+    if not isinstance(every, bool):
+        raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")
+    for name in opts:
+        if name in Narrowing.__slots__ and name not in _HONOURED:
+            raise InvalidRequest(f"a store of entries is not asked by {name}", hint=_HINTS.get(name, _ELSEWHERE))
+    return Narrowing(**{name: opts[name] for name in _HONOURED if opts.get(name) is not None}), every
+
+
+def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entry]:
+    """Return as many of the first *entries* as have texts of *budget* tokens together."""
+    if budget is None:
+        return dict(entries)
+    spent = accumulate(tokens(entry.content) for entry in entries.values())
+    return {name: entry for (name, entry), sum_ in zip(entries.items(), spent, strict=True) if sum_ <= budget}
+
+
+def _moment(opts: Mapping[str, Any], name: str) -> str | None:
+    """Return the moment that is given under *name*, None where none is."""
+    given = opts.get(name)
+    return None if given is None else bare(to_term(given, "dateTime", name))

@@ -14,7 +14,6 @@ from jidomem.runtime.settings import Settings
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
-    from jidomem.index.texts import Texts
     from jidomem.providers import Providers
     from jidomem.runtime.agent import AgentMemory
     from jidomem.runtime.context import ContextManager, Contexts
@@ -39,10 +38,6 @@ class Held:
         @property
         def project(self) -> str:
             """Return the project asked for when none is named."""
-
-        @property
-        def texts(self) -> Texts:
-            """Return the texts that recall searches."""
 
         def catch_up(self, project: str) -> object:
             """Bring the index level with *project*."""
@@ -151,7 +146,7 @@ class Held:
         from jidomem.runtime.entry_store import EntryStore  # most processes have no need of one
 
         by = writer or self.writer
-        return EntryStore(project or self.project, by, lambda: self.texts, self.index, self.catch_up)
+        return EntryStore(project or self.project, by, cast("Jidomem", self))
 
     def redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
         """Take each text that *shows* says yes to out of what the agents of *project* hold and keep in this root."""

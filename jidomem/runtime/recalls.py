@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from jidomem.clock import Sources
 from jidomem.embedder import Embedder
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.files import FileJournal
+from jidomem.moments import stamp
 from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
@@ -19,6 +21,7 @@ from jidomem.version import Version
 
 if TYPE_CHECKING:
     from jidomem.index.texts import Texts
+    from jidomem.read.gathering import Alike
     from jidomem.runtime.embedding import Embedding
 
 
@@ -26,6 +29,7 @@ class Recalls:
     """The part of an open root that finds memories; a writer has no need of it, and loads none of it."""
 
     settings: Settings
+    sources: Sources
     journal: FileJournal
     index: OxigraphIndex
     schema: Schema
@@ -56,32 +60,45 @@ class Recalls:
         """
         from jidomem.govern.freshness import fresh
         from jidomem.govern.recalled import anchored, fitted
-        from jidomem.read.gathering import Alike
         from jidomem.read.recalling import Recalling
 
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
         self.catch_up(name)  # of a project there is not, nothing is embedded
-        embedding, alike = self.embedding, None
-        if embedding is not None:
-            vector = embedding.asked(request.query)
-            self._make_vectors(embedding, name)
-            alike = None if vector is None else Alike(embedding.vectors, vector)
-        found = Recalling(self.texts, self.index, self.schema, alike).recall(name, request, narrowing)
-        if embedding is not None:
-            found = replace(found, metadata={**found.metadata, "vectors": embedding.lag(name)})
+        alike = self.alike_to(request.query, name)
+        asking = Recalling(self.texts, self.index, self.schema, self.now(), alike)
+        found = asking.recall(name, request, narrowing)
+        found = replace(found, metadata={**found.metadata, **self.lag(name)})
         known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries))
         told = fitted(anchored(found, known), narrowing.budget_tokens)
         if self.read_log is not None:
             self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
         return told
 
-    def _make_vectors(self, embedding: Embedding, project: str) -> None:
-        """Have the vectors of *project* made; where that is waited for, by an embedder that answered a moment ago."""
+    def alike_to(self, query: str, project: str) -> Alike | None:
+        """Return what makes known how alike *query* is to what *project* holds; None where nothing does, or fails to.
+
+        From now on the vectors of the project are made.
+        """
+        from jidomem.read.gathering import Alike
+
+        embedding = self.embedding
+        if embedding is None:
+            return None
+        vector = embedding.asked(query)
         if self.embeds_for is None:
             embedding.begin(project)
-        elif embedding.error is None:
+        elif embedding.error is None:  # what is waited for is made by one that answered a moment ago
             embedding.try_for(project, self.embeds_for)
+        return None if vector is None else Alike(embedding.vectors, vector)
+
+    def lag(self, project: str) -> dict[str, Any]:
+        """Return what an answer says of vectors, under `vectors`: nothing where there is no embedder."""
+        return {} if self.embedding is None else {"vectors": self.embedding.lag(project)}
+
+    def now(self) -> str:
+        """Return the moment it is, as texts have theirs."""
+        return stamp(self.sources.now())
 
     @cached_property
     def texts(self) -> Texts:

@@ -15,6 +15,15 @@ from jidomem.serve import wire
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
+#: What a recall takes beside the request, and what each of it is.
+NARROWED_BY = {
+    "include_sessions": "With the scope agent also what is of any session.",
+    "since": "Only what was kept from then on.",
+    "until": "Only what was kept before.",
+    "budget_tokens": "How long all texts may be; a token is counted for every three bytes.",
+    "explain": "Also the parts of each score.",
+}
+_FLAGS, _MOMENTS = ("include_sessions", "explain"), ("as_of", "since", "until")
 _WRITING = ("entry", "metadata")
 _AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an array of these'
 
@@ -31,10 +40,11 @@ def write(site: Site, project: str) -> Response:
 
 
 def recall(site: Site, project: str) -> Response:
-    """Return the entries of an agent within the scope, those with words of the query first."""
-    given = wire.arguments("as_of", "include_sessions", "min_position")
-    opts: dict[str, Any] = {"include_sessions": wire.flag(given, "include_sessions")}
-    opts |= {"as_of": given["as_of"]} if "as_of" in given else {}
+    """Return the entries of an agent within the scope, those that answer the query first."""
+    given = wire.arguments(*_FLAGS, *_MOMENTS, "budget_tokens", "min_position")
+    opts: dict[str, Any] = {name: wire.flag(given, name) for name in _FLAGS}
+    opts |= {name: given[name] for name in _MOMENTS if name in given}
+    opts |= {"budget_tokens": wire.whole(given, "budget_tokens")} if "budget_tokens" in given else {}
     wire.content_type(wire.JSON)
     values = parse_json(wire.body())
     if not isinstance(values, dict):

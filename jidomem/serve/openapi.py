@@ -31,7 +31,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "query": {"type": "string", "examples": ["SELECT ?s { ?s ?p ?o } LIMIT 5", "ASK { ?s ?p ?o }"]},
     **dict.fromkeys(("as_of", "valid_at"), _MOMENT),
     **dict.fromkeys(("limit", "budget_tokens", "last"), _WHOLE),
-    **dict.fromkeys(("include_inactive", "include_sessions", "dry_run", "all"), _TRUTH),
+    **dict.fromkeys(("include_inactive", "include_sessions", "dry_run", "all", "explain"), _TRUTH),
     **dict.fromkeys(("default-graph-uri", "named-graph-uri"), _GRAPHS),
     "about": _TEXTS,
     "timeout": {"type": "number", "exclusiveMinimum": 0},

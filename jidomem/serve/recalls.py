@@ -29,8 +29,8 @@ def recall(site: Site, project: str) -> Response:
     if "query" not in asked:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')
     reach(site, project, given)
-    if "entry" in asked.get("kinds", ()) and site.caller is not None:
-        site.check_own(asked.setdefault("agent", site.caller.agent))  # as of /entries/recall: one's own alone
+    if "entry" in asked.get("kinds", ()) and "agent" in asked:
+        site.check_own(asked["agent"])  # as of /entries/recall: one's own alone
     who = site.listener(asked.pop("agent_id", None))
     found = site.memory.recall(asked.pop("query"), project, **asked, **({"agent_id": who} if who else {}))
     if form == "json":

@@ -235,10 +235,10 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/projects/{project}/entries/recall",
         entries.recall,
-        "Recall entries of an agent: those with words of the query first, and then the newest",
+        "Recall entries of an agent: those that answer the query, the best first, and then the newest",
         _OK,
         {_JSON: "EntriesFound"},
-        {"include_sessions": "With the scope agent also what is of any session.", **_AS_OF, **_AT},
+        {**entries.NARROWED_BY, **_AS_OF, **_AT},
         reads={_JSON: "EntryRecall"},
     ),
     Route(

@@ -140,8 +140,7 @@ def _why(desk: Desk, given: Arguments) -> Told:
 
 
 def _recall(desk: Desk, given: Arguments) -> Told:
-    own = {"agent": desk.agent} if "entry" in given.get("kinds", ()) else {}
-    asked = {**given, **own}
+    asked = dict(given)
     result = desk.memory.recall(asked.pop("query"), agent_id=desk.agent, **asked)
     values, text = plain(result.to_dict()), markdown(result)
     if not desk.is_briefed:

@@ -6,6 +6,7 @@ from conftest import ToyEmbedder, fixed_sources, intent
 import jidomem
 from jidomem.entry import Entry, WriteRequest
 from jidomem.errors import InvalidRequest
+from jidomem.recall import RecallRequest
 
 SAME = {"automobile": "car", "vehicle": "car", "doctor": "physician"}
 
@@ -75,17 +76,17 @@ def test_the_parts_of_a_score_add_up_to_it(memory):
 def test_turns_and_entries_are_found_where_they_are_asked_for(plain):
     keep(plain, "zebra as a memory")
     turn = plain.conversation("s").record("which zebra?", "the zebra here", asked_by="ana", answered_by="coder")
-    kept = entry(plain, "a zebra of mine", metadata={"speaker": "Ben"}, session_id="7")
+    kept = entry(plain, "a zebra of mine", agent_id="me", metadata={"speaker": "Ben"}, session_id="7")
 
     assert contents(plain.recall("zebra")) == ["zebra as a memory"]
     (found,) = plain.recall("zebra", kinds=["turn"]).entries
     assert (found.id, found.agent_id, found.session_id) == (turn.iri, "coder", "s")
     assert found.content == "which zebra?\n\nthe zebra here"
     assert (found.metadata["kind"], found.metadata["speakers"]) == ("turn", ["ana", "coder"])
-    (found,) = plain.recall("zebra", kinds=["entry"]).entries
-    assert (found.id, found.agent_id, found.session_id, found.metadata["kind"]) == (kept, "a", "7", "entry")
-    assert {hit.metadata["kind"] for hit in plain.recall("zebra", kinds=["turn", "entry", "fact"]).entries} == {
-        "turn", "entry", "fact"}  # fmt: skip
+    (found,) = plain.recall("zebra", kinds=["entry"], session_id="7").entries
+    assert (found.id, found.agent_id, found.session_id, found.metadata["kind"]) == (kept, "me", "7", "entry")
+    everything = plain.recall("zebra", kinds=["turn", "entry", "fact"], session_id="7").entries
+    assert {hit.metadata["kind"] for hit in everything} == {"turn", "entry", "fact"}
 
 
 def test_every_narrowing_holds_for_what_was_said(plain):
@@ -95,15 +96,60 @@ def test_every_narrowing_holds_for_what_was_said(plain):
     turn = plain.conversation("s").record("zebra of a turn", asked_by="ana")
     said = ["entry", "turn"]
 
-    assert contents(plain.recall("zebra", kinds=said, agent="a")) == ["zebra of a"]
+    assert contents(plain.recall("zebra", kinds=said, agent="a", session="7")) == ["zebra of a"]
     assert contents(plain.recall("zebra", kinds=said, agent="ana")) == ["zebra of a turn"]
-    assert contents(plain.recall("zebra", kinds=said, session="8")) == ["zebra of b"]
+    assert contents(plain.recall("zebra", kinds=said, agent_id="b", session="8")) == ["zebra of b"]
     assert contents(plain.recall("zebra", kinds=said, scope="session", session_id="s")) == ["zebra of a turn"]
-    assert set(contents(plain.recall("zebra", kinds=said, as_of=then))) == {"zebra of a", "zebra of b"}
+    assert contents(plain.recall("zebra", kinds=said, agent_id="b", session_id="8", as_of=then)) == ["zebra of b"]
     assert contents(plain.recall("zebra", kinds=said, since=turn.recorded_at)) == ["zebra of a turn"]
     with pytest.raises(InvalidRequest, match="'turns' is no kind of memory") as refusal:
         plain.recall("zebra", kinds=["turns"])
     assert refusal.value.hint == "did you mean 'turn'?"
+
+
+def test_entries_are_those_of_who_asks_and_of_no_session_but_the_one_that_is_named(memory):  # B040 B041 B055
+    said = {"of none": ("me", None), "of seven": ("me", "7"), "of eight": ("me", "8"), "of another": ("a", None)}
+    said |= {"of another's seven": ("a", "7")}
+    for text, (agent, session) in said.items():
+        entry(memory, f"zebra {text}", agent_id=agent, session_id=session, metadata={"session": "all"})
+    entry(memory, "zebra of a tenant", agent_id="me", metadata={"namespace": "acme"})
+
+    def found(**more):
+        whole = memory.recall("zebra", kinds=["entry", "fact"], limit=20, **more)
+        request = RecallRequest(**{"agent_id": "me", "query": "zebra", "limit": 20, **more})
+        stored = memory.entries.recall(request)
+        assert {hit.content for hit in whole.entries} == {each.content for each in stored.entries}
+        return {hit.content.removeprefix("zebra ") for hit in whole.entries}
+
+    assert found() == {"of none", "of a tenant"}
+    assert found(session_id="7") == {"of none", "of seven", "of a tenant"}
+    assert found(session_id="7", scope="session") == {"of seven"}
+    assert found(agent_id="a") == {"of another"}
+    assert found(agent_id="b", session_id="7") == set()
+    assert found(metadata={"namespace": "acme"}) == {"of a tenant"}
+
+
+def test_a_replaced_entry_is_left_out_or_stands_behind_all_that_came_after_it(memory):
+    for text in ("zebra zebra", "no word of it", "a car, and perhaps a zebra"):
+        entry(memory, text, id="one", agent_id="me")
+    entry(memory, "zebra of another matter", agent_id="me")
+
+    for more in ({}, {"explain": True}):
+        assert "zebra zebra" not in contents(memory.recall("zebra", kinds=["entry"], **more))
+    told = contents(memory.recall("zebra", kinds=["entry"], include_inactive=True))
+    assert told.index("a car, and perhaps a zebra") < told.index("zebra zebra")
+
+
+@pytest.mark.parametrize("which", ["memory", "plain"])
+def test_what_was_superseded_stands_behind_what_superseded_that_which_superseded_it(which, request):
+    memory = request.getfixturevalue(which)
+    (first,) = keep(memory, "zebra zebra")
+    (second,) = keep(memory, "no word of it", supersedes=[first])
+    keep(memory, "a long one that has but one zebra among so many other words", supersedes=[second])
+
+    told = contents(memory.recall("zebra", include_inactive=True))
+    assert told[0] == "a long one that has but one zebra among so many other words"
+    assert told[-1] == "zebra zebra"
 
 
 def test_what_is_alike_but_not_looked_through_keeps_nothing_from_being_found(memory, monkeypatch):

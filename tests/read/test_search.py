@@ -94,9 +94,10 @@ def plainly(corpus, query, *, until, inactive, about, limit):
         sure = {"High": 0.02, "Medium": 0.01, "Low": 0.0}[corpus[n]["confidence"]]
         lifted = 0.5 if about in corpus[n]["about"] else 0.0
         own = lexical * (1 + lifted + 0.03 * 0.5 ** ((known[-1] - n) / 30) + sure)
-        if inactive and _ends(corpus, n) and corpus[n]["ended_by"] in known:
-            after = score(corpus[n]["ended_by"])
-            return min(own, after * 0.999) if after else own
+        while inactive and _ends(corpus, n) and corpus[n]["ended_by"] in known:
+            n = corpus[n]["ended_by"]
+            if after := score(n):
+                return min(own, after * 0.999)
         return own
 
     def is_in_force(n):
