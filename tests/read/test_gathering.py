@@ -173,6 +173,16 @@ def test_what_was_said_before_what_is_asked_for_leads_to_it(plain):
         "which restaurant is it?", "the blue one"}  # fmt: skip
 
 
+def test_yesterday_is_reckoned_from_the_moment_asked_for_and_else_from_now(plain):
+    talk = plain.conversation("s")
+    for day in (15, 20, 10):
+        talk.record(f"lunch was soup {day}", asked_by="ana", timestamp=f"2026-11-{day}T12:00:00Z")
+
+    assert contents(plain.recall("lunch yesterday", kinds=["turn"], limit=1)) == ["lunch was soup 20"]
+    then = plain.recall("lunch yesterday", kinds=["turn"], limit=1, as_of="2026-11-23T00:00:00Z", explain=True)
+    assert then.entries[0].parts["date"] < 5.0
+
+
 def test_without_an_embedder_memories_are_found_by_their_words_as_ever(plain):
     keep(plain, "the car is red")
     found = plain.recall("automobile car", explain=True)
