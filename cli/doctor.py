@@ -22,7 +22,7 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 @click.option("--full", is_flag=True, help="Read every byte of the journal, as jidomem verify does.")
 @pass_door
 def doctor(door: Door, full: bool) -> int:
-    """Look at programs, root, disk, journal, index, git, clients, tokens and port, and say what to do.
+    """Look at programs, root, disk, journal, index, git, clients, tokens, models and port, and say what to do.
 
     It changes nothing. Each line is ok, warn or fail; it ends with 1 where one is fail.
 
@@ -81,6 +81,7 @@ def _looks(door: Door, full: bool) -> Iterator[Look]:
         said = settings.load(door.root)
     except JidomemError:  # told above
         return
+    yield from looked("models", lambda: premises.models(said))
     yield from looked("port", lambda: machine.port(said.host or HOST, said.port or PORT))
 
 

@@ -8,10 +8,14 @@ import click
 
 import jidomem
 from jidomem import Jidomem
+from jidomem.embedder import Embedder
 from jidomem.govern.due import count
 from jidomem.index.clones import Snapshot
 from jidomem.journal.files import LOOSE, Stream
+from jidomem.model import LanguageModel
 from jidomem.read.counts import counts, kept
+from jidomem.runtime import settings
+from jidomem.runtime.chosen import amiss
 from jidomem.runtime.guard_log import GuardLog
 from jidomem.version import Version
 from jidomem_cli.door import Door, Verb, clean, pass_door
@@ -45,16 +49,27 @@ def status(door: Door) -> None:
         "ontology_version": memory.schema.version,
     }
     kind, snapshots = "disk" if memory.tail.on_disk else "memory", list(map(told, memory.tail.snapshots()))
+    reader, embedder = settings.models(memory.settings)
+    models = {"model": _model(reader), "embedder": _model(embedder)}
     if door.json:
-        show_json({**found, "index": {"kind": kind, "snapshots": snapshots}, "projects": projects})
+        show_json({**found, **models, "index": {"kind": kind, "snapshots": snapshots}, "projects": projects})
         return
     for name, value in found.items():
         click.echo(f"{name:17} {clean(value)}")
     click.echo(f"{'index':17} {kind}")
     for snapshot in snapshots:
         click.echo(f"{'snapshot':17} {snapshot['name']}, {snapshot['bytes']:,} bytes, {snapshot['commits']:,} commits")
+    for name, told_of in models.items():
+        error = f"; it cannot be asked: {told_of['error']}" if told_of["error"] else ""
+        click.echo(f"{name:17} {clean(told_of['name'] or 'none')}{clean(error)}")
     for project in projects:
         _tell(project)
+
+
+def _model(model: LanguageModel | Embedder | None) -> dict[str, str | None]:
+    """Return the name of a model, and why it cannot be asked; nothing is sent to it."""
+    why = amiss(model)
+    return {"name": None if model is None else model.name, "error": None if why is None else why.detail}
 
 
 def told(snapshot: Snapshot) -> dict[str, Any]:

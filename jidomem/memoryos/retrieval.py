@@ -80,7 +80,8 @@ class Retrieved:
     """What each tier holds on a question, best first; short-term memory in the order it was said.
 
     `stm` is all of short-term memory, `leaving` what has left it and is in no segment yet. `segments` are those most
-    like the question, `pages` the best of their pages.
+    like the question, `pages` the best of their pages. `error` is why the model could not be asked for all that the
+    question is compared by, None where it could.
     """
 
     question: Question
@@ -92,6 +93,7 @@ class Retrieved:
     personas: tuple[FoundPersona, ...]
     agent: FoundPersona
     system: tuple[Found[SystemEntry], ...]
+    error: str | None = None
 
     @property
     def visited(self) -> frozenset[str]:

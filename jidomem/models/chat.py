@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from jidomem.embedder import Embedder, Vector
-from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.model import Bounds, Known, Learned, Page, Prompt, Segment
 from jidomem.models import prompts, replies
 from jidomem.models.dialogue import at_least_one, so_far
-from jidomem.models.endpoint import Endpoint
+from jidomem.models.endpoint import Endpoint, Unavailable
 from jidomem.models.replies import Malformed
 from jidomem.models.summary import cut
 
@@ -23,7 +23,8 @@ ROOM, LEAST_ROOM = 24_000, 1_000
 #: Facts that are rated in one request.
 AT_ONCE = 50
 _PATH = "/chat/completions"
-_OURS = ("model", "messages", "response_format", "stream", "n")
+#: What every request has besides, which no option says.
+OURS = ("model", "messages", "response_format", "stream", "n")
 _AGAIN = "That cannot be used: {}. Do the task again, and answer with the JSON object alone."
 
 
@@ -34,9 +35,12 @@ class ChatModel:
     their beginnings. Without *json_mode* the endpoint is not told to answer in JSON, for those that do not know how.
     """
 
+    #: Whoever asks it waits for another machine.
+    is_remote = True
+
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: Endpoint | Unavailable,
         model: str,
         embedder: Embedder,
         *,
@@ -47,7 +51,7 @@ class ChatModel:
     ) -> None:
         if not isinstance(model, str) or not model.strip():
             raise InvalidRequest(f"model={model!r} is no name", hint='give the name the endpoint knows: "gpt-4o-mini"')
-        if ours := [name for name in options if name in _OURS]:
+        if ours := [name for name in options if name in OURS]:
             raise InvalidRequest(f"the option {ours[0]!r} is set by the client", hint=f"leave {ours[0]} out of options")
         if isinstance(room, bool) or not isinstance(room, int) or room < LEAST_ROOM:
             raise InvalidRequest(f"room={room!r} is too little", hint=f"give a number from {LEAST_ROOM}")
@@ -61,6 +65,11 @@ class ChatModel:
     def name(self) -> str:
         """Return the model and where it is."""
         return f"{self._model} at {self._endpoint.address}"
+
+    @property
+    def why(self) -> JidomemError | None:
+        """Return why it cannot be asked at all, None where that is not known."""
+        return self._endpoint.why if isinstance(self._endpoint, Unavailable) else None
 
     @property
     def embedder(self) -> Embedder:

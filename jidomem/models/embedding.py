@@ -33,6 +33,11 @@ class EndpointEmbedder:
     model: str = MODEL
     size: int = DIMENSIONS
 
+    @property
+    def is_remote(self) -> bool:
+        """Return that whoever asks it waits for another machine."""
+        return True
+
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model.strip():
             raise InvalidRequest(f"model={self.model!r} is no name", hint=f'give the one it knows: "{MODEL}"')

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from jidomem import clock
-from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.models.exchange import Address, Answer, Bounds, Broken, exchange
 from jidomem.models.key import Key
 
@@ -161,6 +161,18 @@ class Endpoint:
         """Return the start of *text* that came from outside, in one line and without the key."""
         safe = self._key.hidden(text) if self._key else text
         return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_SHOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """An endpoint that cannot be asked for now: whoever asks it is told *why*."""
+
+    address: str
+    why: JidomemError
+
+    def post(self, path: str, body: Mapping[str, Any], within: float | None = None) -> dict[str, Any]:
+        """Raise ModelUnavailable."""
+        raise ModelUnavailable(self.why.detail, hint=self.why.hint)
 
 
 def _written(body: Mapping[str, Any]) -> bytes:

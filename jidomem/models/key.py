@@ -8,16 +8,16 @@ from jidomem.errors import InvalidRequest
 
 
 class Key:
-    """What proves who asks; `name` is the environment variable it came from, and all that is ever shown of it."""
+    """What proves who asks; `name` is the environment variable or file it came from, and all that is ever shown."""
 
     __slots__ = ("_text", "name")
 
     def __init__(self, name: str, text: str) -> None:
-        """Keep *text*, found in the environment variable *name*; raises InvalidRequest for what is no key."""
+        """Keep *text*, found in *name*; raises InvalidRequest for what is no key."""
         if not re.fullmatch(r"[!-~]+", text):
             raise InvalidRequest(
                 f"{name} holds no key: it is empty, or has spaces or other characters that no key has",
-                hint=f"set it to the key alone: export {name}=...",
+                hint="put the key alone there, and nothing else",
             )
         self.name, self._text = name, text
 

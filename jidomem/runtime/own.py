@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
@@ -16,7 +16,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from jidomem.errors import Failed
-from jidomem.runtime.embedders import Choice, choice
+from jidomem.runtime import embedders, language_models
 from jidomem.runtime.limits import Limits, limits
 
 #: What a token may be given out for: the words of `jidomem.authority` for the roles of whoever speaks at a door.
@@ -25,7 +25,7 @@ ROLES = ("agent", "curator", "admin", "reader")
 EVERY = "*"
 _HEAD = "# Written by jidomem token and jidomem trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
-_KNOWN = ("tokens", "trusted", "commands", "limits", "embedder")
+_KNOWN = ("tokens", "trusted", "commands", "limits", "embedder", "model")
 T = TypeVar("T", "Token", "Trusted", "Command")
 
 
@@ -79,7 +79,8 @@ class Own:
     trusted: tuple[Trusted, ...] = ()
     commands: tuple[Command, ...] = ()
     limits: Limits = field(default_factory=Limits)
-    embedder: Choice = field(default_factory=Choice)
+    embedder: embedders.Choice = field(default_factory=embedders.Choice)
+    model: language_models.Choice = field(default_factory=language_models.Choice)
 
 
 def digest(token: str) -> str:
@@ -113,7 +114,8 @@ def read(path: Path) -> Own:
         tuple(_entries(Trusted, said, "trusted", path)),
         tuple(_entries(Command, said, "commands", path)),
         limits(said.get("limits", {}), str(path)),
-        choice(said.get("embedder", {}), str(path)),
+        embedders.choice(said.get("embedder", {}), str(path)),
+        language_models.choice(said.get("model", {}), str(path)),
     )
 
 
@@ -188,14 +190,15 @@ def _wrong(path: Path, what: str) -> Failed:
 def _written(own: Own) -> str:
     tables = [_table("tokens", each) for each in own.tokens] + [_table("trusted", each) for each in own.trusted]
     tables += [_table("commands", each) for each in own.commands]
-    return "\n".join([_HEAD, *_settings("limits", own.limits), *_settings("embedder", own.embedder), *tables])
+    chosen = [line for name in ("limits", "embedder", "model") for line in _settings(name, getattr(own, name))]
+    return "\n".join([_HEAD, *chosen, *tables])
 
 
-def _settings(name: str, given: Limits | Choice) -> list[str]:
+def _settings(name: str, given: Any) -> list[str]:
     """Return the table of what is set otherwise than it usually is; nothing where that is nothing."""
     usual = asdict(type(given)())
     said = {key: value for key, value in asdict(given).items() if value != usual[key]}
-    lines = (f"{key} = {_value(value) if isinstance(value, str) else value}\n" for key, value in said.items())
+    lines = (f"{key} = {_value(value)}\n" for key, value in said.items())
     return [f"[{name}]\n{''.join(lines)}"] if said else []
 
 
@@ -204,8 +207,10 @@ def _table(key: str, each: Token | Trusted | Command) -> str:
     return f"[[{key}]]\n" + "".join(f"{name} = {_value(value)}\n" for name, value in said)
 
 
-def _value(value: str | Sequence[str]) -> str:
-    """Return a text, or a list of them, as TOML has it."""
-    if isinstance(value, str):
+def _value(value: Any) -> str:
+    """Return a text, number or truth, or a list or table of them, as TOML has it."""
+    if isinstance(value, str | bool | int | float):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_value(key)} = {_value(each)}' for key, each in value.items())}}}"
     return f"[{', '.join(map(_value, value))}]"

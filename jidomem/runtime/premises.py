@@ -15,9 +15,11 @@ from jidomem.index.tail import LARGE, MANY
 from jidomem.journal.files import LOOSE, FileJournal, Stream
 from jidomem.moments import stamp
 from jidomem.repository import git
-from jidomem.runtime import own
+from jidomem.runtime import own, settings
+from jidomem.runtime.chosen import amiss, is_remote
 from jidomem.runtime.looks import Look
 from jidomem.runtime.root import INDEX, open_root
+from jidomem.runtime.settings import Settings
 from jidomem.version import Version
 
 #: How far ahead of this clock a commit may be that another machine wrote.
@@ -150,6 +152,18 @@ def repository(root: Path, found: FileJournal) -> Iterator[Look]:
                    f"jidomem init writes {root / '.gitignore'} where there is none")  # fmt: skip
     if text is not None and text.rstrip().endswith(b": unset") and not ignored:
         yield Look("git", "ok", "keeps the journal byte by byte, and nothing that is derived")
+
+
+def models(given: Settings) -> Iterator[Look]:
+    """Yield which models read and embed for memory, and what keeps them from being asked; nothing is sent to them."""
+    reader, embedder = settings.models(given)
+    for name, model in (("model", reader), ("embedder", embedder)):
+        if model is None:
+            yield Look(name, "ok", "none: memories are found by words")
+        elif (why := amiss(model)) is not None:
+            yield Look(name, "warn", f"{model.name} cannot be asked: {why.detail}", why.hint)
+        else:
+            yield Look(name, "ok", f"{model.name}{', over the network' if is_remote(model) else ''}")
 
 
 def tokens(config: Path, root: Path) -> Iterator[Look]:

@@ -14,8 +14,9 @@ from jidomem import vocab
 from jidomem.authority import PRESETS
 from jidomem.embedder import Embedder
 from jidomem.errors import Failed, InvalidRequest
+from jidomem.model import LanguageModel
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
-from jidomem.runtime import bounds, embedders, trust
+from jidomem.runtime import bounds, embedders, language_models, trust
 from jidomem.runtime.limits import Limits
 from jidomem.write.kinds import family
 from jidomem.write.names import slug
@@ -27,7 +28,9 @@ _KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log",
 #: Which embedder the environment may choose.
 _USES = ("local", "none")
 #: What a root found on disk may not decide: it may be somebody else's repository.
-_AUTHORITY = ("bind", "embedder", "endpoint", "index", "base_url", "limits", "models", "token", "tokens", "url")
+_AUTHORITY = (
+    "bind", "embedder", "endpoint", "index", "base_url", "limits", "model", "models", "token", "tokens", "url",
+)  # fmt: skip
 #: What it may decide once its user trusts it: where `jidomem serve` listens.
 OF_TRUST = ("host", "port")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
@@ -39,8 +42,8 @@ class Settings:
 
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
     `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
-    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits` and
-    `embedder` are the user's own: no root sets them.
+    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits`,
+    `embedder` and `model` are the user's own: no root sets them.
     """
 
     root: Path
@@ -55,6 +58,7 @@ class Settings:
     port: int | None = None
     limits: Limits = field(default_factory=Limits)
     embedder: embedders.Choice = field(default_factory=embedders.Choice)
+    model: language_models.Choice = field(default_factory=language_models.Choice)
 
 
 def load(
@@ -73,7 +77,7 @@ def load(
         raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     config = read_config(folder / CONFIG)
     own = config.get("project")
-    limits, chosen = _own(own_config())
+    limits, chosen, model = _own(own_config())
     named = project or os.environ.get("JIDOMEM_PROJECT") or own or _folder_name(folder, found)
     return Settings(
         root=folder,
@@ -88,6 +92,7 @@ def load(
         port=config.get("port"),
         limits=limits,
         embedder=_embedder(chosen),
+        model=model,
     )
 
 
@@ -117,14 +122,26 @@ def embedder(settings: Settings) -> Embedder | None:
     return embedders.embedder(settings.embedder, os.environ.get)
 
 
-def _own(path: Path) -> tuple[Limits, embedders.Choice]:
-    """Return the limits and the embedder of the user's own configuration; raises Failed `invalid_config`."""
+def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageModel, Embedder | None]:
+    """Return the language model that the user chose, the offline one unless they did, and the embedder it has.
+
+    That is the one *given*, else the one that the user chose; where there is none the model hashes stems. A model that
+    cannot be asked, as its key is missing, says so each time it is asked something.
+    """
+    from jidomem.models.hashed import HashedStems  # most processes ask no model
+
+    chosen = given or embedder(settings)
+    return language_models.model(settings.model, chosen or HashedStems(), os.environ.get), chosen
+
+
+def _own(path: Path) -> tuple[Limits, embedders.Choice, language_models.Choice]:
+    """Return the limits and the models of the user's own configuration; raises Failed `invalid_config`."""
     if not path.exists():
-        return Limits(), embedders.Choice()
+        return Limits(), embedders.Choice(), language_models.Choice()
     from jidomem.runtime import own  # most users have no configuration
 
     said = own.read(path)
-    return said.limits, said.embedder
+    return said.limits, said.embedder, said.model
 
 
 def read_config(path: Path) -> dict[str, Any]:

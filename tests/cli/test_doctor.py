@@ -65,7 +65,7 @@ def test_a_sound_root_is_told_to_be_one_and_nothing_of_it_is_touched(root):
     assert bad == {}
     assert [*told] == [
         "python", "packages", "extras", "root", "permissions", "disk", "file system", "config", "journal", "clock",
-        "index", "leftovers", "cache", "git", "clients", "tokens", "port",
+        "index", "leftovers", "cache", "git", "clients", "tokens", "model", "embedder", "port",
     ]  # fmt: skip
     assert told["root"] == f"{root} (found above the working directory)"
     assert "pyoxigraph 0.5" in told["packages"]

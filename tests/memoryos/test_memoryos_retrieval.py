@@ -112,7 +112,8 @@ def test_the_agent_is_always_known_and_of_system_memory_what_is_on_the_question(
 def test_what_is_found_is_told_tier_by_tier_as_plain_values_and_puts_no_prompt_together():
     told = json.loads(json.dumps(retrieve(TIERS, SYSTEM, QUESTION, PLAIN).to_dict()))
 
-    assert set(told) == {"question", "agent_id", "stm", "leaving", "segments", "pages", "personas", "agent", "system"}
+    tiers = {"stm", "leaving", "segments", "pages", "personas", "agent", "system"}
+    assert set(told) == {"question", "agent_id", *tiers, "error"}
     assert (told["segments"][0]["page_count"], told["segments"][0]["score"]) == (2, 0.5)
     assert not {"pages", "embedding"} & told["segments"][0].keys()
     assert told["personas"][0]["knowledge"][0]["text"] == "Ana has an index"

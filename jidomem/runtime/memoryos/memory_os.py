@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
+from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.memoryos.arriving import insert, known_page
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.configurations import Configurations
-from jidomem.memoryos.retrieval import Question, Retrieved, retrieve
+from jidomem.memoryos.retrieval import Retrieved, retrieve
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.teaching import Learnt, learn
 from jidomem.memoryos.tiers import SystemMemory, Tiers, fit
 from jidomem.memoryos.values import AgentPersona, DialoguePage, ObjectPersona
 from jidomem.memoryos.warming import Visit, visit
 from jidomem.model import LanguageModel, Prompt
-from jidomem.models.hashed import HashedStems
-from jidomem.models.offline import OfflineModel
 from jidomem.providers import Providers
 from jidomem.runtime import settings
+from jidomem.runtime.chosen import is_remote
 from jidomem.runtime.every import Every
+from jidomem.runtime.memoryos.asking import About, asked, named
 from jidomem.runtime.memoryos.jobs import Job, Jobs, Task
 from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.runtime.memoryos.promoting import LEAST, FactPromoting
@@ -32,7 +34,6 @@ from jidomem.runtime.memoryos.runner import JobRunner, Outcome
 from jidomem.runtime.memoryos.work import Work
 from jidomem.runtime.state import State
 from jidomem.tiers.promotion import PromotionDecision
-from jidomem.words import TELL_LITTLE, words
 
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
@@ -43,7 +44,6 @@ QUEUE = "memory"
 WORK = ("inline", "queued", "background")
 #: Seconds between two looks of the thread for jobs that are due.
 LOOK = 1.0
-About = tuple[str, str]
 
 
 class MemoryOS:
@@ -65,18 +65,19 @@ class MemoryOS:
         policy: Policy | None = None,
         providers: Providers | None = None,
         promote_at: float | None = None,
-        work: str = "inline",
+        work: str | None = None,
     ) -> None:
-        """Open them; the model is the offline one with the root's embedder unless given.
+        """Open them; the model is the one its user chose, with the root's embedder, unless given.
 
-        *providers* keep what is evicted: the root's own unless given. With *promote_at* each round of maintenance
-        proposes facts that are believed as much to the project.
+        *work* is when jobs are done: inline unless given, in the background where they wait for another machine, so
+        that nobody who adds a page does. *providers* keep what is evicted: the root's own unless given. With
+        *promote_at* each round of maintenance proposes facts that are believed as much to the project.
 
         Raises InvalidRequest for a name of which nothing is left, and for *work* that is none.
         """
-        if work not in WORK:
+        if work is not None and work not in WORK:
             raise InvalidRequest(f"work={work!r:.100} is none", hint=f"give one of {', '.join(WORK)}")
-        self.model = model or OfflineModel(memory.embedder or settings.embedder(memory.settings) or HashedStems())
+        self.model = model or settings.models(memory.settings, memory.embedder)[0]
         sources = memory.sources
         jobs = Jobs(state, QUEUE, sources.now)
         self._moves = AgentMoves(
@@ -94,15 +95,17 @@ class MemoryOS:
         by_itself = None if promote_at is None else partial(self._facts.promote, promote_at)
         self._work = Work(self._moves, self.model, providers or memory.providers(project=project), by_itself)
         self._runner = JobRunner(memory.settings.root, project, self.agent, jobs, self._work.do)
-        self._jobs, self._inline = jobs, work == "inline"
+        waits = is_remote(self.model) or is_remote(self.model.embedder)
+        self.work = work or ("background" if waits else "inline")
+        self._jobs, self._closing = jobs, Event()
         self._forget: Callable[[], object] = lambda: None
-        self._timer = Every(LOOK if work == "background" else None, self._look, f"memory of {self.agent:.40}")
+        self._timer = Every(LOOK if self.work == "background" else None, self._look, f"memory of {self.agent:.40}")
 
     def add(
         self, query: str, response: str, *, about: About | None = None, timestamp: datetime | str | None = None
     ) -> DialoguePage:
         """Return the page of one exchange once it is on disk; *about* is whom it talked with: `("user", "ana")`."""
-        object_type, identifier = _named(about)
+        object_type, identifier = named(about)
         page = DialoguePage(
             self._moves.new_id(),
             self.agent,
@@ -120,10 +123,12 @@ class MemoryOS:
         """Return what each tier holds on *query*, with scores; the segments it finds are warmer then, if *visiting*.
 
         *about* is who asks; *given* are settings for this question alone, such as `retrieved_pages=7`. Where the model
-        fails the words of the query are looked for, and nothing is compared by likeness.
+        fails the answer's `error` says so: the words of the query are looked for, and where the embedder failed nothing
+        is compared by likeness.
         """
         tiers, system, policy = self._moves.look()
-        found = retrieve(tiers, system, self._question(query, about), policy, **given)
+        put = asked(self.model, query, about)
+        found = replace(retrieve(tiers, system, put.question, policy, **given), error=put.error)
         if visiting and found.visited:
             warmed = Visit(found.visited, self._moves.now())
             self._moves.move(lambda tiers, policy: visit(tiers, warmed, policy))
@@ -253,7 +258,8 @@ class MemoryOS:
             return self._moves.forget()
 
     def close(self) -> None:
-        """End the thread, if there is one; the job that is being done is waited for."""
+        """End the thread, if there is one: the job that is being done is waited for, the next ones wait on disk."""
+        self._closing.set()
         self._timer.stop()
         self._forget()
 
@@ -269,7 +275,7 @@ class MemoryOS:
 
     def _go_on(self) -> None:
         """Do what a move gave rise to; the move is made, so what cannot be done now is no failure of it, and waits."""
-        if self._inline:
+        if self.work == "inline":
             with suppress(JidomemError):
                 self._runner.run(hurried=True)
 
@@ -279,29 +285,9 @@ class MemoryOS:
         now = self._moves.now()
         if last is None or now - last >= timedelta(seconds=seconds) or now < last:
             self._moves.ask(Task("maintain"))
-        self._runner.run()
+        self._runner.run(until=self._closing.is_set)
 
     def _fitted(self) -> MemoryOSConfig:
         self._moves.move(lambda tiers, policy: fit(tiers, policy.config))
         self._go_on()
         return self.config
-
-    def _question(self, query: str, about: About | None) -> Question:
-        object_type, identifier = _named(about)
-        vector: Any = None
-        try:
-            keywords = frozenset(self.model.extract_keywords(query))
-            vector = self.model.calculate_embedding(query)
-        except ModelUnavailable:
-            keywords = frozenset(words(query)) - TELL_LITTLE
-        return Question(query, vector, keywords, object_type, identifier)
-
-
-def _named(about: About | None) -> tuple[str | None, str | None]:
-    if about is None:
-        return None, None
-    if not isinstance(about, tuple | list) or len(about) != 2:
-        raise InvalidRequest(
-            f"about={about!r:.200} names nobody", hint='give a type and an identifier: ("user", "ana")'
-        )
-    return about[0], about[1]

@@ -36,12 +36,14 @@ class JobRunner:
     def __init__(self, root: Path, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
         self._root, self._of, self._jobs, self._do = root, (project, agent), jobs, do
 
-    def run(self, *, wait: bool = False, hurried: bool = False) -> list[Outcome]:
+    def run(
+        self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
+    ) -> list[Outcome]:
         """Return what became of the jobs that are due, in the order they were asked for; none is tried twice.
 
         Somebody else may be doing them: they are left to them, or waited for. Whoever has done the last one looks once
         more after letting go of the turn, so that what was left to them meanwhile is done. Who is *hurried* waits once
-        for a model that is away: other jobs of that kind are left for later.
+        for a model that is away: other jobs of that kind are left for later. Once *until* says so, none is begun.
         """
         outcomes: list[Outcome] = []
         began, away = self._jobs.now(), set[str]()
@@ -49,10 +51,10 @@ class JobRunner:
             with turn(self._root, *self._of, wait=wait) as mine:
                 if not mine:
                     return outcomes
-                while (job := self._jobs.take(*self._of, began, away)) is not None:
+                while not until() and (job := self._jobs.take(*self._of, began, away)) is not None:
                     outcomes.append(self._tried(job))
                     away |= {job.kind} if hurried and outcomes[-1].is_away else set()
-            if not self._jobs.is_due(*self._of, began, away):
+            if until() or not self._jobs.is_due(*self._of, began, away):
                 return outcomes
 
     @contextmanager

@@ -1,0 +1,230 @@
+"""Which language model a memory has: what its user set, and nothing that a root says; whom a page waits for."""
+
+import json
+import re
+import threading
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from http_endpoint import reply, served
+
+import jidomem
+from jidomem.errors import Failed, ModelUnavailable
+from jidomem.model import LanguageModel
+from jidomem.models.chat import ChatModel
+from jidomem.models.hashed import HashedStems
+from jidomem.models.offline import OfflineModel
+from jidomem.models.scripted import ScriptedModel
+from jidomem.runtime import embedders, own, settings
+from jidomem.runtime.language_models import Choice, choice, model
+from jidomem_cli.main import cli
+
+HERE = "http://127.0.0.1:1/v1"
+LOCAL = Choice(use="endpoint", base_url=HERE, model="q", key_env="")
+#: What answers every task of a page.
+SAID = {"chain": "They choose an index.", "keywords": ["index"], "continues": True,
+        "topics": [{"theme": "index", "summary": "Which one."}]}  # fmt: skip
+
+
+def made(chosen, **environment):
+    return model(chosen, HashedStems(8), environment.get)
+
+
+def says(content):
+    message = {"role": "assistant", "content": json.dumps(content)}
+    return reply({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+
+@pytest.fixture
+def config():
+    """The user's own configuration; what it is given, nobody else may read."""
+    path = settings.own_config()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(0o600)
+    return path
+
+
+@pytest.fixture
+def kept_key(tmp_path):
+    path = tmp_path / "key"
+    path.touch(0o600)
+    path.write_text("sk-4711\n")
+    return path
+
+
+def test_the_offline_model_reads_where_nothing_is_said():
+    assert isinstance(made(Choice()), OfflineModel)
+    assert isinstance(made(Choice(use="offline")), OfflineModel)
+    assert made(Choice()).embedder.dimensions() == 8
+
+
+def test_an_endpoint_has_its_model_its_options_and_its_key_from_the_environment_or_a_file(kept_key):
+    with served(says({"keywords": ["index"]})) as told:
+        chosen = replace(LOCAL, base_url=told.url, options={"max_completion_tokens": 9, "nested": {"deep": [1]}})
+        for where in ({"key_env": "GATEWAY"}, {"key_env": None, "key_file": str(kept_key)}, {"key_env": ""}):
+            found = made(replace(chosen, **where), GATEWAY="sk-4711", OPENAI_API_KEY="sk-other")
+            assert found.extract_keywords("which index?") == ("index",)
+
+    assert isinstance(found, LanguageModel)
+    keys = [re.findall("Authorization: (.*)\r", head) for head in told.heads]
+    assert keys == [["Bearer sk-4711"], ["Bearer sk-4711"], []]
+    assert all(body["max_completion_tokens"] == 9 and "max_tokens" not in body for body in told.bodies)
+    assert told.bodies[0]["nested"] == {"deep": [1]}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told_as"),
+    [
+        (replace(LOCAL, key_env=None), "for the language model: OPEN_AI_API_KEY and OPENAI_API_KEY are not set"),
+        (replace(LOCAL, key_env="MINE"), "MINE is not set"),
+        (replace(LOCAL, base_url="http://gpu.lan/v1", key_env="KEY"), "in the clear"),
+        (replace(LOCAL, base_url="gpu.lan"), "no http or https address"),
+        (replace(LOCAL, key_env="BLANK"), "BLANK holds no key"),
+        (replace(LOCAL, key_env=None, key_file="/nowhere/key"), "/nowhere/key: No such file"),
+        (replace(LOCAL, key_env=None, key_file="/"), "Is a directory"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_asked_says_why_each_time_and_is_no_end(chosen, told_as):
+    found = made(chosen, KEY="sk-4711", BLANK="")
+
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable, match=told_as) as refusal:
+            found.extract_keywords("which index?")
+        assert "4711" not in repr(refusal.value.to_dict())
+        assert refusal.value.hint
+    assert len(found.calculate_embedding("a")) == 8
+    assert "which index?" in str(found.generate_final_prompt("which index?", [], [], [], []))
+
+
+def test_a_key_that_others_may_read_is_not_used(kept_key):
+    kept_key.chmod(0o640)
+
+    with pytest.raises(ModelUnavailable, match="others may read the key") as refusal:
+        made(replace(LOCAL, key_env=None, key_file=str(kept_key))).extract_keywords("a")
+
+    assert refusal.value.hint.startswith(f"chmod 600 {kept_key}")
+
+
+@pytest.mark.parametrize(
+    ("said", "told_as"),
+    [
+        ([], "model is a table"),
+        ({"modle": "q"}, "model.modle is not known"),
+        ({"use": "remote"}, "model.use = 'remote' is none of offline, endpoint"),
+        ({"use": "endpoint", "model": "q"}, "model.base_url is not said"),
+        ({"use": "endpoint", "base_url": HERE}, "model.model is not said"),
+        ({"use": "endpoint", "base_url": " "}, "model.base_url = ' ' is no text"),
+        ({"use": "offline", "model": "q"}, "model.model is of an endpoint, and none is used"),
+        ({"model": "q"}, "model.model is of an endpoint"),
+        ({"use": "endpoint", "key_env": "A", "key_file": "/k"}, "both say where the key is"),
+        ({"use": "endpoint", "key_file": "k"}, "model.key_file = 'k' is no whole path"),
+        ({"use": "endpoint", "seconds": 0}, "model.seconds = 0 is no number of seconds"),
+        ({"use": "endpoint", "seconds": float("nan")}, "model.seconds = nan"),
+        ({"use": "endpoint", "seconds": True}, "model.seconds = True"),
+        ({"use": "endpoint", "json_mode": "no"}, "model.json_mode = 'no' is neither true nor false"),
+        ({"use": "endpoint", "options": ["a"]}, "is no table of texts"),
+        ({"use": "endpoint", "options": {"stream": True}}, "the client itself says stream"),
+        ({"use": "endpoint", "options": {"temperature": float("inf")}}, "is no table of texts"),
+        ({"use": "endpoint", "key": "sk-4711"}, "model.key is not known"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_where_it_stands(said, told_as):
+    with pytest.raises(Failed, match=re.escape(told_as)) as refusal:
+        choice(said, "own.toml")
+
+    assert refusal.value.code == "invalid_config"
+    assert refusal.value.detail.startswith("own.toml: ")
+    assert "4711" not in repr(refusal.value.to_dict())
+
+
+def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_it(config, tmp_path):
+    said = ['use = "endpoint"', f'base_url = "{HERE}"', r'model = "m \"1\""', 'key_file = "/k"', "seconds = 7.5"]
+    options = 'options = {temperature = 0.5, "two words" = {deep = [1, true]}}'
+    config.write_text("\n".join(["[model]", *said, "json_mode = false", options]))
+
+    own.change(config, lambda said: replace(said, trusted=(own.Trusted("/r", "0", "today"),)))
+    loaded = settings.load(tmp_path / "root")
+
+    extra = {"temperature": 0.5, "two words": {"deep": [1, True]}}
+    assert loaded.model == Choice("endpoint", HERE, 'm "1"', None, "/k", 7.5, False, extra)
+    assert settings.models(loaded)[0].name == f'm "1" at {HERE}'
+
+
+def test_an_embedder_may_have_its_key_in_a_file_too(kept_key):
+    chosen = embedders.choice({"use": "endpoint", "key_file": str(kept_key)}, "own.toml")
+
+    assert f"<the key in {kept_key}>" in repr(embedders.embedder(chosen, {}.get).endpoint)
+
+
+def test_a_root_chooses_no_model(tmp_path):
+    (tmp_path / "config.toml").write_text(f'[model]\nuse = "endpoint"\nbase_url = "{HERE}"\nmodel = "q"\n')
+
+    with pytest.raises(Failed, match="model cannot be set by a root that was found on disk"):
+        settings.load(tmp_path)
+
+
+def test_status_and_doctor_name_the_model_and_what_keeps_it_from_being_asked(config, root):
+    jidomem.open(root).close()
+    (root / "projects").mkdir(parents=True)
+    config.write_text(f'[model]\nuse = "endpoint"\nbase_url = "{HERE}"\nmodel = "q"\nkey_env = "NOT_THERE"\n')
+
+    def told(*words):
+        return CliRunner().invoke(cli, ["--root", str(root), *words]).stdout
+
+    why = "there is no key for the language model: NOT_THERE is not set"
+    assert json.loads(told("status", "--json"))["model"] == {"name": f"q at {HERE}", "error": why}
+    assert f"q at {HERE}; it cannot be asked: {why}" in told("status")
+    looks = {each["name"]: each for each in json.loads(told("doctor", "--json"))["checks"]}
+    assert (looks["model"]["level"], looks["embedder"]["level"]) == ("warn", "ok")
+    assert looks["model"]["hint"].startswith("export NOT_THERE=")
+
+
+def test_a_page_waits_for_no_endpoint_and_a_question_for_none_either(config, root):  # D108 D065
+    may_answer = threading.Event()
+
+    def late(body):
+        may_answer.wait()
+        return says(SAID)
+
+    with served(late) as told, jidomem.open(root, project="p", agent="ada") as memory:
+        config.write_text(f'[model]\nuse = "endpoint"\nbase_url = "{told.url}"\nmodel = "q"\nkey_env = ""\n')
+        memory.settings = settings.load(root, "p", agent="ada")
+        ada = memory.os()
+        assert (ada.work, type(ada.model)) == ("background", ChatModel)
+
+        page = ada.add("which index?", "Oxigraph.")
+        found = ada.retrieve("the index")
+
+        assert ([each.what.id for each in found.stm], found.error) == ([page.id], None)
+        assert ada.tiers.stm[0].meta_chain is None
+        may_answer.set()
+        while ada.tiers.stm[0].meta_chain is None:
+            assert ada.status()["error"] in (None, "its process ended while it was being done")
+        assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (SAID["chain"], {"index"})
+
+
+def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
+    begun, may_answer = threading.Event(), threading.Event()
+
+    def late(pages):
+        begun.set()
+        may_answer.wait()
+        return "a chain"
+
+    with jidomem.open(root, project="p", agent="ada") as memory:
+        scripted = ScriptedModel(generate_meta_chain=late, extract_keywords=lambda text: ("index",))
+        ada = memory.os(model=scripted, work="background")
+        for number in range(5):
+            ada.add(f"question {number}", "Noted.", timestamp=f"2026-11-2{number}T08:00:00Z")
+        begun.wait()
+        closing = threading.Thread(target=ada.close)
+        closing.start()
+        while not ada._closing.is_set():
+            pass
+        may_answer.set()
+        closing.join()
+
+        assert [each.function for each in scripted.asked].count("generate_meta_chain") == 1
+        assert not ada._timer.goes_on
+        assert len([job for job in ada.jobs() if job.kind == "describe"]) == 4
