@@ -1,5 +1,9 @@
-"""What the README and the docs show is run: console blocks as commands, Python blocks as programs, links as paths."""
+"""What the README and the docs show is run: console blocks as commands, Python blocks as programs, links as paths.
 
+Those of the README in processes of their own; those of the other pages, which are many, in this one where they can be.
+"""
+
+import glob
 import os
 import re
 import shlex
@@ -8,8 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from jidomem.errors import CODES
+from jidomem_cli.main import cli
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -39,28 +45,43 @@ def repository(tmp_path):
     return folder
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: str) -> tuple[int, str]:
+    """The exit code of *command* as a shell runs it, and all it printed."""
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def run_here(command: str) -> tuple[int, str]:
+    """The same of a command of `jidomem`, without a process."""
+    words = shlex.split(command, comments=True)[1:]
+    given = [path for word in words for path in (sorted(glob.glob(word)) if "*.md" in word else [word])]
+    done = CliRunner().invoke(cli, given)
+    return done.exit_code, done.output
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
-def test_every_command_a_page_shows_runs(page, repository):
-    run("jidomem init -q", repository)
+def test_every_command_a_page_shows_runs(page, repository, monkeypatch):
+    monkeypatch.chdir(repository)
+    run_here("jidomem init -q")
     for command in commands(page):
-        assert shlex.split(command, comments=True)[0] in ("jidomem", "git", "echo", "cat"), command
-        done = run(command, repository)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        program = shlex.split(command, comments=True)[0]
+        assert program in ("jidomem", "git", "echo", "cat"), command
+        code, printed = (run if program != "jidomem" or page.name == "README.md" else run_here)(command)
+        assert code == 0, f"{command}\n{printed}"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
-def test_every_program_a_page_shows_runs(page, repository):
-    for block in blocks(page, "python"):
-        done = subprocess.run(
-            [sys.executable, "-c", block], cwd=repository, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
+def test_every_program_a_page_shows_runs(page, repository, monkeypatch, capsys):
+    monkeypatch.chdir(repository)
+    for number, block in enumerate(blocks(page, "python"), 1):
+        if page.name == "README.md":
+            code, printed = run(shlex.join([sys.executable, "-c", block]))
+            assert code == 0, printed
+        else:
+            exec(compile(block, f"{page.name}, program {number}", "exec"), {"__name__": "__main__"})
+            printed = capsys.readouterr().out
+        assert printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
