@@ -151,4 +151,5 @@ def vectors_told(told: dict[str, Any]) -> str:
     """Return what is known of the vectors that recall compares, in words."""
     failed = f"; the embedder failed: {told['error']}" if told["error"] else ""
     waiting = f"{told['pending']:,} texts wait for one" if told["pending"] else "level"
+    waiting = "looked for when it is next asked" if told["pending"] is None else waiting
     return f"{told['vectors']:,} by {told['model']}, {told['bytes']:,} bytes, {waiting}{failed}"

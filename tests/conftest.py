@@ -94,6 +94,13 @@ def root(tmp_path):
     return tmp_path / "root"
 
 
+@pytest.fixture(params=["words", "likeness"])
+def by(request, monkeypatch):
+    """What recall finds by: `words` alone, or `likeness` too, by the embedder of this machine."""
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", {"words": "none", "likeness": "local"}[request.param])
+    return request.param
+
+
 @pytest.fixture
 def memory(root):
     with jidomem.open(root, sources=fixed_sources()) as opened:

@@ -79,9 +79,13 @@ class Vectors:
         return made[0]
 
     def told(self, stream: Stream) -> dict[str, Any]:
-        """Return what is known of the vectors of a stream: model, how many, bytes, and how many texts wait for one."""
-        name = self._name(stream)
-        told: dict[str, Any] = {"model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": self.waiting(stream)}
+        """Return what is known of the vectors of a stream: model, how many, bytes, and how many texts wait for one.
+
+        None wait that are known of where the texts are to be made anew: nothing is made to tell of it.
+        """
+        name, texts = self._name(stream), self._texts.told(stream)
+        pending = None if texts is None or texts["amiss"] else self.waiting(stream)
+        told: dict[str, Any] = {"model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": pending}
         told["vectors"] = self._use(stream, lambda file: file.count())
         with suppress(OSError):
             told["bytes"] = self._files.size(name)

@@ -76,10 +76,15 @@ class Embedding:
         return found
 
     def told(self, project: str) -> dict[str, Any]:
-        """Return the model, how many vectors, bytes, and texts that wait for one there are, and the last error."""
+        """Return the model, how many vectors, bytes, and texts that wait for one there are, and the last error.
+
+        How many wait is None where that is known only once recall is asked.
+        """
         each = [self.vectors.told(stream) for stream in _streams(project)]
-        sums = {name: sum(told[name] for told in each) for name in ("vectors", "bytes", "pending")}
-        return {"model": self.vectors.embedder.name, **sums, "error": self.error}
+        sums: dict[str, Any] = {name: sum(told[name] for told in each) for name in ("vectors", "bytes")}
+        waiting = [told["pending"] for told in each]
+        pending = None if None in waiting else sum(waiting)
+        return {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return the model, how many texts wait for a vector, and the error of the embedder, if it failed last."""

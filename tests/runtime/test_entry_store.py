@@ -53,7 +53,7 @@ def found(store, query, **fields):
 
 
 @pytest.mark.parametrize("check", [*CHECKS, it_keeps_namespaces_apart], ids=lambda check: check.__name__)
-def test_it_passes_every_check_of_the_contract(tmp_path, check):  # B035 B046 B072
+def test_it_passes_every_check_of_the_contract(tmp_path, check, by):  # B035 B046 B072
     with ExitStack() as stack:
         roots = (stack.enter_context(opened(tmp_path / str(number))) for number in count())
         check(lambda: next(roots).entries)
