@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -73,6 +73,10 @@ class KeptFile:
                 self._store.execute("ROLLBACK")
             raise
         self._store.execute("COMMIT")
+
+    def ask(self, question: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the rows that answer a question in SQL."""
+        return iter(self._store.execute(question, values))
 
     def said(self, name: str) -> Any:
         """Return what was noted by that name, None where nothing was."""

@@ -9,6 +9,8 @@ from flask import Response, g, request
 from jidomem.errors import NotFound, PolicyDenied, Unauthenticated
 from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.own import Token
+from jidomem.serve.curator.pages import PAGES
+from jidomem.serve.curator.signing import authorization
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.site import Route, Site
 
@@ -18,7 +20,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
-_PUBLIC = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.public)
+_PUBLIC = frozenset(f"{route.method} {route.path}" for route in (*ROUTES, *PAGES) if route.public)
 _HINT = "send the header Authorization: Bearer TOKEN; who runs the server gives one out with: jidomem token add"
 
 
@@ -53,7 +55,7 @@ class Gate:
         g.caller = None
         route = request.url_rule.endpoint if request.url_rule is not None else ""
         if self._keyring is not None and route not in _PUBLIC and self._keyring.asks():
-            g.caller = caller_of(self._keyring, request.headers.get("Authorization", ""))
+            g.caller = caller_of(self._keyring, authorization())
             g.seen.agent = g.caller.agent
 
     def answer(self, route: Route, **parts: str) -> Response:

@@ -17,6 +17,7 @@ from jidomem.runtime.root import Jidomem
 from jidomem.serve import fields, wire
 from jidomem.serve.cors import Cors
 from jidomem.serve.cors import origins as allowed_origins
+from jidomem.serve.curator import pages
 from jidomem.serve.gate import Gate
 from jidomem.serve.operation import Operation
 from jidomem.serve.routes import ROUTES
@@ -54,7 +55,7 @@ def create_app(
     public = None if public_url is None else next(iter(allowed_origins([public_url], _PUBLIC)))
     gate, watch = Gate(Site(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(allowed_origins(origins))
-    for route in ROUTES:
+    for route in (*ROUTES, *pages.PAGES):
         app.add_url_rule(
             re.sub(r"\{(\w+)\}", _part, route.path),
             endpoint=f"{route.method} {route.path}",
@@ -70,7 +71,7 @@ def create_app(
     app.after_request(watch.end)  # the last of them
     app.after_request(cors.headed)
     app.after_request(gate.headed)
-    app.register_error_handler(JidomemError, wire.problem)
+    app.register_error_handler(JidomemError, _told)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, partial(_bug, at_work))
     return app
@@ -136,7 +137,12 @@ def _refused(error: HTTPException) -> Response:
         refusal = NotFound(f"there is nothing at {request.path}", hint=f"there is {', '.join(near)}")
     else:
         refusal = InvalidRequest(error.description or error.name, hint="correct the request; see /openapi.json")
-    return wire.problem(refusal)
+    return _told(refusal)
+
+
+def _told(error: JidomemError) -> Response:
+    """Return *error* as a page to who asked for a page, else as a problem document."""
+    return pages.refused(error) if pages.is_page() else wire.problem(error)
 
 
 def _bug(operation: Operation, error: Exception) -> Response:

@@ -1,0 +1,96 @@
+"""Memories in the order in which they were recorded, and how many there are of each kind, agent, session and state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from jidomem.index.text_file import TextFile
+from jidomem.vocab import TYPE_OF_CLASS, local_name
+
+#: What memories are counted by.
+FACETS = ("kind", "agent", "session", "state")
+#: In force, only proposed, or superseded or withdrawn.
+STATES = ("active", "proposed", "ended")
+_STATE = "CASE WHEN m.ended <= :moment THEN 'ended' WHEN m.proposed THEN 'proposed' ELSE 'active' END"
+_GROUPS = f"""SELECT m.kind, m.agent, m.session, {_STATE} AS state, COUNT(*) FROM memory m
+WHERE m.recorded <= :moment GROUP BY m.kind, m.agent, m.session, state"""
+_NEWEST = """SELECT m.item, m.recorded FROM memory m WHERE m.recorded <= :moment AND (m.recorded, m.item) < (:at, :item)
+%s ORDER BY m.recorded DESC, m.item DESC LIMIT :count"""
+_IS = {
+    "kind": "AND m.kind IN (SELECT value FROM json_each(:kinds))",
+    "agent": "AND m.agent = :agent",
+    "session": "AND m.session = :session",
+    "state": f"AND {_STATE} = :state",
+}
+_DAYS = """SELECT substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
+AND m.recorded >= :since %s GROUP BY day"""
+_LATEST = "9999"  # after every moment
+
+
+class Told(NamedTuple):
+    """One memory, and when it was recorded."""
+
+    item: str
+    recorded: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Some of the memories that fit, the newest first, `more` where others follow; `days` counts those of their days.
+
+    `facets` counts, for each of FACETS, what fits all the others: value -> how many.
+    """
+
+    told: tuple[Told, ...]
+    more: bool
+    days: Mapping[str, int]
+    facets: Mapping[str, Mapping[str, int]]
+
+
+def span(file: TextFile) -> tuple[str, str] | None:
+    """Return when the first and the last memory was recorded, None where there is none."""
+    row = next(file.ask("SELECT (SELECT MIN(recorded) FROM memory), (SELECT MAX(recorded) FROM memory)"))
+    return None if row[0] is None else (row[0], row[1])
+
+
+def overview(
+    file: TextFile, chosen: Mapping[str, str], *, moment: str | None, after: Told | None, count: int
+) -> Overview:
+    """Return *count* memories known at *moment* that fit all of *chosen*, facet -> value, and follow *after*."""
+    classes = {number: _class(types.split()) for number, types in file.ask("SELECT number, types FROM kind")}
+    values: dict[str, Any] = {"moment": moment or _LATEST, "count": count + 1, **chosen}
+    values["kinds"] = _json(number for number, name in classes.items() if name == chosen.get("kind"))
+    start = after or Told("", _LATEST)
+    where = " ".join(_IS[name] for name in chosen)
+    asked = {**values, "at": start.recorded, "item": start.item}
+    told = [Told(*row) for row in file.ask(_NEWEST % where, asked)]
+    shown = tuple(told[:count])
+    since = shown[-1].recorded[:10] if shown else _LATEST
+    days = dict(file.ask(_DAYS % where, {**values, "since": since}))
+    return Overview(shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"]))
+
+
+def _facets(
+    file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str
+) -> dict[str, Mapping[str, int]]:
+    found: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    for kind, agent, session, state, number in file.ask(_GROUPS, {"moment": moment}):
+        of = dict(zip(FACETS, (classes[kind], agent, session, state), strict=True))
+        unmet = [name for name, value in chosen.items() if of[name] != value]
+        for name in FACETS:
+            if not unmet or unmet == [name]:
+                found[name][of[name]] += number
+    return {name: dict(counted.most_common()) for name, counted in found.items()}
+
+
+def _class(types: Iterable[str]) -> str:
+    """Return the class a memory is told as: the first that intents know."""
+    names = [local_name(each) for each in types]
+    return next((name for name in names if name in TYPE_OF_CLASS), names[0] if names else "MemoryItem")
+
+
+def _json(numbers: Iterable[int]) -> str:
+    return f"[{', '.join(map(str, numbers))}]"

@@ -1,0 +1,54 @@
+"""What a page is asked: of which project, as of which moment, with which arguments; and how pages link to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jidomem.errors import InvalidRequest
+from jidomem.moments import parse_moment, stamp
+from jidomem.runtime.root import Jidomem
+from jidomem.serve.site import Site
+
+#: The argument every page takes, and hands on to every page it links to.
+AS_OF = "as_of"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request for a page; `as_of` is the moment all of it is shown as of, None for now."""
+
+    site: Site
+    project: str
+    given: Mapping[str, str]
+    as_of: str | None = None
+
+    @classmethod
+    def of(cls, site: Site, project: str, given: Mapping[str, str]) -> Asked:
+        """Return what is asked with the arguments *given*; raises InvalidRequest for a moment that is none."""
+        text = given.get(AS_OF) or None
+        if text is None:
+            return cls(site, project, given)
+        moment = parse_moment(text)
+        if moment is None:
+            raise InvalidRequest(f"as_of={text!r} is no moment", hint="write it so: as_of=2026-11-21T08:00:00Z")
+        return cls(site, project, given, stamp(moment))
+
+    @property
+    def memory(self) -> Jidomem:
+        """Return the open memory."""
+        return self.site.memory
+
+    @property
+    def moment(self) -> dict[str, str]:
+        """Return the moment as the reader takes it."""
+        return {} if self.as_of is None else {AS_OF: self.as_of}
+
+    def link(self, *parts: str, **arguments: Any) -> str:
+        """Return the address of another page of this project, at the same moment; what is None or empty is left out."""
+        path = "/".join(quote(part, safe="") for part in ("ui", self.project, *parts))
+        told = {AS_OF: self.as_of, **arguments}
+        kept = [(name, value) for name, value in told.items() if value not in (None, "", (), [])]
+        return f"/{path}?{urlencode(kept, doseq=True)}" if kept else f"/{path}"

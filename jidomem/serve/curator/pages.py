@@ -1,0 +1,203 @@
+"""Pages as HTML: each screen in the one frame around all, its JSON twin, and refusals in words with what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from flask import Response, g, request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from jidomem.errors import JidomemError, Unauthenticated
+from jidomem.serve import wire
+from jidomem.serve.curator import assets, memory, moments, origin, signing, text
+from jidomem.serve.curator.asked import AS_OF, Asked
+from jidomem.serve.curator.screen import Screen
+from jidomem.serve.curator.screens import SCREENS
+from jidomem.serve.site import Route, Site
+
+HTML = "text/html"
+_TYPE = f"{HTML}; charset=utf-8"
+#: Everything comes from this server, and no text in a page is taken for style or script.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src {styles}; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_OK = {200: "The page."}
+_DONE = {303: "The page to go on with."}
+_HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
+_TOKEN = "who runs the server gives one out with: jidomem token add NAME --role curator"
+#: Arguments that say nothing of what is shown at another moment.
+_ONCE = ("cursor", "after", "done")
+
+
+@cache
+def _environment() -> Environment:
+    """Return what makes HTML of templates: what is put in is text, and what is not there is an error."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_plain,
+    )
+    made.filters |= {"short": text.short, "day": text.day, "clock": text.clock, "when": text.when}
+    made.tests["web"] = text.is_web
+    made.globals["asset"] = assets.address
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """Return what stands in a page for *value*: texts with nothing in them that acts."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return text.shown(value)
+    return value
+
+
+def html(template: str, status: int = 200, screen: Screen | None = None, **values: Any) -> Response:
+    """Return one template as a page, under the policy its *screen* needs."""
+    body = _environment().get_template(template).render(screen=screen, menu=_MENU, **values)
+    styles = " ".join(["'self'", *(f"'{each}'" for each in (screen.style_hashes if screen else ()))])
+    headers = {"Content-Security-Policy": _POLICY.format(styles=styles), "Cache-Control": "no-cache"}
+    return Response(body, status, headers, content_type=_TYPE)
+
+
+def _shown(
+    screen: Screen, asked: Asked, parts: Mapping[str, str], *, status: int = 200, refusal: JidomemError | None = None
+) -> Response:
+    """Return a screen in the frame; a form that was refused is there again as it was filled in."""
+    model = screen.show(asked, **parts)
+    now = {name: value for name, value in asked.given.items() if name not in (AS_OF, *_ONCE)}
+    return html(
+        screen.template,
+        status,
+        screen,
+        it=model,
+        asked=asked,
+        projects=asked.site.projects(),
+        caller=asked.site.caller,
+        refusal=refusal,
+        form=request.form if refusal else {"act": None},
+        span=moments.span(asked),
+        now_link=f"{_here()}?{urlencode(now)}" if now else _here(),
+    )
+
+
+def _here() -> str:
+    """Return the address of the page, as a link has it."""
+    return quote(request.path, safe="/:@")
+
+
+def _page(screen: Screen, site: Site, project: str, **parts: str) -> Response:
+    """Return a screen as a page."""
+    asked = Asked.of(site, project, wire.arguments(AS_OF, *screen.takes))
+    return _shown(screen, asked, parts)
+
+
+def _twin(screen: Screen, site: Site, project: str, **parts: str) -> Response:
+    """Return what a screen shows as JSON."""
+    asked = Asked.of(site, project, wire.arguments(AS_OF, *screen.takes))
+    return wire.answer({"project": project, "as_of": asked.as_of, **screen.show(asked, **parts)})
+
+
+def _acted(screen: Screen, site: Site, project: str, **parts: str) -> Response:
+    """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
+    form = _form(site)
+    asked = Asked.of(site, project, wire.arguments(AS_OF, *screen.takes))
+    assert screen.act is not None
+    try:
+        return signing.lead_to(screen.act(asked, form, **parts))
+    except JidomemError as error:
+        if error.http_status >= 500:
+            raise
+        g.seen.refusal = error.code
+        return _shown(screen, asked, parts, status=error.http_status, refusal=error)
+
+
+def refused(error: JidomemError) -> Response:
+    """Return *error* as a page: what happened, and what to do next."""
+    g.seen.refusal = error.code
+    if error.code == "unauthenticated" and request.method == "GET":
+        return signing.lead_to(f"{signing.SIGN_IN}?{urlencode({signing.NEXT: request.full_path.rstrip('?')})}")
+    found = html("refused.html", error.http_status, error=error, request_id=g.seen.id)
+    found.headers.extend(wire.retry(error))
+    return found
+
+
+def is_page() -> bool:
+    """Return whether the request is for a page, not for its twin or anything else."""
+    return request.path == "/" or (request.path.startswith("/ui") and not request.path.endswith(".json"))
+
+
+def _home(site: Site) -> Response:
+    """Return where the pages begin."""
+    wire.arguments()
+    return signing.lead_to(f"/ui/{site.default()}/timeline")
+
+
+def _asset(site: Site, digest: str, name: str) -> Response:
+    return assets.serve(digest, name)
+
+
+def _sign_in_page(site: Site) -> Response:
+    """Return the page on which a token is given."""
+    return html("sign-in.html", page=signing.further(wire.arguments(signing.NEXT)))
+
+
+def _sign_in(site: Site) -> Response:
+    """Keep the token that was given, where it is one; else raise Unauthenticated."""
+    given = _form(site, signing.NEXT, "token")
+    page, token = signing.further(given), given.get("token", "").strip()
+    if site.keyring is None or site.keyring.whose(token) is None:
+        raise Unauthenticated("this token is none, or none any more", hint=_TOKEN)
+    return signing.signed_in(token, page, public_url=site.public_url)
+
+
+def _sign_out(site: Site) -> Response:
+    """Keep no token any more."""
+    _form(site)
+    return signing.signed_out()
+
+
+def _form(site: Site, *known: str) -> dict[str, str]:
+    """Return the fields of a form that one of our pages sent; raises PolicyDenied, InvalidRequest and NotServed."""
+    origin.check(site.public_url)
+    wire.content_type("application/x-www-form-urlencoded")
+    given = wire.once(request.form)
+    for name in given:
+        if known and name not in known:
+            raise wire.unknown(f"this form has no field {name!r}", name, known)
+    return given
+
+
+def _of(screen: Screen) -> Iterator[Route]:
+    """Yield the routes of one screen: the page, its twin, and what its forms do."""
+    path, takes = f"/ui/{{project}}/{screen.path}", dict.fromkeys((AS_OF, *screen.takes), "")
+    yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", _OK, _HTML, takes)
+    yield Route("GET", f"{path}.json", partial(_twin, screen), f"Give what {screen.name} shows", _OK, _JSON, takes)
+    if screen.act is not None:
+        does = f"Do what a form of {screen.name} asks"
+        yield Route("POST", path, partial(_acted, screen), does, _DONE, _HTML, takes, writes=True)
+
+
+def _routes() -> Iterator[Route]:
+    for path in ("/", "/ui"):
+        yield Route("GET", path, _home, "Lead to the curator's pages", _DONE, _HTML)
+    yield Route("GET", "/assets/{digest}/{name}", _asset, "Give what pages are made with", _OK, {}, public=True)
+    yield Route("GET", signing.SIGN_IN, _sign_in_page, "Ask for a token", _OK, _HTML, public=True)
+    yield Route("POST", signing.SIGN_IN, _sign_in, "Keep a token", _DONE, _HTML, public=True)
+    yield Route("POST", signing.SIGN_OUT, _sign_out, "Keep no token", _DONE, _HTML, public=True)
+    one = "/ui/{project}/memories/{id}"
+    yield Route("GET", f"{one}.ttl", memory.turtle_of, "Give a memory as Turtle", _OK, {"text/turtle": "Text"})
+    yield Route("GET", f"{one}.jsonld", memory.linked_of, "Give a memory as JSON-LD", _OK, {})
+    for screen in SCREENS:
+        yield from _of(screen)
+
+
+_MENU = tuple((screen.menu, screen.path) for screen in SCREENS if screen.menu)
+#: The routes of all pages; /openapi.json says nothing of them.
+PAGES: tuple[Route, ...] = tuple(_routes())

@@ -1,0 +1,72 @@
+"""Anything an agent wrote, shown as text: no sign in it does more than be seen."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from jidomem.vocab import BASE
+
+#: Signs that a browser acts on, or that turn the direction of what follows them.
+_ACTING = frozenset(("Cc", "Cf", "Co", "Cs"))
+#: Of these what people write with: new lines, tabs, joiners of scripts and of emoji.
+_WRITTEN = frozenset("\n\t\u200c\u200d")
+_PICTURES = 0x2400
+_SHORT = 4_000
+
+
+def shown(text: object) -> str:
+    r"""Return *text* with what cannot be seen, or acts, written out.
+
+    >>> shown("a\x07b\u202ec")
+    'a\u2407b⟨U+202E⟩c'
+    """
+    return "".join(each if _is_harmless(each) else _named(each) for each in str(text))
+
+
+def _is_harmless(sign: str) -> bool:
+    is_plain = sign.isascii() and sign.isprintable()
+    return is_plain or sign in _WRITTEN or unicodedata.category(sign) not in _ACTING
+
+
+def _named(sign: str) -> str:
+    code = ord(sign)
+    return chr(_PICTURES + code) if code < 0x20 else f"\u27e8U+{code:04X}\u27e9"
+
+
+def short(text: object, length: int = 240) -> str:
+    """Return the beginning of a long text, cut between words, on one line."""
+    line = " ".join(str(text)[: max(length * 4, _SHORT)].split())
+    if len(line) <= length:
+        return line
+    cut = line[:length]
+    return f"{cut.rpartition(' ')[0] or cut} …"
+
+
+def is_web(address: object) -> bool:
+    """Return whether *address* leads to a page of the web, which alone becomes a link."""
+    try:
+        parsed = urlsplit(str(address))
+    except ValueError:
+        return False
+    is_ours = str(address).startswith(BASE)  # names of ours lead nowhere
+    return parsed.scheme in ("http", "https") and bool(parsed.netloc) and str(address).isprintable() and not is_ours
+
+
+def day(moment: object) -> str:
+    """Return the day of a moment, in words a person reads: Saturday, 21 November 2026."""
+    at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
+    return f"{at:%A}, {at.day} {at:%B} {at.year}"
+
+
+def clock(moment: object) -> str:
+    """Return the time of day of a moment, UTC."""
+    at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
+    return f"{at:%H:%M}"
+
+
+def when(moment: object) -> str:
+    """Return a moment to the minute, UTC."""
+    at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
+    return f"{at:%Y-%m-%d %H:%M}"

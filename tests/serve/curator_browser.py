@@ -1,0 +1,128 @@
+"""A real browser: Debian's chromium, driven by its driver, with what it complained of."""
+
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+AXE = Path(__file__).parent.parent / "peers" / "node_modules" / "axe-core" / "axe.min.js"
+#: How long the browser waits for what is to appear on a page.
+PATIENCE = 20
+WIDE, NARROW = (1440, 900), (390, 844)
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+needs_browser = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER and AXE.exists()),
+    reason="there is no chromium with chromium-driver, or no axe-core: ci/parts installs them",
+)
+
+
+class Browser:
+    """One window on one server."""
+
+    def __init__(self, driver, url):
+        self.driver, self.url = driver, url
+
+    def open(self, path):
+        """Go to a page, with nothing held against it yet."""
+        self.complaints()
+        self.driver.get(self.url + path)
+
+    @property
+    def path(self):
+        """Where the browser is."""
+        return self.driver.current_url.removeprefix(self.url)
+
+    def one(self, selector):
+        """The first element that fits."""
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector):
+        """Each element that fits."""
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self, selector="main"):
+        """What is seen of an element."""
+        return self.one(selector).text
+
+    def link(self, text):
+        """The link that has this text in it."""
+        return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
+
+    def press(self, *keys):
+        """Press keys where the focus is."""
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def focus_by_tab(self, selector, most=80):
+        """Press Tab until the element has the focus, as somebody without a mouse does."""
+        wanted = self.one(selector)
+        for _ in range(most):
+            if self.driver.switch_to.active_element == wanted:
+                return wanted
+            self.press(Keys.TAB)
+        raise AssertionError(f"{selector} is not reached by {most} presses of Tab")
+
+    def size(self, width, height):
+        """Make what is seen of the page this large."""
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+        )
+
+    def scheme(self, name):
+        """Ask for light or dark pages."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def overflow(self):
+        """By how many pixels the page is wider than the window."""
+        page = self.driver.execute_script(
+            "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        return page[0] - page[1]
+
+    def complaints(self):
+        """What the console has said since it was last asked: errors, and whatever the policy of the page refused."""
+        return [each["message"] for each in self.driver.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]
+
+    def faults(self):
+        """What axe-core finds to be a serious or critical fault, by rule and element."""
+        self.driver.execute_script(AXE.read_text())
+        found = self.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+        return [
+            (each["id"], node["html"][:200])
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"]
+        ]
+
+    def keep_picture(self, path):
+        """Write what is seen as a PNG."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.driver.get_screenshot_as_file(str(path))
+
+
+@contextmanager
+def browser(url, *, scripts=True):
+    """A browser on the server at *url*, its window wide; without *scripts* it runs none."""
+    options = ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    if not scripts:
+        options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+    driver = Chrome(options=options, service=Service(DRIVER))
+    try:
+        driver.implicitly_wait(PATIENCE)
+        driver.set_script_timeout(60)
+        window = Browser(driver, url)
+        window.size(*WIDE)
+        yield window
+    finally:
+        driver.quit()

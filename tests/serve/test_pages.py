@@ -1,0 +1,148 @@
+"""The curator's pages in a real browser, on a project with two thousand memories."""
+
+from urllib.parse import quote
+
+import pytest
+from curator_browser import NARROW, WIDE, browser, needs_browser
+from http_world import running
+from pages_world import HOSTILE, fill
+from selenium.webdriver.common.keys import Keys
+
+pytestmark = needs_browser
+SCREENS = ("timeline", "memory")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """The IRIs of what was kept, and the address it is served at."""
+    root = tmp_path_factory.mktemp("pages") / "root"
+    known = fill(root)
+    with running(root) as server:
+        yield known, server.url
+
+
+@pytest.fixture(scope="module")
+def window(world):
+    with browser(world[1]) as opened:
+        yield opened
+
+
+@pytest.fixture
+def pages(window):
+    """The browser, wide and light, as if just opened."""
+    window.size(*WIDE)
+    window.scheme("light")
+    yield window
+    assert window.complaints() == []
+
+
+def address(known, screen):
+    return {"timeline": "/ui/p/timeline", "memory": f"/ui/p/memories/{quote(known['use Oxigraph'], safe='')}"}[screen]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_each_screen_can_be_read_by_everybody_in_light_and_dark_and_on_a_telephone(pages, world, screen):
+    known, _ = world
+    for scheme in ("light", "dark"):
+        pages.scheme(scheme)
+        pages.open(address(known, screen))
+        assert pages.faults() == []
+    pages.size(*NARROW)
+    assert pages.overflow() <= 0
+
+
+def test_an_item_is_found_by_narrowing_down_and_by_words(pages, world):
+    known, _ = world
+    pages.open("/")
+    assert pages.path == "/ui/p/timeline"
+    pages.link("LessonLearned").click()
+    assert {each.text for each in pages.all(".card .kind")} == {"LessonLearned"}
+
+    pages.open("/ui/p/timeline")
+    pages.press("/")
+    pages.press("oxigraph index store", Keys.ENTER)
+    pages.link("Use Oxigraph for the index").click()
+
+    assert pages.path == address(known, "memory")
+    assert "it embeds" in pages.text()
+
+
+def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
+    known, _ = world
+    pages.open(address(known, "memory"))
+    pages.focus_by_tab(".acts details:first-of-type summary")
+    pages.press(Keys.ENTER)
+    pages.focus_by_tab("#supersede-summary")
+    pages.press(Keys.CONTROL + "a", "Use Qlever for the index", Keys.TAB, "it answers faster", Keys.ENTER)
+
+    assert pages.text("h1") == "Use Qlever for the index"
+    assert "it answers faster" in pages.text()
+    pages.link("Use Oxigraph for the index").click()
+    assert "superseded" in pages.text(".facts")
+
+    pages.focus_by_tab(".acts summary")
+    pages.press(Keys.ENTER)
+    pages.focus_by_tab("#undo-reason")
+    pages.press("it does not answer faster", Keys.ENTER)
+    assert pages.text("h1") == "Use Oxigraph for the index"
+    assert "in force" in pages.text(".facts")
+
+
+def test_a_correction_without_a_reason_is_refused_on_the_page_and_keeps_what_was_written(pages, world):
+    known, _ = world
+    pages.open(f"/ui/p/memories/{known['long'][-12:]}")
+    pages.driver.execute_script("document.querySelectorAll('[required]').forEach(each => each.required = false)")
+    pages.all(".acts summary")[0].click()
+    box = pages.one("#supersede-summary")
+    box.clear()
+    box.send_keys("A short one")
+    box.submit()
+
+    assert "a correction has a reason" in pages.text("[role=alert]")
+    assert pages.one("#supersede-summary").get_attribute("value") == "A short one"
+    pages.complaints()  # the browser tells of the status
+
+
+def test_the_whole_site_moves_to_the_past_and_back(pages, world):
+    pages.open("/ui/p/timeline?state=active")
+    slide = pages.one("#as-of-slide")
+    pages.driver.execute_script("arguments[0].focus()", slide)
+    pages.press(Keys.HOME)
+
+    assert "as_of=2026-11-01" in pages.path
+    assert "state=active" in pages.path
+    assert "The past" in pages.text(".moment")
+    pages.one(".card h3 a").click()
+    assert pages.path.startswith("/ui/p/memories/")
+    assert "The past" in pages.text(".moment")
+    assert pages.driver.find_elements("css selector", ".acts") == []
+    pages.link("Back to now").click()
+    assert "The past" not in pages.text(".moment")
+
+
+def test_what_an_agent_wrote_is_seen_and_does_nothing(pages, world):
+    known, _ = world
+    pages.open(f"/ui/p/memories/{quote(known['hostile'], safe='')}")
+
+    assert "owned" not in pages.driver.title.partition("<")[0]
+    assert "{{ 7 * 7 }}" in pages.text("h1")
+    assert "⟨U+202E⟩desrever" in pages.text("h1")
+    assert "<script>" in HOSTILE
+    assert "<script>" in pages.text("h1")
+    links = [each.get_attribute("href") for each in pages.all("main a")]
+    assert links
+    assert not [link for link in links if not link.startswith(pages.url)]
+    pages.open(f"/ui/p/memories/{known['long'][-12:]}")
+    assert pages.text("h1") == "A long one"
+
+
+def test_pages_work_without_scripts(world):
+    _, url = world
+    with browser(url, scripts=False) as plain:
+        plain.open("/ui/p/timeline")
+        plain.link("Earlier").click()
+        assert "after=" in plain.path
+        plain.one("#q").send_keys("certificate", Keys.ENTER)
+        plain.link("The certificate holds").click()
+        assert "to be reviewed since 2026-11-02" in plain.text()
+        assert plain.all("#as-of-slide[hidden]")

@@ -1,0 +1,202 @@
+"""Who sees the curator's pages and acts on them, what a browser may load for them, and what they are made with."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import decision, intent
+
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.settings import own_config
+from jidomem.serve.curator import assets, pages
+from jidomem.serve.curator.screens import SCREENS
+from jidomem.serve.http import create_app
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+VENDORED = Path(assets.__file__).parent / "vendored"
+
+
+@pytest.fixture
+def item(memory):
+    """The memory the pages are about."""
+    return memory.writer.submit_intent("p", decision(summary="Use Oxigraph", topic="store")).iri
+
+
+@pytest.fixture
+def browser(memory, item):
+    """A client on a memory without tokens."""
+    return create_app(memory).test_client()
+
+
+@pytest.fixture
+def signed(memory, item):
+    """Sign in with a new token of a role, and return the client, and what the sign-in answered."""
+    memory.writer.submit_intent("q", intent(applies_to_project="q"))
+    root = memory.settings.root
+
+    def client(role, projects=("p",)):
+        secret, _ = Keyring(own_config(), root).give_out(f"the-{role}", role, projects, memory.sources)
+        made = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
+        return made, made.post("/ui/sign-in", data={"token": secret, "next": "/ui/p/timeline?state=active"})
+
+    return client
+
+
+def corrected(client, item, **headers):
+    form = {"act": "supersede", "summary": "Use Qlever", "reason": "faster"}
+    return client.post(f"/ui/p/memories/{item[-12:]}", data=form, headers=headers)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": "http://localhost"},
+    ],
+)
+def test_a_form_that_a_page_of_another_origin_sends_changes_nothing(browser, memory, item, headers):
+    answer = corrected(browser, item, **headers)
+
+    assert (answer.status_code, answer.mimetype) == (403, "text/html")
+    assert "another origin" in answer.text or "a page of" in answer.text
+    assert memory.reader.get_memory("p", item)["status"] == "active"
+
+
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://localhost"}, {}])
+def test_a_form_of_our_own_page_is_acted_on(browser, memory, item, headers):
+    answer = corrected(browser, item, **headers)
+
+    assert answer.status_code == 303
+    assert memory.reader.get_memory("p", item)["status"] == "superseded"
+
+
+def test_a_form_is_no_json_and_has_no_other_fields(browser, memory, item):
+    path = f"/ui/p/memories/{item[-12:]}"
+
+    assert browser.post(path, json={"act": "confirm"}).status_code == 415
+    answer = browser.post(path, data={"act": "confirm", "reason": "x", "resaon": "y"})
+    assert (answer.status_code, "did you mean &#39;reason&#39;" in answer.text) == (400, True)
+    assert memory.reader.get_memory("p", item)["status"] == "active"
+
+
+def test_every_page_lets_a_browser_load_from_here_alone_and_show_it_in_no_frame(browser, item):
+    for path in ("/ui/p/timeline", f"/ui/p/memories/{item[-12:]}", "/ui/p/nothing", "/ui/none/timeline"):
+        answer = browser.get(path)
+        policy = dict(each.strip().partition(" ")[::2] for each in answer.headers["Content-Security-Policy"].split(";"))
+        assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+        assert policy["script-src"] == "'self'"
+        assert "unsafe" not in str(policy)
+        assert not re.search(r"\son\w+=|\sstyle=|<style|<script>", answer.text)
+        assert not re.search(r'(?:src|href|action)="(?!/|#)[^"]', answer.text)
+
+
+def test_nobody_sees_a_page_without_a_token_where_there_are_some(signed):
+    client, answer = signed("curator")
+    stranger = client.application.test_client()
+
+    for path in ("/", "/ui", "/ui/p/timeline", "/ui/none/timeline"):
+        found = stranger.get(path)
+        assert (found.status_code, found.headers["Location"].partition("?")[0]) == (303, "/ui/sign-in")
+        assert stranger.get("/ui/p/timeline.json").status_code == 401
+    cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert "Path=/ui" in cookie
+    assert answer.headers["Location"] == "/ui/p/timeline?state=active"
+    assert client.get("/ui/p/timeline").status_code == 200
+    assert client.get("/projects/p").status_code == 401  # the cookie opens the pages alone
+
+
+def test_a_token_that_is_none_is_refused_and_no_page_elsewhere_is_led_to(signed):
+    client, _ = signed("curator")
+    stranger = client.application.test_client()
+
+    assert stranger.post("/ui/sign-in", data={"token": "nonsense"}).status_code == 401
+    for page in ("https://evil.example/", "//evil.example/", "/projects/p", "/ui/\\evil", "/uix"):
+        assert stranger.get("/ui/sign-in", query_string={"next": page}).status_code == 400
+        assert stranger.post("/ui/sign-in", data={"token": "nonsense", "next": page}).status_code == 400
+
+
+def test_who_signs_out_sees_nothing_any_more(signed):
+    client, _ = signed("curator")
+
+    client.post("/ui/sign-out", headers=FORM)
+
+    assert client.get("/ui/p/timeline").status_code == 303
+
+
+def test_a_project_is_there_for_those_alone_whose_token_reaches_it(signed):
+    client, _ = signed("curator")
+
+    found = client.get("/ui/q/timeline")
+
+    assert (found.status_code, "no project" in found.text) == (404, True)
+    assert ">q<" not in client.get("/ui/p/timeline").text
+
+
+def test_a_reader_corrects_nothing_and_a_curator_corrects_in_their_own_name(signed, memory, item):
+    reader, _ = signed("reader")
+    assert corrected(reader, item).status_code == 403
+    assert memory.reader.get_memory("p", item)["status"] == "active"
+
+    curator, _ = signed("curator")
+    newer = corrected(curator, item).headers["Location"]
+    found = curator.get(newer.replace("?", ".json?"))
+    assert found.json["agent"] == "the-curator"
+
+
+def test_the_past_is_not_corrected(browser, memory, item):
+    answer = browser.post(
+        f"/ui/p/memories/{item[-12:]}?as_of=2030-01-01", data={"act": "confirm", "reason": "it still holds"}
+    )
+
+    assert (answer.status_code, "the past is shown" in answer.text) == (400, True)
+
+
+def test_every_page_has_a_twin_that_says_the_same_in_json(browser, item):
+    for screen in SCREENS:
+        path = f"/ui/p/{screen.path.replace('{id}', item[-12:])}"
+        twin = browser.get(f"{path}.json")
+        assert (twin.status_code, twin.json["project"]) == (200, "p")
+        assert browser.get(path).mimetype == "text/html"
+    assert browser.get(f"/ui/p/memories/{item[-12:]}.ttl").mimetype == "text/turtle"
+    assert browser.get(f"/ui/p/memories/{item[-12:]}.jsonld").json
+
+
+def test_what_others_made_is_there_byte_for_byte_with_its_licence():
+    lock = json.loads((VENDORED / "lock.json").read_text())
+    files = {file["name"]: file["sha256"] for package in lock["packages"] for file in package["files"]}
+
+    assert files.keys() == {path.name for path in VENDORED.iterdir()} - {"lock.json"}
+    for name, digest in files.items():
+        assert hashlib.sha256((VENDORED / name).read_bytes()).hexdigest() == digest
+    for package in lock["packages"]:
+        kind, _, digest = package["integrity"].partition("-")
+        assert (kind, len(base64.b64decode(digest))) == ("sha512", 64)
+        assert package["version"]
+        assert package["licence"] in ("MIT", "0BSD", "BSD-3-Clause", "Apache-2.0")
+        assert any("LICENSE" in file["from"] or file["from"] == "package.json" for file in package["files"])
+
+
+def test_an_asset_is_served_for_ever_under_the_address_of_its_version_alone(browser):
+    path = assets.address("pages.css")
+    found = browser.get(path)
+
+    assert found.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert "immutable" in found.headers["Cache-Control"]
+    assert browser.get(path.replace("/assets/", "/assets/0")).status_code == 404
+    assert browser.get(path.rpartition("/")[0] + "/lock.json").status_code == 404
+
+
+def test_a_page_in_a_project_called_like_a_part_of_the_addresses_is_found(memory):
+    memory.writer.submit_intent("assets", intent(applies_to_project="assets"))
+    client = create_app(memory).test_client()
+
+    assert client.get("/ui/assets/timeline").status_code == 200
+    assert pages.PAGES
