@@ -49,12 +49,15 @@ class Door:
     cursor: str | None = None
     format: str | None = None
 
-    def open(self) -> Jidomem:
-        """Return the root, which a first write makes; it is closed when the verb is done."""
+    def open(self, *, stays: bool = False) -> Jidomem:
+        """Return the root, which a first write makes; it is closed when the verb is done.
+
+        In one that *stays* open vectors are made in the background, else before what is asked is answered.
+        """
         import jidomem
 
         memory = jidomem.open(self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait)
-        memory.embeds_for = EMBEDS_FOR
+        memory.embeds_for = None if stays else EMBEDS_FOR
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # a store on disk that is only dropped takes a second to end
         return memory

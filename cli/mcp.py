@@ -59,7 +59,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     from jidomem.serve.tools import TOOLS
     from jidomem.serve.work import SAID, WORKING
 
-    memory = door.open()
+    memory = door.open(stays=True)
     memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
     tools = {"jidomem": TOOLS, "working": (*TOOLS, WORKING, SAID), "server-memory": KNOWLEDGE}[toolset]
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)

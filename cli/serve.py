@@ -59,7 +59,7 @@ def serve(
     from jidomem.serve.http import create_app
     from jidomem.serve.operation import Operation
 
-    with door.open() as memory:
+    with door.open(stays=True) as memory:
         said = memory.settings
         at = host or said.host or server.HOST
         hosts = server.hosts_of(at, names)

@@ -39,6 +39,7 @@ class Vectors:
         self._files = KeptFiles(root / FOLDER, "vectors", VectorFile)
         self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
         self._likeness: dict[str, tuple[VectorFile, int, Likeness]] = {}
+        self._is_closed = False
 
     def take_in(self, stream: Stream) -> bool:
         """Make vectors of the next pieces of text there are none of; return whether there are more.
@@ -92,7 +93,8 @@ class Vectors:
         return told
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Let go of all files; vectors that are being made are kept no more."""
+        self._is_closed = True
         self._files.close()
         self._likeness.clear()
 
@@ -113,6 +115,8 @@ class Vectors:
                 batch[piece.digest] = piece.text
             last = piece.id
         values = [*zip(batch, self._written(self._made([*batch.values()])), strict=True)]
+        if self._is_closed:
+            return False  # it was not waited for, and nothing is opened anew for it
         if self._texts.read(stream, _identity) != identity:
             return True  # the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
         self._use(stream, lambda file: self._keep(file, values, [identity, last]))

@@ -17,6 +17,8 @@ from jidomem.runtime.every import Every
 STREAMS = ("memory", "history")
 #: Seconds between two looks at what is new, and the longest wait after an embedder failed again and again.
 LOOK, LONGEST = 0.25, 60.0
+#: Seconds that the end waits for the batch that is being made; one that comes later is thrown away.
+AT_END = 3.0
 #: Told again and again how many texts still wait.
 Progress = Callable[[int], object]
 
@@ -48,16 +50,13 @@ class Embedding:
 
         Raises ModelUnavailable, which is kept as `error` as well.
         """
-        end = None if seconds is None else monotonic() + seconds
-        for stream in _streams(project):
-            while not self._closed and (end is None or monotonic() < end) and self._take_in(stream):
-                progress(self.waiting(project))
+        self._make(project, seconds, progress)
         return self.waiting(project)
 
     def try_for(self, project: str, seconds: float | None = None, progress: Progress = id) -> None:
         """Make the vectors of *project* for as long as *seconds*; what the embedder fails with is kept as `error`."""
         with suppress(Exception):
-            self.embed(project, seconds, progress)
+            self._make(project, seconds, progress)
 
     def waiting(self, project: str) -> int:
         """Return how many texts of *project* wait for a vector."""
@@ -91,11 +90,11 @@ class Embedding:
         return {"model": self.vectors.embedder.name, "pending": self.waiting(project), "error": self.error}
 
     def close(self) -> None:
-        """Make no more vectors; the batch that is being made is waited for."""
+        """Make no more vectors; the batch that is being made is waited for, but not for long."""
         with self._lock:
             self._closed, worker = True, self._worker
         if worker is not None:
-            worker.stop()
+            worker.stop(AT_END)
         self.vectors.close()
 
     def _look(self) -> None:
@@ -104,6 +103,12 @@ class Embedding:
             return
         for project in [*self._projects]:
             self.try_for(project)
+
+    def _make(self, project: str, seconds: float | None, progress: Progress) -> None:
+        end = None if seconds is None else monotonic() + seconds
+        for stream in _streams(project):
+            while not self._closed and (end is None or monotonic() < end) and self._take_in(stream):
+                progress(self.waiting(project))
 
     def _take_in(self, stream: Stream) -> bool:
         try:

@@ -34,11 +34,11 @@ class Every:
         """Return whether it will be done again."""
         return self._thread is not None and self._thread.is_alive()
 
-    def stop(self) -> None:
-        """Do it no more; what is being done now is waited for."""
+    def stop(self, wait: float | None = None) -> None:
+        """Do it no more; what is being done now is waited for, for *wait* seconds where that is given."""
         self._stopped.set()
         if self._thread is not None and self._thread is not current_thread():
-            self._thread.join()
+            self._thread.join(wait)
 
     def _go_on(self) -> None:
         while not self._stopped.wait(self._seconds):

@@ -125,7 +125,7 @@ class Recalls:
         return Embedding(Vectors(self.settings.root, self.texts, embedder))
 
     def close_recall(self) -> None:
-        """Let go of what was opened of it; the vectors that are being made are waited for."""
+        """Let go of what was opened of it; the vectors that are being made are waited for, but not for long."""
         for name in ("_embedding", "texts"):
             if self.__dict__.get(name) is not None:
                 self.__dict__[name].close()

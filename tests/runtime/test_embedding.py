@@ -1,6 +1,7 @@
 """Vectors are made in the background: no write and no recall waits for one, and none fails with the embedder."""
 
 import threading
+from shutil import rmtree
 from threading import Event
 
 import pytest
@@ -129,6 +130,31 @@ def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone
     ended.join()
 
     assert (workers(), len(toy.asked)) == ([], 2)
+
+
+def test_the_end_waits_not_for_ever_and_what_comes_after_it_is_kept_nowhere(tmp_path, toy, monkeypatch):
+    monkeypatch.setattr("jidomem.runtime.embedding.AT_END", 0.01)
+    began, go_on, generate = Event(), Event(), toy.generate
+
+    def stalled(texts):
+        began.set()
+        go_on.wait()
+        return generate(texts)
+
+    memory = jidomem.open(tmp_path / "root", project="p", embedder=toy)
+    memory.writer.remember("p", "the zebra runs")
+    monkeypatch.setattr(toy, "generate", stalled)
+    memory.embedding.begin("p")
+    began.wait()
+    (worker,) = workers()
+    memory.close()
+    assert worker.is_alive()
+    rmtree(tmp_path / "root")
+    go_on.set()
+    worker.join()
+
+    assert toy.asked == ["the zebra runs"]
+    assert not (tmp_path / "root").exists()
 
 
 def test_a_process_of_a_moment_makes_vectors_for_so_long_as_it_is_told_before_it_answers(memory, toy, monkeypatch):

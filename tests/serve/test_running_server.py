@@ -1,13 +1,16 @@
 """`jidomem serve` as a process, met by real clients."""
 
 import json
+import os
 import signal
+import socket
 import subprocess
+from contextlib import ExitStack
 from threading import Thread
 
 import pytest
 from conftest import decision, intent
-from http_world import BIN, NDJSON, Client, running
+from http_world import BIN, JSON, NDJSON, Client, running
 
 import jidomem
 from jidomem.clock import Sources
@@ -187,3 +190,35 @@ def test_sixteen_clients_that_read_and_write_lose_nothing(server):
     with jidomem.open(server.root) as other:
         rows = other.reader.list_active_architectural_decisions("p")
     assert set(kept) <= {row["decision"] for row in rows}
+
+
+def test_vectors_are_made_after_the_answer_and_an_embedder_that_stalls_holds_up_no_end(tmp_path):
+    vector = b'{"data": [{"index": 0, "embedding": [1, 2]}]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(vector)
+    with socket.create_server(("127.0.0.1", 0)) as endpoint, ExitStack() as until_the_end:
+        own = tmp_path / "jidomem" / "config.toml"
+        own.parent.mkdir()
+        own.write_text(
+            f'embedder = {{ use = "endpoint", model = "m", dimensions = 2, key_env = "",'
+            f' base_url = "http://127.0.0.1:{endpoint.getsockname()[1]}/v1" }}'
+        )
+        own.chmod(0o600)
+        environment = {name: value for name, value in os.environ.items() if name != "JIDOMEM_EMBEDDER"}
+        with running(tmp_path / "root", environment={**environment, "XDG_CONFIG_HOME": str(tmp_path)}) as process:
+            with Client(process.url) as client:
+                client.submit([intent(summary="the build needs Rust"), intent(summary="the build is slow")])
+                client.connection.request("POST", "/projects/p/recall", '{"query": "the compiler of the build"}', JSON)
+                with endpoint.accept()[0] as asked_for_the_question:
+                    asked_for_the_question.recv(65_536)
+                    asked_for_the_question.sendall(head + vector)
+                answer = json.loads(client.connection.getresponse().read())
+            stalled = until_the_end.enter_context(endpoint.accept()[0])
+            asked = stalled.recv(65_536)
+            while b'"input"' not in asked:
+                asked += stalled.recv(65_536)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=15)
+
+    assert answer["metadata"]["vectors"]["pending"] == 2
+    assert b"the build needs Rust" in asked
+    assert process.returncode == 0
