@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,10 +13,11 @@ from jidomem.intent import Receipt
 from jidomem.policy import AgentPolicy
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.write import entries as words
-from jidomem.write import permission, triples, turns
+from jidomem.write import permission, secrets, triples, turns
 from jidomem.write.line import JudgeFn, Outcome
 from jidomem.write.recovery import Recovery
 from jidomem.write.stages import Judged
+from jidomem.write.tidy import check_size
 from jidomem.write.turns import NotOpened, Said
 from jidomem.write.view import View
 
@@ -55,6 +56,16 @@ class HistoryWriter(Recovery):
             return replace(judged, receipt=replace(judged.receipt, filled={"index": index}))
 
         return self._submit(project_id, judge, HISTORY)
+
+    def refuse_words(self, texts: Mapping[str, str]) -> None:
+        """Raise TooLarge, or IntentRefused for what looks like a secret, unless *texts* may be kept, by their names."""
+        for name, text in texts.items():
+            check_size(
+                name, text, self._stages.literal, instead="keep it in parts, or keep a summary and where the whole is"
+            )
+        self._stages.screened(
+            (name, found) for name, text in texts.items() if (found := secrets.find(text)) is not None
+        )
 
     def session_iri(self, name: str) -> Term:
         """Return the IRI of a session, from its plain name or itself; raises IntentRefused where it is none."""

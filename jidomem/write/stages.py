@@ -133,7 +133,7 @@ class Stages:
         signed = self._signed(proposal)
         normal = normalize(signed, now=now, new_id=self.new_id, schema=self.schema, literal=self.literal)
         intent = normal.intent
-        looks_secret = self._screened(secrets.screen(intent))
+        looks_secret = self.screened(secrets.screen(intent))
         if self.fresh_ids and "iri" in normal.filled:
             view.add_new(iri(intent.iri or ""), ())
         request = _request(proposal) if intent.idempotency_key else ""
@@ -185,7 +185,7 @@ class Stages:
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
         validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN - validate.BROUGHT_ALONG)
-        looks_secret = self._screened(secrets.screen_rows(rows))
+        looks_secret = self.screened(secrets.screen_rows(rows))
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
         otherwise = [
             subject
@@ -207,7 +207,7 @@ class Stages:
         Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
         validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN)
-        looks_secret = self._screened(secrets.screen_rows(rows))
+        looks_secret = self.screened(secrets.screen_rows(rows))
         new = [row for row in rows if not held(row)]
         if not new:
             return Judged(Receipt("", None, Version(), "deduplicated"))
@@ -251,7 +251,7 @@ class Stages:
         warnings += self.judge_shapes([*described, *declared, *links], view)
         return described, declared, warnings
 
-    def _screened(self, found: Iterable[tuple[str, secrets.Found]]) -> list[str]:
+    def screened(self, found: Iterable[tuple[str, secrets.Found]]) -> list[str]:
         """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
         if self.policy.secrets == "off":
             return []

@@ -145,6 +145,7 @@ def any_moment(folder, kills):
             children[name] = forked(lambda name=name: adding(name))
         before = len(lines(said))
         while len(lines(said)) < before + 3:
+            assert not any(os.waitpid(child, os.WNOHANG)[0] for child in children.values()), "one ended by itself"
             time.sleep(0.01)
         time.sleep(chance.uniform(0, 0.2))
         name = chance.choice([*children])

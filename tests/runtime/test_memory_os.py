@@ -11,10 +11,11 @@ from conftest import START
 import jidomem
 from jidomem.clock import Sources
 from jidomem.directive import MemoryQuery
-from jidomem.errors import InvalidRequest, ModelUnavailable, NotFound
+from jidomem.errors import IntentRefused, InvalidRequest, ModelUnavailable, NotFound, TooLarge
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.values import DialogueSegment
+from jidomem.memoryos.teaching import Learnt
+from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry
 from jidomem.models.hashed import HashedStems
 from jidomem.models.offline import OfflineModel
 from jidomem.models.scripted import ScriptedModel
@@ -129,6 +130,35 @@ def test_hot_segments_teach_personas_and_what_matters_is_told_to_all(opened):  #
     assert {entry.source_agent_id for entry in ada.system_memory.entries} == {"ada"}
     assert memory.os("bob").system_memory == ada.system_memory
     assert ada.maintain() == [Outcome("maintain", "")]  # nothing is taught twice
+
+
+KEY = "ghp_" + "a1B2" * 9
+
+
+@pytest.mark.parametrize(
+    ("keep", "where"),
+    [
+        (lambda ada, text: ada.add(f"My key is {text}", ""), "query"),
+        (lambda ada, text: ada.add("", text), "response"),
+        (lambda ada, text: ada.learn(Learnt("user", "ana", {"token": [text]})), "profile"),
+        (lambda ada, text: ada.learn(Learnt("user", "ana", {}, [fact_of(text)])), "knowledge"),
+    ],
+)
+def test_a_secret_and_a_text_beyond_bounds_are_refused_before_anything_is_kept(opened, keep, where):
+    memory = opened()
+    ada = memory.os()
+
+    with pytest.raises(IntentRefused, match=f"{where}.* holds what looks like a GitHub token"):
+        keep(ada, KEY)
+    with pytest.raises(TooLarge, match=f"{where}.* bytes"):
+        keep(ada, "I said. " * 40_000)
+
+    assert (ada.tiers.rev, ada.jobs()) == (0, [])
+    assert not any(KEY.encode() in path.read_bytes() for path in memory.settings.root.rglob("*") if path.is_file())
+
+
+def fact_of(text):
+    return KnowledgeEntry("f1", text, START)
 
 
 def test_what_one_user_says_is_neither_learnt_of_another_nor_the_talk_with_him(opened):  # D070
@@ -336,7 +366,7 @@ def test_an_open_one_is_the_same_and_takes_no_other_options(opened):
 def test_what_personas_know_is_proposed_to_the_project_with_what_was_said(opened):  # D113
     memory = opened()
     ada = memory.os(policy=small(heat_threshold=1.5, mtm_fscore_threshold=2))
-    for said in ("I work as a nurse.", "I live in Oslo. My password is hunter2."):
+    for said in ("I work as a nurse.", "I live in Oslo. My salary is 90k.", "I own a boat. Its name stays between us."):
         ada.add(said, "Noted.", about=("user", "ana"))
     talk(ada, *INDEX)
     ada.maintain()
@@ -344,10 +374,11 @@ def test_what_personas_know_is_proposed_to_the_project_with_what_was_said(opened
     decisions = ada.promote(0.5)
 
     told = {each["summary"]: each for each in (memory.reader.why("p", one.iri) for one in decisions)}
-    assert [each.outcome for each in decisions] == ["promoted", "promoted"]
-    assert told.keys() == {"user ana: works as a nurse", "user ana: lives in Oslo"}  # nothing that is private
+    assert [each.outcome for each in decisions] == ["promoted"] * 3
+    assert told.keys() == {f"user ana: {fact}" for fact in ("works as a nurse", "lives in Oslo", "owns a boat")}
     assert "I work as a nurse." in told["user ana: works as a nurse"]["evidence"][0]["text"]
-    assert "hunter2" not in str(told)
+    assert "90k" not in str(told)  # nothing that is private, and no page in which anything is
+    assert "between us" not in str(told)
     memory.writer.invalidate("p", decisions[0].iri, reason="nobody asked")
     assert ada.promote(0.5) == []
     with pytest.raises(InvalidRequest, match="no number from 0 to 1"):

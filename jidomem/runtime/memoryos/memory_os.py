@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +23,7 @@ from jidomem.memoryos.tiers import SystemMemory, Tiers, fit
 from jidomem.memoryos.values import AgentPersona, DialoguePage, ObjectPersona
 from jidomem.memoryos.warming import Visit, visit
 from jidomem.model import LanguageModel, Prompt
+from jidomem.plain import plain
 from jidomem.providers import Providers
 from jidomem.runtime import settings
 from jidomem.runtime.chosen import is_remote
@@ -98,13 +100,17 @@ class MemoryOS:
         waits = is_remote(self.model) or is_remote(self.model.embedder)
         self.work = work or ("background" if waits else "inline")
         self._jobs, self._closing = jobs, Event()
+        self._refuse = memory.writer.refuse_words
         self._forget: Callable[[], object] = lambda: None
         self._timer = Every(LOOK if self.work == "background" else None, self._look, f"memory of {self.agent:.40}")
 
     def add(
         self, query: str, response: str, *, about: About | None = None, timestamp: datetime | str | None = None
     ) -> DialoguePage:
-        """Return the page of one exchange once it is on disk; *about* is whom it talked with: `("user", "ana")`."""
+        """Return the page of one exchange once it is on disk; *about* is whom it talked with: `("user", "ana")`.
+
+        Raises TooLarge for a text that no memory holds, and IntentRefused for what looks like a secret.
+        """
         object_type, identifier = named(about)
         page = DialoguePage(
             self._moves.new_id(),
@@ -115,6 +121,7 @@ class MemoryOS:
             object_type=object_type,
             object_identifier=identifier,
         )
+        self._refuse({"query": page.query, "response": page.response})
         self._moves.move(lambda tiers, policy: insert(tiers, page, policy))
         self._go_on()
         return page
@@ -172,7 +179,13 @@ class MemoryOS:
         return self._runner.run(wait=True)
 
     def learn(self, learnt: Learnt) -> Tiers:
-        """Return the tiers once a persona was taught a profile, facts or traits that somebody else found."""
+        """Return the tiers once a persona was taught a profile, facts or traits that somebody else found.
+
+        Raises InvalidRequest, and what `add` does for a text.
+        """
+        told = {"profile": json.dumps(plain(learnt.profile, "profile"), ensure_ascii=False)}
+        told |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
+        self._refuse(told | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
         self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy))
         self._go_on()
         return self.tiers

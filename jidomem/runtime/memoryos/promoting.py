@@ -10,6 +10,7 @@ from jidomem.errors import STOPPING, Conflict, IdempotencyMismatch, InvalidReque
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.memoryos.tiers import Tiers
 from jidomem.memoryos.values import KnowledgeEntry, ObjectPersona, TraitEntry
+from jidomem.models.claims import is_private
 from jidomem.moments import stamp
 from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.tiers.promotion import PromotionDecision
@@ -94,4 +95,7 @@ def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
     private = {page_id for each in entries if each.private for page_id in each.evidence}
     for page_id in fact.evidence:
         page = tiers.page(page_id)
-        yield f"page {page_id}" if page is None or page_id in private else f"{stamp(page.timestamp)} {page.text}"
+        if page is None or page_id in private or is_private(page.text):
+            yield f"page {page_id}"
+        else:
+            yield f"{stamp(page.timestamp)} {page.text}"
