@@ -85,7 +85,7 @@ OWN = {
     (0, "index"): "I work as a search engineer. Always rebuild the index in production before a release.",
     (0, "login"): "I prefer short answers about the login.",
     (4, "index"): "I don't like magic numbers in the index.",
-    (4, "login"): "My login password is hunter2.",
+    (4, "login"): "My login PIN is 4711.",
     (8, "index"): "I live in Lisbon, and the index is rebuilt while I sleep.",
 }
 WHO = ("ana", "ben")

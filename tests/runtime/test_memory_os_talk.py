@@ -152,10 +152,10 @@ def test_personas_learn_what_each_said_of_himself_and_all_agents_the_rule_and_no
     assert {"works as a search engineer", "does not like magic numbers in the index", "lives in Lisbon"} <= {
         *facts["ana"]}  # fmt: skip
     assert facts["ben"][0] == "prefers short answers about the login"
-    assert [fact for fact in facts["ben"] if "hunter2" in fact]
+    assert [fact for fact in facts["ben"] if "4711" in fact]
     system = heard.helper.system_memory
     assert [(entry.content.lower(), entry.source_agent_id) for entry in system.entries] == [(RULE, "helper")]
-    assert "hunter2" not in str(system.to_dict())
+    assert "4711" not in str(system.to_dict())
     assert heard.memory.os("another").system_memory == system
     assert heard.memory.os("another").status()["pages"] == 0
 
@@ -201,4 +201,4 @@ def test_a_process_that_begins_later_finds_the_same_on_every_question(heard):
     assert {each.outcome for each in promoted} == {"promoted"}
     evidence = {heard.memory.reader.why("shop", each.iri)["summary"] for each in promoted}
     assert "user ana: works as a search engineer" in evidence
-    assert not any("hunter2" in summary for summary in evidence)
+    assert not any("4711" in summary for summary in evidence)
