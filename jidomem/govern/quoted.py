@@ -32,7 +32,7 @@ def quoted(text: str, longest: int) -> tuple[str, bool]:
     kept = words if len(words) <= longest else words[: longest - 1].rsplit(" ", 1)[0] + "…"
     plain = _FENCES.sub(lambda match: "'" * len(match[0]), kept)
     body = json.dumps(plain, ensure_ascii=False)[1:-1]
-    shown = "".join(sign if sign.isprintable() else _numbered(sign) for sign in body)
+    shown = body if body.isprintable() else "".join(s if s.isprintable() else _numbered(s) for s in body)
     return f'"{shown}"', kept != words
 
 

@@ -6,7 +6,22 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+T = TypeVar("T")
+
+
+#: So many values are given to one statement.
+AT_ONCE = 500
+
+
+def several(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield *values* as many at a time as one statement may be given.
+
+    >>> [len(step) for step in several(range(501))]
+    [500, 1]
+    """
+    return (values[at : at + AT_ONCE] for at in range(0, len(values), AT_ONCE))
 
 
 class KeptFile:

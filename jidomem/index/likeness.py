@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 #: So many whose signs are most alike are looked at closely; up to as many, all are.
 CLOSELY = 1_000
+#: So many are gone through at a time, each time in the same memory: what is asked of the system anew for each question
+#: costs several times as much as what is reckoned in it.
+STEP = 8_192
 #: What the largest number of a vector is written as.
 LARGEST = 127
 Numbers = NDArray[np.float32]
@@ -40,6 +43,10 @@ class Likeness:
         self._numbers = np.zeros(0, np.int64)
         self._lengths = np.zeros(0, np.float32)
         self._signs = np.zeros((self._words, 0), np.uint64)
+        self._far = np.zeros(0, np.uint16)
+        self._differ, self._differing = np.zeros(STEP, np.uint64), np.zeros(STEP, np.uint8)
+        self._taken = np.zeros((CLOSELY, dimensions), np.int8)
+        self._floats = np.zeros((CLOSELY, dimensions), np.float32)
 
     @property
     def last(self) -> int:
@@ -65,12 +72,8 @@ class Likeness:
         if not self.count:
             return []
         asked = self._unit(to)
-        rows = np.arange(self.count)
-        if self.count > CLOSELY:
-            far = np.zeros(self.count, np.uint16)
-            for mine, its in zip(self._signs, self._signs_of(asked[None])[0], strict=True):
-                far += np.bitwise_count(mine[: self.count] ^ its)
-            rows = np.argpartition(far, CLOSELY)[:CLOSELY]
+        many = self.count > CLOSELY
+        rows = _least(self._differing_from(asked), CLOSELY) if many else np.arange(self.count)
         cosines = self._cosines(asked, rows)
         best = np.lexsort((rows, -cosines))[:limit]
         return [(int(self._numbers[rows[at]]), float(cosines[at])) for at in best]
@@ -86,8 +89,27 @@ class Likeness:
 
     def _cosines(self, asked: Numbers, rows: NDArray[np.intp]) -> Numbers:
         """Return the cosines, as far as they are the same whatever else is looked at."""
-        dots = self._values[rows].astype(np.float32) @ asked
+        dots = np.zeros(len(rows), np.float32)
+        for start in range(0, len(rows), CLOSELY):
+            some = rows[start : start + CLOSELY]
+            taken, floats = self._taken[: len(some)], self._floats[: len(some)]
+            np.take(self._values, some, axis=0, out=taken, mode="clip")  # any other mode makes a copy first
+            floats[:] = taken
+            np.matmul(floats, asked, out=dots[start : start + CLOSELY])
         return np.asarray(np.round(dots / self._lengths[rows], 5), np.float32)
+
+    def _differing_from(self, asked: Numbers) -> NDArray[np.uint16]:
+        """Return of how many of its numbers each vector has another sign."""
+        signs = self._signs_of(asked[None])[0]
+        for start in range(0, self.count, STEP):
+            far = self._far[start : min(start + STEP, self.count)]
+            far[:] = 0
+            for mine, its in zip(self._signs, signs, strict=True):
+                differ, differing = self._differ[: len(far)], self._differing[: len(far)]
+                np.bitwise_xor(mine[start : start + len(far)], its, out=differ)
+                np.bitwise_count(differ, out=differing)
+                far += differing
+        return self._far[: self.count]
 
     def _unit(self, vector: Sequence[float]) -> Numbers:
         numbers = np.asarray(vector, np.float32)
@@ -105,7 +127,15 @@ class Likeness:
         """Make room for *most* vectors."""
         self._values = _grown(self._values, most, self.dimensions)
         self._numbers, self._lengths = _grown(self._numbers, most), _grown(self._lengths, most)
-        self._signs = _grown(self._signs, self._words, most)
+        self._signs, self._far = _grown(self._signs, self._words, most), np.zeros(most, np.uint16)
+
+
+def _least(far: NDArray[np.uint16], many: int) -> NDArray[np.intp]:
+    """Return where the *many* least numbers stand, of equals the first."""
+    parts = (np.bincount(far[at : at + STEP], minlength=int(far.max()) + 1) for at in range(0, len(far), STEP))
+    last = int(np.searchsorted(np.cumsum(sum(parts)), many))
+    rows = np.flatnonzero(far < last)
+    return np.concatenate([rows, np.flatnonzero(far == last)[: many - len(rows)]])
 
 
 def _grown(old: NDArray[Kind], *shape: int) -> NDArray[Kind]:

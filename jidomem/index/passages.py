@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jidomem.index.documents import Document
+from jidomem.index.kept_file import several
 from jidomem.pieces import digest, meant
 
 TABLES = """
@@ -133,7 +134,9 @@ WHERE text MATCH ? AND p.talk IN ({within}) GROUP BY p.talk"""
 
     def saying(self, digests: Iterable[bytes]) -> dict[bytes, list[int]]:
         """Return the numbers of the memories of which each of *digests* is a piece, none where none is."""
-        ask, found = "SELECT number FROM piece WHERE digest = ?", {}
-        for known in digests:
-            found[known] = [row[0] for row in self._store.execute(ask, (known,))]
+        found: dict[bytes, list[int]] = {known: [] for known in digests}
+        for step in several([*found]):
+            ask = f"SELECT digest, number FROM piece WHERE digest IN ({', '.join('?' * len(step))}) ORDER BY id"
+            for known, number in self._store.execute(ask, step):
+                found[known].append(number)
         return found

@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 from typing import Any, NamedTuple
 
 from jidomem.clock import nonce
@@ -35,9 +37,14 @@ _ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.succes
 FROM text JOIN memory m ON m.number = text.rowid WHERE """
 _ROWS = f"""SELECT m.number, m.item, k.types, m.recorded, m.ended, m.confidence, m.agent, m.session, m.length,
 m.successors, {_FIELDS} FROM memory m JOIN kind k ON k.number = m.kind JOIN text ON text.rowid = m.number WHERE"""
-#: Texts are read for those alone that are looked at: all that match would take ten times as long.
-_BEST = f"""SELECT m.number, m.recorded, m.confidence, -bm25(text, {", ".join(map(str, FIELDS.values()))}) AS reach
-FROM text JOIN memory m ON m.number = text.rowid WHERE text MATCH ?"""
+#: What matches is scored by its words alone: whether it is looked through is asked of the best of them, some at a time.
+#: To look at each of thousands takes as long as to score it, and to read its texts ten times as long.
+_BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELDS.values()))}) AS reach FROM text
+WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
+#: The plus keeps SQLite from searching for each of them anew.
+_ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
+#: So many of the best are looked at first, and each time twice as many.
+AT_FIRST = 128
 _KEEP = (
     "INSERT INTO memory (number, item, kind, recorded, ended, proposed, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -225,14 +232,31 @@ class TextFile(KeptFile):
         memories, length, newest = self._store.execute(known, (moment,)).fetchone()
         return Counts(memories, length, holding, newest or "")
 
-    def best(self, stems: Iterable[str], within: Within, only: Iterable[int] | None = None) -> Iterator[Found]:
-        """Yield the memories that hold one of *stems*, and of *only* where that is given, by what they reach."""
-        clause, values = self._clause(within)
-        if only is not None:
-            clause += " AND m.number IN (SELECT value FROM json_each(?))"
-            values.append(json.dumps([*only]))
-        text = f"{_BEST} AND {clause} ORDER BY reach DESC, m.recorded DESC"
-        return (Found(*row) for row in self._store.execute(text, (matching(stems), *values)))
+    def best(
+        self,
+        stems: Iterable[str],
+        within: Within,
+        only: Iterable[int] | None = None,
+        beside: Iterable[str] = (),
+        but: Iterable[str] = (),
+    ) -> Iterator[Found]:
+        """Yield the memories that hold one of *stems*, and of *only* where that is given, by what they reach.
+
+        That counts the words *beside* too, which nothing need hold. What holds one of *but* is left out.
+        """
+        one, other, left = matching(stems), matching(beside), matching(but)
+        asked = [f"({one}) NOT ({left})" if left else one]
+        if other:
+            asked = [f"({asked[0]}) AND ({other})", f"({asked[0]}) NOT ({other})"]
+        text, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
+        ways = [self._store.execute(text, (each, *values)) for each in asked]
+        reached = merge(*ways, key=lambda row: (row[1], row[0]), reverse=True)
+        many = AT_FIRST
+        while step := dict(islice(reached, many)):
+            rows = self._narrow("m.number, m.recorded, m.confidence", step, within)
+            found = {number: Found(number, recorded, confidence, step[number]) for number, recorded, confidence in rows}
+            yield from (found[number] for number in step if number in found)
+            many *= 2
 
     def newest(self, within: Within, limit: int) -> list[str]:
         """Return the IRIs of the *limit* recorded last, the newest first, whatever they say."""
@@ -253,6 +277,15 @@ class TextFile(KeptFile):
         ask = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
         found = self._store.execute(ask, (json.dumps([*numbers]), *values))
         return [_row(row) for row in found]
+
+    def within(self, numbers: Iterable[int], within: Within) -> frozenset[int]:
+        """Return those of *numbers* that are *within*."""
+        return frozenset(row[0] for row in self._narrow("m.number", numbers, within))
+
+    def _narrow(self, columns: str, numbers: Iterable[int], within: Within) -> list[Any]:
+        clause, values = self._clause(within)
+        ask = f"SELECT {columns} FROM memory m WHERE m.number IN (SELECT value FROM json_each(?)) AND {clause}"
+        return self._store.execute(ask, (json.dumps([*numbers]), *values)).fetchall()
 
     def numbers(self, items: Iterable[str]) -> list[int]:
         """Return the numbers of *items*, as far as they are there."""

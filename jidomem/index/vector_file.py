@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from jidomem.index.kept_file import KeptFile
+from jidomem.index.kept_file import KeptFile, several
 from jidomem.index.kept_files import KeptFiles
 
 #: Where the vectors are, below the root.
@@ -34,14 +35,16 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
         identity, last = self.said("reached") or ("", 0)
         return str(identity), int(last)
 
-    def new(self, digests: Sequence[bytes]) -> list[bytes]:
-        """Return those of *digests* of which there is no vector, each once."""
-        return [known for known in dict.fromkeys(digests) if self.number(known) is None]
+    def numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the number of the vector of each of *digests* of which there is one.
 
-    def number(self, digest: bytes) -> int | None:
-        """Return the number of the vector of a piece; it is higher than that of any that was there before."""
-        row = self._store.execute("SELECT number FROM vector WHERE digest = ?", (digest,)).fetchone()
-        return None if row is None else int(row[0])
+        It is higher than that of any that was there before.
+        """
+        found: dict[bytes, int] = {}
+        for step in several(digests):
+            ask = f"SELECT digest, number FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
+            found.update(self._store.execute(ask, step))
+        return found
 
     def put(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep vectors, each under the digest of its text, while the turn to write is held."""
@@ -52,11 +55,10 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
         ask = "SELECT number, digest, value FROM vector WHERE number > ? ORDER BY number LIMIT ?"
         return self._store.execute(ask, (number, limit)).fetchall()
 
-    def digests(self, numbers: Sequence[int]) -> list[bytes | None]:
-        """Return the digest of each of *numbers*, None for what is gone."""
-        ask = "SELECT digest FROM vector WHERE number = ?"
-        found = (self._store.execute(ask, (number,)).fetchone() for number in numbers)
-        return [None if row is None else bytes(row[0]) for row in found]
+    def digests(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Return the digest of each of *numbers* that is not gone."""
+        ask = "SELECT number, digest FROM vector WHERE number IN (SELECT value FROM json_each(?))"
+        return dict(self._store.execute(ask, (json.dumps(numbers),)))
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Forget vectors, while the turn to write is held."""

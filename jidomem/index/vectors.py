@@ -60,7 +60,7 @@ class Vectors:
         def use(file: VectorFile, likeness: Likeness) -> list[tuple[bytes, float]]:
             found = likeness.nearest(to, limit)
             digests = file.digests([number for number, _ in found])
-            return [(known, cosine) for known, (_, cosine) in zip(digests, found, strict=True) if known is not None]
+            return [(digests[number], cosine) for number, cosine in found if number in digests]
 
         return self._with_likeness(stream, use)
 
@@ -68,7 +68,7 @@ class Vectors:
         """Return how alike to a vector each of *digests* is, as far as there is a vector of it."""
 
         def use(file: VectorFile, likeness: Likeness) -> Mapping[bytes, float]:
-            numbers = {number: known for known in digests if (number := file.number(known)) is not None}
+            numbers = {number: known for known, number in file.numbers(digests).items()}
             return {numbers[number]: cosine for number, cosine in likeness.cosines(to, [*numbers]).items()}
 
         return self._with_likeness(stream, use)
@@ -105,11 +105,11 @@ class Vectors:
         )
         if not pieces:
             return self._sweep(stream)
-        new = set(self._use(stream, lambda file: file.new([piece.digest for piece in pieces])))
+        there = self._use(stream, lambda file: file.numbers([piece.digest for piece in pieces]))
         batch: dict[bytes, str] = {}
         last = reached
         for piece in pieces:
-            if piece.digest in new and piece.digest not in batch:
+            if piece.digest not in there and piece.digest not in batch:
                 if len(batch) == BATCH:
                     break
                 batch[piece.digest] = piece.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
 #: So much of what was said before and after a candidate is told of it.
 BEFORE, AFTER = 3, 3
-#: So many memories that hold the rarest words are looked for by them before those that hold other words alone; and the
-#: words of a session are told as far as no more hold them, as others tell little.
-FIRST = 10_000
+#: So many memories that hold the rarest words are looked at, and what other words count in those, as far as no more
+#: than BESIDE hold them together; and the words of a session are told as far as no more than HELD hold them.
+FIRST, BESIDE, HELD = 4_000, 30_000, 10_000
 #: So many pieces are compared one by one where what is looked through is but a part of all.
 COMPARED = 20_000
 _KINDS = {bare(ENTRY): "entry", bare(TURN): "turn"}
@@ -84,7 +85,7 @@ class _Gathering:
         known = {**rows, **{row.number: row for row in file.rows(beside, Within(within.moment, inactive=True))}}
         said = file.passages.of(known)
         met = self._met(known, said)
-        rare = [stem for stem in self._weight if self._counts.holding[stem] <= FIRST]
+        rare = [stem for stem in self._weight if self._counts.holding[stem] <= HELD]
         talks = file.passages.talks(rare, {said[number].talk for number in rows} - {""})
         found = [
             self._candidate(row, met, around.get(number, ((), ())), said[number], talks, number in about)
@@ -118,9 +119,10 @@ class _Gathering:
         """Return what holds the words best, of all and of what is *about* a file asked for, each with its reach."""
         if not self._weight:
             return {}
-        held = accumulate(self._counts.holding[stem] for stem in self._weight)
-        rarest = [*islice(self._weight, max(1, sum(1 for memories in held if memories <= FIRST)))]
-        found = [*islice(self._file.best(rarest, self._within), BY_WORDS)]
+        held = [*accumulate(self._counts.holding[stem] for stem in self._weight)]
+        stems, first = [*self._weight], max(1, bisect_right(held, FIRST))
+        beside = stems[first : bisect_right(held, BESIDE)]
+        found = [*islice(self._file.best(stems[:first], self._within, beside=beside), BY_WORDS)]
         if about:
             found += islice(self._file.best(self._weight, self._within, about), BY_WORDS)
         return {one.number: one.reach for one in found}
@@ -141,7 +143,7 @@ class _Gathering:
         """Return the numbers of what says one of *digests*, in their order, and is looked through."""
         saying = self._file.passages.saying(digests)
         numbers = dict.fromkeys(number for known in digests for number in saying[known])
-        inside = {row.number for row in self._file.rows(numbers, self._within)}
+        inside = self._file.within(numbers, self._within)
         return [number for number in numbers if number in inside]
 
     def _runs(self, numbers: Iterable[int]) -> list[tuple[list[int], int]]:

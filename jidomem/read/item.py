@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +15,7 @@ from jidomem.values import to_value
 from jidomem.vocab import BASE, TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name
 
 _COMMIT = "urn:jido:commit:"
+_OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 SHORT = 8
 _LEAST = 4
@@ -86,7 +87,7 @@ def _by_local_id(index: OxigraphIndex, project: str, local: str, moment: Term) -
 
 
 def _recorded(index: OxigraphIndex, project: str, item: Term) -> list[str]:
-    return [_written(moment) for _, _, moment in index.triples(graph_iri(project), item, jido("recordedAt"))]
+    return [_written(moment) for _, _, moment in index.triples(graph_iri(project), item, _RECORDED)]
 
 
 def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:
@@ -101,8 +102,16 @@ def _project(project: str) -> Term:
 
 def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
     """Return whether *item* is a memory of the project; one that names no project is of the project of its graph."""
-    said = [term for _, _, term in index.triples(graph_iri(project), item, jido("appliesToProject"))]
-    return _project(project) in said or (not said and any(index.triples(graph_iri(project), item, jido("recordedIn"))))
+    said: dict[Term, list[Term]] = {}
+    for link in (_OF, _WITH):
+        said[link] = [term for _, _, term in index.triples(graph_iri(project), item, link)]
+    return _is_of(project, said)
+
+
+def _is_of(project: str, said: Mapping[Term, Sequence[Term]]) -> bool:
+    """Return whether a memory of which that is *said* is of the project."""
+    of = said.get(_OF, ())
+    return _project(project) in of or (not of and bool(said.get(_WITH)))
 
 
 def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
@@ -131,16 +140,15 @@ class _Item:
     def __init__(self, index: OxigraphIndex, project: str, item: str, as_of: Term) -> None:
         self._index, self._graph, self._item = index, graph_iri(project), to_term(item, "iri", "iri")
         self._as_of = parts(as_of).text
-        said = sorted(index.triples(self._graph, self._item))
-        recorded = [term for _, predicate, term in said if predicate == jido("recordedAt")]
-        if not _of_project(index, project, self._item) or not any(map(self._by_then, recorded)):
+        triples = sorted(index.triples(self._graph, self._item))
+        said: dict[Term, list[Term]] = {}
+        for _, predicate, term in triples:
+            said.setdefault(predicate, []).append(term)
+        if not _is_of(project, said) or not any(map(self._by_then, said.get(_RECORDED, ()))):
             raise _missing(index, project, item)
-        self._ends = {name: list(self._enders(link)) for name, link in _ENDS.items()}
-        self._said: dict[Term, list[Term]] = {}
-        for _, predicate, term in said:
-            if predicate not in _ENDS.values():
-                self._said.setdefault(predicate, []).append(term)
-        self.triples = [(s, p, o) for s, p, o in said if p not in _ENDS.values() or self._is_known(o)]
+        self._ends = {name: list(self._enders(said.get(link, ()))) for name, link in _ENDS.items()}
+        self._said = {predicate: terms for predicate, terms in said.items() if predicate not in _ENDS.values()}
+        self.triples = [(s, p, o) for s, p, o in triples if p not in _ENDS.values() or self._is_known(o)]
 
     def must_hold(self, moment: Term) -> None:
         """Raise NotFound unless what the memory says holds at a moment of the world."""
@@ -158,7 +166,7 @@ class _Item:
         """Return the memory as plain values."""
         kinds = [local_name(term) for term in self._said.pop(TYPE, [])]
         kind = next((name for name in kinds if name in TYPE_OF_CLASS), kinds[0] if kinds else "MemoryItem")
-        commits = [bare(term).removeprefix(_COMMIT) for term in self._said.get(jido("recordedIn"), [])]
+        commits = [bare(term).removeprefix(_COMMIT) for term in self._said.get(_WITH, [])]
         return {
             "iri": bare(self._item),
             "type": TYPE_OF_CLASS.get(kind),
@@ -167,7 +175,7 @@ class _Item:
             "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._said.items()},
             **self._ends,
             "commit": commits[0] if commits else None,
-            "recorded_at": to_value(self._said[jido("recordedAt")][0]),
+            "recorded_at": to_value(self._said[_RECORDED][0]),
         }
 
     def _status(self) -> str:
@@ -177,9 +185,9 @@ class _Item:
             return "superseded"
         return "proposed" if jido("Proposed") in self._said.get(jido("hasAssertionStatus"), []) else "active"
 
-    def _enders(self, link: Term) -> Iterator[str]:
-        """Return what ended the item by then through *link*; what is merely proposed ends nothing."""
-        for _, _, end in sorted(self._index.triples(self._graph, self._item, link)):
+    def _enders(self, ends: Iterable[Term]) -> Iterator[str]:
+        """Yield which of *ends* ended the item by then; what is merely proposed ends nothing."""
+        for end in ends:
             asserted = any(self._index.triples(self._graph, end, jido("hasAssertionStatus"), jido("Asserted")))
             if asserted and any(map(self._by_then, self._recorded(end))):
                 yield bare(end)
@@ -190,7 +198,7 @@ class _Item:
         return not recorded or any(map(self._by_then, recorded))
 
     def _recorded(self, node: Term) -> list[Term]:
-        return [term for _, _, term in self._index.triples(self._graph, node, jido("recordedAt"))]
+        return [term for _, _, term in self._index.triples(self._graph, node, _RECORDED)]
 
     def _by_then(self, moment: Term) -> bool:
         """Return whether *moment* is not after the asked one."""

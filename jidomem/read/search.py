@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -18,7 +18,7 @@ from jidomem.words import TELL_LITTLE
 #: Of a long text the words that tell most are looked for.
 MOST_WORDS = 64
 #: So many memories that hold the rarest words are looked at before those that hold other words alone.
-FIRST = 50_000
+FIRST = 4_000
 
 
 def asked_for(stemmer: Stemmer, text: str) -> dict[str, str]:
@@ -81,23 +81,29 @@ class _Search:
         """
         self._about = about
         if about:
-            self._look(rarest, 0.0, only=about)
-        for taken in range(self._first(rarest), len(rarest) + 1):
-            rest = rank.most(told for stem, told in self._weight.items() if stem not in rarest[:taken])
-            self._look(rarest[:taken], rest)
-            if self._is_settled(rest):
+            self._look(rarest, only=about)
+        done = 0
+        for taken in self._steps(rarest):
+            self._look(rarest[done:taken], rarest[taken:], rarest[:done])
+            if self._is_settled(rank.most(self._weight[stem] for stem in rarest[taken:])):
                 return
+            done = taken
 
-    def _first(self, rarest: list[str]) -> int:
-        """Return how many of the rarest words are looked for first: as many as FIRST memories hold, or else one."""
-        held = accumulate(self._then.holding[stem] for stem in rarest)
-        return max(1, sum(1 for memories in held if memories <= FIRST))
+    def _steps(self, rarest: list[str]) -> Iterator[int]:
+        """Yield how many of the rarest words are looked for: as FIRST memories hold, then four times as many."""
+        held, most, taken = [*accumulate(self._then.holding[stem] for stem in rarest)], FIRST, 0
+        while taken < len(rarest):
+            taken = max(taken + 1, bisect_right(held, most))
+            yield taken
+            most *= 4
 
-    def _look(self, stems: list[str], rest: float, only: frozenset[int] | None = None) -> None:
-        """Score what holds one of *stems*; other words add no more than *rest*."""
-        times, beside = rank.ceiling({stem: self._weight[stem] for stem in stems}, self._now, self._then)
-        for found in self._file.best(stems, self._within, only):
-            most = found.reach * times + beside + rest
+    def _look(
+        self, stems: list[str], beside: Sequence[str] = (), but: Sequence[str] = (), only: frozenset[int] | None = None
+    ) -> None:
+        """Score what holds one of *stems*, and none of *but*; words *beside* count too."""
+        times, more = rank.ceiling({stem: self._weight[stem] for stem in (*stems, *beside)}, self._now, self._then)
+        for found in self._file.best(stems, self._within, only, beside, but):
+            most = found.reach * times + more
             if only is None and self._is_settled(most):
                 return
             if found.number in self._seen or (only is None and self._is_settled(most, self._ties(found))):
