@@ -10,7 +10,7 @@ from jidomem.words import names, words_of
 
 #: A word is what stands between spaces, and nothing in it is changed: `jidomem.words` has done that.
 TOKENS = "ascii tokenchars '_'"
-#: So many names are kept with their stems: about 40 MB.
+#: So many words are kept with their stems before they are forgotten: about 40 MB. A name may have thousands.
 KEPT = 100_000
 
 
@@ -19,6 +19,7 @@ class Stemmer:
 
     def __init__(self) -> None:
         self._known: dict[str, list[tuple[str, str]]] = {}
+        self._kept = 0
         self._lock = Lock()
         self._engine = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._engine.execute(f"CREATE VIRTUAL TABLE word USING fts5(text, content='', tokenize=\"porter {TOKENS}\")")
@@ -32,8 +33,9 @@ class Stemmer:
         """
         asked = names(text)
         with self._lock:
-            if len(self._known) > KEPT:
+            if self._kept > KEPT:
                 self._known.clear()
+                self._kept = 0
             new = {name for name in asked if name not in self._known}
             if new:
                 self._learn(new)
@@ -48,3 +50,4 @@ class Stemmer:
         self._engine.execute("INSERT INTO word(word) VALUES ('delete-all')")
         self._engine.execute("COMMIT")
         self._known.update((name, [(word, stems[word]) for word in words]) for name, words in found.items())
+        self._kept += sum(map(len, found.values()))

@@ -34,7 +34,7 @@ class WordPieces:
         """
         found: list[int] = []
         for word in words(text):
-            found += self._cut(word)
+            found += self._cut(word) if len(word) <= _LONGEST else (self._unknown,)
             if len(found) >= self._most - 2:
                 break
         return [self._begin, *found[: self._most - 2], self._end] if found else []
@@ -42,7 +42,7 @@ class WordPieces:
     def _pieces(self, word: str) -> tuple[int, ...]:
         """Return the numbers of the longest known parts of *word*, from its left; one that cannot be cut is unknown."""
         found, start = list[int](), 0
-        while start < len(word) <= _LONGEST:
+        while start < len(word):
             for end in range(len(word), start, -1):
                 place = self._known.get(("##" if start else "") + word[start:end])
                 if place is not None:
