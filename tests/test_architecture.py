@@ -105,6 +105,7 @@ PURE = [
     "memoryos/warming.py",
     "memoryos/teaching.py",
     "memoryos/lessons.py",
+    "memoryos/forgetting.py",
     "memoryos/sharing.py",
     "memoryos/retrieval.py",
     "tiers/renewal.py",

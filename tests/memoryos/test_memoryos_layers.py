@@ -11,7 +11,7 @@ FOLDER = Path(jidomem.memoryos.__file__).parent
 LAYERS = [  # each may import itself and those before it
     {"form", "values", "config", "configurations"},
     {"scores", "tiers"},
-    {"arriving", "joining", "reshaping", "warming", "teaching", "lessons", "sharing"},
+    {"arriving", "joining", "reshaping", "warming", "teaching", "lessons", "sharing", "forgetting"},
     {"retrieval"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -243,7 +243,7 @@ def test_a_page_is_given_back_once_it_is_kept_though_its_jobs_cannot_be_done(roo
         page = memory.os().add("Which index?", "Oxigraph.")
 
         assert memory.os().tiers.stm[0].id == page.id
-        assert [job.kind for job in memory.os().jobs()] == ["describe"]
+        assert [job.kind for job in memory.os().jobs()] == ["describe", "maintain"]
 
 
 def test_queued_jobs_wait_until_they_are_asked_for_also_by_another_process(opened):  # D107 D064

@@ -1,12 +1,15 @@
-"""A question as the tiers are asked it: its keywords and its vector, as far as the model could be asked for them."""
+"""What the tiers are asked and told from outside: a question with its keywords and vector, and who it is about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from jidomem.embedder import Embedder
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.memoryos.retrieval import Question
+from jidomem.memoryos.teaching import Learnt
+from jidomem.memoryos.values import KnowledgeEntry, TraitEntry
 from jidomem.model import Bounds, LanguageModel
 from jidomem.models.keywords import keywords
 from jidomem.runtime.chosen import is_remote
@@ -55,3 +58,16 @@ def named(about: About | None) -> tuple[str | None, str | None]:
             f"about={about!r:.200} names nobody", hint='give a type and an identifier: ("user", "ana")'
         )
     return about[0], about[1]
+
+
+def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
+    """Return whether something learnt has no vector; raise InvalidRequest for one that *embedder* cannot have made."""
+    size = embedder.dimensions()
+    entries: list[KnowledgeEntry | TraitEntry] = [*learnt.knowledge, *learnt.traits]
+    for each in entries:
+        if each.embedding is not None and len(each.embedding) != size:
+            raise InvalidRequest(
+                f"{each.text!r:.100} has a vector of {len(each.embedding)} numbers, and {embedder.name} makes {size}",
+                hint="leave the vector out: it is made here",
+            )
+    return any(each.embedding is None for each in entries)

@@ -28,7 +28,8 @@ from jidomem.providers import Providers
 from jidomem.runtime import settings
 from jidomem.runtime.chosen import is_remote
 from jidomem.runtime.every import Every
-from jidomem.runtime.memoryos.asking import About, asked, named
+from jidomem.runtime.memoryos.asking import About, asked, lack_vectors, named
+from jidomem.runtime.memoryos.forgetting import Forgotten
 from jidomem.runtime.memoryos.jobs import Job, Jobs, Task
 from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.runtime.memoryos.promoting import LEAST, FactPromoting
@@ -105,15 +106,23 @@ class MemoryOS:
         self._timer = Every(LOOK if self.work == "background" else None, self._look, f"memory of {self.agent:.40}")
 
     def add(
-        self, query: str, response: str, *, about: About | None = None, timestamp: datetime | str | None = None
+        self,
+        query: str,
+        response: str,
+        *,
+        about: About | None = None,
+        timestamp: datetime | str | None = None,
+        page_id: str | None = None,
     ) -> DialoguePage:
         """Return the page of one exchange once it is on disk; *about* is whom it talked with: `("user", "ana")`.
 
+        *page_id* may be the IRI of the turn that it was, which is then the evidence of what is learnt and promoted; the
+        same page added again is there once.
         Raises TooLarge for a text that no memory holds, and IntentRefused for what looks like a secret.
         """
         object_type, identifier = named(about)
         page = DialoguePage(
-            self._moves.new_id(),
+            self._moves.new_id() if page_id is None else page_id,
             self.agent,
             query,
             response,
@@ -181,12 +190,14 @@ class MemoryOS:
     def learn(self, learnt: Learnt) -> Tiers:
         """Return the tiers once a persona was taught a profile, facts or traits that somebody else found.
 
-        Raises InvalidRequest, and what `add` does for a text.
+        What has no vector is embedded here. Raises InvalidRequest for a vector of another length than the embedder's,
+        and what `add` does for a text.
         """
         told = {"profile": json.dumps(plain(learnt.profile, "profile"), ensure_ascii=False)}
         told |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
         self._refuse(told | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
-        self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy))
+        tasks = [Task("embed")] if lack_vectors(learnt, self.model.embedder) else []
+        self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy), then=lambda tiers, policy: tasks)
         self._go_on()
         return self.tiers
 
@@ -262,6 +273,17 @@ class MemoryOS:
             "embedder": self.model.embedder.name,
         }
 
+    def forget_page(self, page_id: str) -> Forgotten:
+        """Return what went with a page: it, the facts and traits that rest on it, and what all agents knew of them.
+
+        Facts that other pages show, too, are learnt again of these; chains and summaries in which it was are made anew.
+        Nothing of it is left in this root but what was promoted, which the answer names. Raises NotFound.
+        """
+        with self._runner.turn():
+            told = self._moves.forget_page(page_id)
+        self._go_on()
+        return told
+
     def forget(self) -> bool:
         """Return whether the agent held anything: nothing of its tiers, settings and archive is left in the root.
 
@@ -290,15 +312,20 @@ class MemoryOS:
         """Do what a move gave rise to; the move is made, so what cannot be done now is no failure of it, and waits."""
         if self.work == "inline":
             with suppress(JidomemError):
+                self._ask_for_a_round()
                 self._runner.run(hurried=True)
 
     def _look(self) -> None:
         """Do what is due, in the thread."""
+        self._ask_for_a_round()
+        self._runner.run(until=self._closing.is_set)
+
+    def _ask_for_a_round(self) -> None:
+        """Ask for maintenance where the last was as long ago as the settings say."""
         last, seconds = self._moves.maintained(), self.config.maintenance_interval
         now = self._moves.now()
         if last is None or now - last >= timedelta(seconds=seconds) or now < last:
             self._moves.ask(Task("maintain"))
-        self._runner.run(until=self._closing.is_set)
 
     def _fitted(self) -> MemoryOSConfig:
         self._moves.move(lambda tiers, policy: fit(tiers, policy.config))

@@ -8,13 +8,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from jidomem.errors import Busy
+from jidomem.errors import Busy, NotFound
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.configurations import Configurations
+from jidomem.memoryos.forgetting import Forgetting, chained, forget_page, unsay
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.moments import parse_moment, stamp
 from jidomem.runtime.memoryos import notes
+from jidomem.runtime.memoryos.forgetting import Archive, Forgotten, following, forgotten
 from jidomem.runtime.memoryos.jobs import Job, Jobs, Task
 from jidomem.runtime.memoryos.kept import Kept, M, Moved, agent_tiers, system_memory
 from jidomem.runtime.memoryos.vectors import bare, bare_system
@@ -156,6 +158,36 @@ class AgentMoves:
             before: Mapping[str, str] = notes.note(store, self.project, _PROMOTED, self.agent) or {}
             left = {**{known: its for known, its in before.items() if known in held}, fact_id: iri}
             notes.keep(store, self.project, _PROMOTED, self.agent, left)
+
+    def forget_page(self, page_id: str) -> Forgotten:
+        """Return what went with a page, once none of it is left in the file; raises NotFound where there is no trace.
+
+        What is to be told or learnt anew without it is asked for.
+        """
+        with self._changing() as store:
+            policy, archive = self._policy_now(store), Archive(store, self.project, self.agent)
+            pages = [*self.kept.read_in(store).pages(), *archive.pages()]
+            gone = Forgetting(page_id, self.now(), chained(pages, page_id))
+            own = self.kept.move_in(store, lambda tiers: forget_page(tiers, gone, policy))
+            shared = self.system.move_in(store, lambda system: unsay(system, page_id))
+            archived = archive.take_out(gone, policy)
+            if own.step.memory is own.before and shared.step.memory is shared.before and not archived:
+                raise NotFound(f"{self.agent} has no page {page_id}", hint="see the ids of those it has: retrieve(...)")
+            promoted: Mapping[str, str] = notes.note(store, self.project, _PROMOTED, self.agent) or {}
+            told = forgotten(
+                page_id,
+                (own.before, own.step.memory),
+                (shared.before, shared.step.memory),
+                archived,
+                promoted,
+            )
+            left = {fact: iri for fact, iri in promoted.items() if fact not in told.facts}
+            notes.keep(store, self.project, _PROMOTED, self.agent, left or None)
+            self.jobs.ask(store, self.project, self.agent, *following(own.before, own.step.memory), Task("diffuse"))
+        self.kept.saw(own)
+        self.system.saw(shared)
+        self._state.scrub()
+        return told
 
     def forget(self) -> bool:
         """Return whether the agent held anything; nothing of it is in the file now, what was archived there neither."""

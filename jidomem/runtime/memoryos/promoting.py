@@ -14,6 +14,7 @@ from jidomem.models.claims import is_private
 from jidomem.moments import stamp
 from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.tiers.promotion import PromotionDecision
+from jidomem.write.names import is_reference
 
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
@@ -87,7 +88,8 @@ class FactPromoting:
 def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
     """Yield what was said in the pages that a fact rests on.
 
-    Of one that was evicted, and of one in which something private was said, the id is left.
+    One that was added under an IRI, as that of a turn, is named by that. Of one that was evicted, and of one in which
+    something private was said, the id is left.
     """
     entries: list[KnowledgeEntry | TraitEntry] = [*tiers.agent.traits]
     for persona in tiers.personas:
@@ -95,7 +97,9 @@ def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
     private = {page_id for each in entries if each.private for page_id in each.evidence}
     for page_id in fact.evidence:
         page = tiers.page(page_id)
-        if page is None or page_id in private or is_private(page.text):
+        if is_reference(page_id, prose=True):
+            yield page_id
+        elif page is None or page_id in private or is_private(page.text):
             yield f"page {page_id}"
         else:
             yield f"{stamp(page.timestamp)} {page.text}"

@@ -1,0 +1,174 @@
+"""A page that is forgotten: it and all that came of it are gone, and what other pages say is learnt again."""
+
+import json
+
+import pytest
+from conftest import fixed_sources
+
+import jidomem
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.scores import Policy
+from jidomem.memoryos.teaching import Learnt
+from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry
+from jidomem.model import Fact, Learned, Trait
+from jidomem.models.scripted import ScriptedModel
+
+ANA = ("user", "ana")
+TALK = ["I work at hunter2 as a nurse.", "My shifts as a nurse are at night.", "Is there soup?", "Is there bread?"]
+
+
+def policy(**settings):
+    return Policy(MemoryOSConfig(**{"stm_capacity": 2, "mtm_fscore_threshold": -1, "heat_threshold": 0.5,
+                                    "system_importance_threshold": 0.1, **settings}))  # fmt: skip
+
+
+def learned(segment):
+    """What the pages show: a fact and a trait of each that speaks of a nurse, and one more that names no page."""
+    found = [(place, page) for place, page in enumerate(segment.pages) if "nurse" in page.query]
+    facts = [Fact(f"said: {page.query}", page=place) for place, page in found]
+    alike = [Fact("is a nurse", page=place) for place, _ in found]
+    traits = [Trait("work", page.query, page=place) for place, page in found if "hunter2" in page.query]
+    return Learned((*facts, *alike), tuple(traits))
+
+
+def reader(**script):
+    return ScriptedModel(
+        generate_meta_chain=lambda pages: " / ".join(page.query for page in pages),
+        continues=lambda previous, page: True,
+        extract_keywords=lambda text: (text.split()[-1],),
+        generate_segment_summary=lambda pages: "They say: " + " ".join(page.query for page in pages),
+        extract_traits=learned,
+        rate_importance=lambda facts: (0.9,) * len(facts),
+        **script,
+    )
+
+
+def held(root):
+    """All bytes that the root holds of what agents hold."""
+    return b"".join(each.read_bytes() for each in root.rglob("working*"))
+
+
+@pytest.fixture
+def memory(root):
+    with jidomem.open(root, project="p", agent="ada", sources=fixed_sources()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ada(memory):
+    return memory.os(model=reader(), policy=policy())
+
+
+def test_nothing_of_it_is_left_but_what_other_pages_say(ada, root):
+    first, second, *_ = [ada.add(said, "Noted.", about=ANA) for said in TALK]
+    ada.maintain()
+    (before,) = ada.personas
+    assert [fact.text for fact in before.knowledge] == [
+        f"said: {TALK[0]}", f"said: {TALK[1]}", "is a nurse"]  # fmt: skip
+    assert TALK[0] in ada.tiers.page(second.id).meta_chain
+    (segment,) = ada.tiers.mtm
+
+    told = ada.forget_page(first.id)
+
+    gone = [fact.id for fact in before.knowledge if first.id in fact.evidence]
+    assert (told.page, told.was_in, told.facts) == (first.id, (segment.id,), tuple(gone))
+    assert (len(told.traits), len(told.system)) == (1, 2)
+    (ana,) = ada.personas
+    assert [fact.text for fact in ana.knowledge] == [f"said: {TALK[1]}", "is a nurse"]
+    assert [fact.evidence for fact in ana.knowledge] == [(second.id,), (second.id,)]
+    assert (ana.traits, [page.id for page in ada.tiers.mtm[0].pages]) == ((), [second.id])
+    assert ada.tiers.mtm[0].topic_summary == f"They say: {TALK[1]}"
+    assert [page.meta_chain for page in ada.tiers.pages()][-1] == TALK[1]
+    assert {entry.content for entry in ada.system_memory.entries} == {f"said: {TALK[1]}", "is a nurse"}
+    assert ada.jobs() == []
+    assert b"hunter2" not in held(root)
+    with pytest.raises(NotFound, match=f"ada has no page {first.id}"):
+        ada.forget_page(first.id)
+
+
+def test_a_page_that_was_archived_is_forgotten_there_and_one_that_waits_to_be_as_well(memory, root):
+    ada = memory.os(model=reader(), policy=policy(mtm_capacity=1, mtm_fscore_threshold=2, heat_threshold=9))
+    pages = [ada.add(said, "Noted.") for said in [*TALK, TALK[0]]]
+    ada.maintain()
+    asked = [(key, json.loads(value)) for key, value in archived(memory)]
+    assert [[page["id"] for page in value["pages"]] for _, value in asked] == [[pages[0].id], [pages[1].id]]
+
+    assert ada.forget_page(pages[0].id).was_in == ("archive",)
+    assert ada.forget_page(pages[4].id).was_in == ("stm",)
+
+    assert [key for key, _ in archived(memory)] == [asked[1][0]]
+    assert b"hunter2" not in held(root)
+
+
+def archived(memory):
+    with memory._state.reading() as store:
+        return store.execute("SELECT key, value FROM key_values ORDER BY key").fetchall()
+
+
+def test_an_archived_segment_keeps_its_other_pages(memory):
+    ada = memory.os(model=reader(), policy=policy(heat_threshold=9))
+    pages = [ada.add(said, "Noted.") for said in TALK]
+    ada.configure(mtm_fscore_threshold=2)
+    for said in ("One more?", "And one?"):
+        ada.add(said, "Noted.")
+    ada.configure(mtm_capacity=1, evict="least_visited")
+    ada.maintain()
+
+    (key,) = [key for key, value in archived(memory) if len(json.loads(value)["pages"]) == 2]
+    gone = ada.forget_page(pages[0].id)
+
+    left = DialogueSegment.from_dict(json.loads(dict(archived(memory))[key]))
+    assert (gone.was_in, [page.id for page in left.pages]) == (("archive",), [pages[1].id])
+    assert (left.topic_summary, left.embedding, left.keywords) == ("", None, left.pages[0].keywords)
+
+
+def test_what_was_promoted_of_it_is_named_as_it_stays_in_the_journal(ada, memory):
+    page = ada.add(TALK[0], "Noted.", about=ANA)
+    for said in TALK[2:]:
+        ada.add(said, "Noted.", about=ANA)
+    ada.maintain()
+    iris = {decision.iri for decision in ada.promote(0.5)}
+
+    told = ada.forget_page(page.id)
+
+    assert iris == set(told.promoted)
+    assert len(iris) == 2
+    assert memory.reader.why("p", told.promoted[0])["summary"].startswith("user ana: ")
+
+
+def test_a_page_that_was_a_turn_is_named_by_its_iri_as_evidence_and_is_there_once(ada, memory):
+    turn = memory.conversation("s-1").record("I work as a nurse.", "Noted.", asked_by="ana")
+    for _ in range(2):
+        page = ada.add(turn.prompt, turn.answer, about=ANA, timestamp=turn.timestamp, page_id=turn.iri)
+    for said in TALK[2:]:
+        ada.add(said, "Noted.", about=ANA)
+    ada.maintain()
+
+    (decision, *_) = ada.promote(0.5)
+
+    assert (page.id, [each.id for each in ada.tiers.pages()].count(turn.iri)) == (turn.iri, 1)
+    (evidence,) = memory.reader.why("p", decision.iri)["evidence"]
+    assert evidence["iri"] == turn.iri
+
+
+def test_what_is_taught_from_outside_is_embedded_here_and_no_vector_of_another_length_is_taken(ada):  # D091
+    said = KnowledgeEntry("f1", "likes tea", "2026-11-21")
+
+    ada.learn(Learnt("user", "ana", {}, (said,)))
+
+    (fact,) = ada.personas[0].knowledge
+    assert len(fact.embedding) == 64
+    with pytest.raises(InvalidRequest, match=r"a vector of 2 numbers, and .* makes 64"):
+        ada.learn(Learnt("user", "ana", {}, (KnowledgeEntry("f2", "likes rum", "2026-11-21", embedding=[1.0, 2.0]),)))
+    assert len(ada.personas[0].knowledge) == 1
+
+
+def test_who_only_adds_pages_is_maintained_all_the_same(memory):  # D066 D069
+    ada = memory.os(model=reader(), policy=policy(maintenance_interval=20))
+
+    for number in range(30):
+        ada.add(f"As a nurse I say {number}.", "Noted.", about=ANA)
+
+    assert ada.personas[0].knowledge
+    assert ada.status()["maintained"] is not None
