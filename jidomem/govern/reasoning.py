@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 from jidomem.govern.report import CONSISTENT, Found
@@ -51,7 +52,7 @@ def inconsistencies(
     known = set(explained)
     found: dict[Found, None] = {}
     with schema.bounded("reasoning with the terms of this root", len(axioms) + len(rows)):
-        errors = _errors([*axioms, *stand_ins(schema), *rows])
+        errors = _errors((*axioms, *stand_ins(schema), *rows))
     for text in errors:
         for each in _told(text, alike, source, schema):
             if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
@@ -59,7 +60,8 @@ def inconsistencies(
     return list(found)
 
 
-def _errors(rows: Iterable[Triple]) -> list[str]:
+@lru_cache(maxsize=4)  # the representatives of a memory seldom change between two checks of a process
+def _errors(rows: tuple[Triple, ...]) -> tuple[str, ...]:
     """Return the messages of owlrl about these triples."""
     from owlrl import OWLRL_Semantics
 
@@ -67,7 +69,7 @@ def _errors(rows: Iterable[Triple]) -> list[str]:
         graph = as_graph(rows, {})
         closure = OWLRL_Semantics(graph, False, False, rdfs=False)
         closure.closure()
-    return sorted(set(closure.error_messages))
+    return tuple(sorted(set(closure.error_messages)))
 
 
 def _told(text: str, alike: Mapping[str, list[Term]], source: Source, schema: Schema) -> list[Found]:
