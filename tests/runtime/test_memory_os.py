@@ -411,3 +411,31 @@ def test_a_text_that_is_redacted_goes_from_settings_and_from_what_jobs_failed_wi
     assert ada.config.extra == {"about": "[redacted]", "weight": 2}
     assert (ada.status()["error"], ada.tiers.stm[0].query) == ("[redacted]", "[redacted]")
     assert b"hunter2" not in b"".join(each.read_bytes() for each in root.rglob("working*"))
+
+
+@pytest.mark.parametrize("asked", ["generate_meta_chain", "generate_segment_summary", "extract_traits", "nothing"])
+def test_what_is_redacted_while_a_model_reads_it_does_not_come_back_with_its_answer(opened, root, asked):
+    memory, redacted = opened(), []
+
+    class Slow(OfflineModel):
+        def __getattribute__(self, name):
+            if name == asked and not redacted and len(ada.tiers.leaving + ada.tiers.mtm) > 0:
+                return self._after_a_redaction
+            return super().__getattribute__(name)
+
+        def _after_a_redaction(self, shown):
+            redacted.append(asked)
+            said = getattr(self, asked)(shown)
+            memory.redact_held("p", lambda text: "hunter" in text)
+            return said
+
+    ada = memory.os(model=Slow(), policy=small(stm_capacity=1, heat_threshold=1.0))
+    talk(ada, "I work as a hunter of bears", "I like tea")
+
+    ada.maintain()
+    memory.redact_held("p", lambda text: asked == "nothing" and "hunter" in text)
+
+    assert ada.promote(0.1) == []
+    assert redacted == [asked] * (asked != "nothing")
+    assert len([*ada.tiers.pages()]) == 2
+    assert b"hunter" not in b"".join(each.read_bytes() for each in root.rglob("working*"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from jidomem.errors import STOPPING, Conflict, IdempotencyMismatch, InvalidRequest, JidomemError
@@ -13,6 +13,7 @@ from jidomem.memoryos.values import KnowledgeEntry, ObjectPersona, TraitEntry
 from jidomem.models.claims import is_private
 from jidomem.moments import stamp
 from jidomem.runtime.memoryos.moves import AgentMoves
+from jidomem.runtime.redacting import GONE
 from jidomem.tiers.promotion import PromotionDecision
 from jidomem.write.names import is_reference
 
@@ -37,15 +38,12 @@ class FactPromoting:
         """
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
             raise InvalidRequest(f"least={least!r} is no number from 0 to 1", hint=f"give {LEAST}")
-        tiers, done = self._moves.tiers(), self._moves.promoted()
-        found: list[PromotionDecision] = []
-        for persona in tiers.personas:
-            for fact in persona.knowledge:
-                if fact.private or fact.confidence < least or fact.id in done:
-                    continue
-                found.append(self._promoted(persona, fact, tiers))
-                if (error := found[-1].error) is not None and error.code in STOPPING:
-                    return found
+        done, found = {*self._moves.promoted()}, list[PromotionDecision]()
+        while (due := _next(tiers := self._moves.tiers(), least, done)) is not None:
+            done.add(due[1].id)
+            found.append(self._promoted(*due, tiers))
+            if (error := found[-1].error) is not None and error.code in STOPPING:
+                break
         return found
 
     def _promoted(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers) -> PromotionDecision:
@@ -83,6 +81,15 @@ class FactPromoting:
             timestamp=stamp(fact.created_at),
             idempotency_key=key,
         )
+
+
+def _next(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPersona, KnowledgeEntry] | None:
+    """Return what is to be proposed next, as it is known now: it may have been redacted, or become private, since."""
+    for persona in tiers.personas:
+        for fact in persona.knowledge:
+            if not fact.private and fact.confidence >= least and fact.id not in done and GONE not in fact.text:
+                return persona, fact
+    return None
 
 
 def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:

@@ -65,11 +65,7 @@ class Work:
 
     def describe(self, page_id: str, job: Job | None = None) -> None:
         """Have a page described: whether it goes on with the one before it, its chain, keywords and vector."""
-        tiers, _, _ = self._moves.look()
-        page = known_page(tiers, page_id)
-        previous = before(tiers, page_id)
-        said = self._said(page, previous)
-        self._moves.move(lambda tiers, policy: describe(tiers, said, policy), done=job)
+        self._until_it_fits(partial(self._describe, page_id, job))
 
     def transfer(self, page_id: str, job: Job | None = None) -> None:
         """Put a page into the segment it is most like, which is summed up anew with it, or into one of its own."""
@@ -168,6 +164,12 @@ class Work:
         self._moves.move(lambda tiers, policy: filled(tiers, found, policy.config))
         self._moves.move_system(lambda system, policy: filled_system(system, found))
 
+    def _describe(self, page_id: str, job: Job | None) -> None:
+        tiers = self._moves.tiers()
+        page, previous = known_page(tiers, page_id), before(tiers, page_id)
+        said, read = self._said(page, previous), [page] if previous is None else [page, previous]
+        self._moves.move(lambda tiers, policy: describe(_as_read(tiers, read), said, policy), done=job)
+
     def _transfer(self, page_id: str, job: Job | None) -> None:
         tiers, _, policy = self._moves.look()
         going = placed(tiers, page_id, policy)
@@ -184,7 +186,7 @@ class Work:
             self._moves.now(),
             vector or self._vector_of(text),
         )
-        self._moves.move(lambda tiers, policy: transfer(tiers, arrival, policy), done=job)
+        self._moves.move(lambda tiers, policy: transfer(_as_read(tiers, going.pages), arrival, policy), done=job)
 
     def _retell(self, segment_id: str, job: Job | None) -> None:
         segment = self._moves.tiers().segment(segment_id)
@@ -197,7 +199,7 @@ class Work:
             tuple(page.id for page in segment.pages),
             self._vector_of(segment_text(summary, segment.keywords)),
         )
-        self._moves.move(lambda tiers, policy: retell(tiers, told, policy), done=job)
+        self._moves.move(lambda tiers, policy: retell(_as_read(tiers, segment.pages), told, policy), done=job)
 
     def _teach(self, segment_id: str) -> bool:
         """Teach from pages with one that the agent talked with; return whether there are others yet."""
@@ -212,7 +214,8 @@ class Work:
         texts = [*dict.fromkeys(texts_of(learned))]
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
-        left = self._moves.move(lambda tiers, policy: teach(tiers, taught, policy)).segment(segment_id)
+        after = self._moves.move(lambda tiers, policy: teach(_as_read(tiers, fresh.pages), taught, policy))
+        left = after.segment(segment_id)
         return left is not None and left.interactions > 0
 
     def _until_it_fits(self, once: Callable[[], T]) -> T:
@@ -240,6 +243,20 @@ class Work:
                 hint="use an embedder that does",
             )
         return found
+
+
+def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
+    """Return *tiers*; raises RevisionConflict where a page says something else than a model was shown: it is redacted.
+
+    So nothing that was made of a text comes back once that has been taken out.
+    """
+    now = {page.id: (page.text, page.meta_chain) for page in tiers.pages()}
+    for page in read:
+        if now.get(page.id, (page.text, page.meta_chain)) != (page.text, page.meta_chain):
+            raise RevisionConflict(
+                f"page {page.id} says something else by now", hint="ask the model about what it says"
+            )
+    return tiers
 
 
 def _is_described(page: DialoguePage) -> bool:
