@@ -13,7 +13,7 @@ from jidomem.index.kept_words import ENTRY, namespace
 from jidomem.index.text_file import Own, Within
 from jidomem.index.texts import Texts
 from jidomem.journal.files import Stream
-from jidomem.read.answering import answered
+from jidomem.read.answering import Source, answered
 from jidomem.read.gathering import Alike, Asked
 from jidomem.read.search import asked_for
 from jidomem.recall import NAMESPACE, RecallRequest
@@ -62,8 +62,8 @@ class Entries:
 
         *now* is the moment asked at, *alike* what makes likeness known, if anything.
         """
-        asked = Asked(request.query, asked_for(self._texts.stemmer, request.query), (), now, alike)
-        answer = answered(self._texts, [self._stream], asked, within)
+        asked = Asked(request.query, asked_for(self._texts.stemmer, request.query), (), now)
+        answer = answered([Source(self._texts, self._stream, within, alike)], asked)
         best = {one.candidate.passage.item: one for one in answer.found[: request.limit]}
         names = dict.fromkeys([*best, *self._newest(within, request.limit)])
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}

@@ -7,23 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING
 
 from jidomem.candidate import Candidate, Passage, Question
 from jidomem.embedder import Vector
 from jidomem.index import passages
+from jidomem.index.held_texts import Comparable, Readable
 from jidomem.index.kept_words import ENTRY
 from jidomem.index.text_file import Row, TextFile, Within
-from jidomem.index.texts import Texts
 from jidomem.index.turn_words import TURN
 from jidomem.journal.files import Stream
 from jidomem.lexical import FIELDS, Counts
 from jidomem.read import rank
 from jidomem.read.search import numbers_about, telling
 from jidomem.terms import bare
-
-if TYPE_CHECKING:
-    from jidomem.index.vectors import Vectors
 
 #: So many are found by their words, and so many by their likeness, and the best of both are looked at with what stands
 #: around them: what is asked for is often said beside what is alike to the question.
@@ -35,14 +31,16 @@ BEFORE, AFTER = 3, 3
 FIRST, BESIDE, HELD = 4_000, 30_000, 10_000
 #: So many pieces are compared one by one where what is looked through is but a part of all.
 COMPARED = 20_000
-_KINDS = {bare(ENTRY): "entry", bare(TURN): "turn"}
+#: What is a page of a dialogue, which no graph holds.
+PAGE = "urn:jidomem:page"
+_KINDS = {bare(ENTRY): "entry", bare(TURN): "turn", PAGE: "page"}
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
     """The vectors of a root, and the vector of what is asked."""
 
-    vectors: Vectors
+    vectors: Comparable
     vector: Vector
 
 
@@ -57,7 +55,7 @@ class Asked:
     alike: Alike | None = None
 
 
-def gather(texts: Texts, stream: Stream, asked: Asked, within: Within) -> tuple[list[Candidate], Question]:
+def gather(texts: Readable, stream: Stream, asked: Asked, within: Within) -> tuple[list[Candidate], Question]:
     """Return what of *stream* may answer what is *asked*, in no order, and the question as it meets it."""
     return texts.read(stream, lambda file: _Gathering(file, stream, asked, within).gathered())
 

@@ -11,6 +11,7 @@ from typing import Any
 from jidomem.candidate import Ranked
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex
+from jidomem.index.held_texts import Readable
 from jidomem.index.kept_words import ENTRY
 from jidomem.index.text_file import Within
 from jidomem.index.texts import Texts
@@ -20,9 +21,9 @@ from jidomem.lexical import Counts
 from jidomem.moments import parse_moment
 from jidomem.query import to_term
 from jidomem.read import item
-from jidomem.read.answering import answered
+from jidomem.read.answering import Source, answered
 from jidomem.read.entries import own
-from jidomem.read.gathering import Alike, Asked
+from jidomem.read.gathering import PAGE, Alike, Asked
 from jidomem.read.search import asked_for, search
 from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
@@ -32,7 +33,7 @@ from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name
 #: What says of a memory that it holds no more, and is left out with it.
 _TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
 #: What is no memory that was judged, and is looked through where it is asked for by name.
-SPOKEN = {"entry": bare(ENTRY), "turn": bare(TURN)}
+SPOKEN = {"entry": bare(ENTRY), "turn": bare(TURN), "page": PAGE}
 #: property -> what a hit calls its value.
 _TOLD = {
     "topic": "topic",
@@ -52,10 +53,20 @@ class Recalling:
     """What answers recall over the texts of one root."""
 
     def __init__(
-        self, texts: Texts, index: OxigraphIndex, schema: Schema, now: str, alike: Alike | None = None
+        self,
+        texts: Texts,
+        index: OxigraphIndex,
+        schema: Schema,
+        now: str,
+        alike: Alike | None = None,
+        pages: tuple[Readable, Alike | None] | None = None,
     ) -> None:
-        """Search *texts*, asked at the moment *now*, by likeness too where the vectors of what is asked are known."""
+        """Search *texts*, asked at the moment *now*, by likeness too where the vectors of what is asked are known.
+
+        *pages* are those of who asks, with what makes likeness to them known, where pages are asked for.
+        """
         self._alike = alike
+        self._pages = pages
         self._now = now
         self._texts = texts
         self._index = index
@@ -69,16 +80,29 @@ class Recalling:
         """
         within = self._within(project, request, narrowing)
         stems = asked_for(self._texts.stemmer, request.query)
-        streams = _streams(project, narrowing)
-        if self._alike is None and streams == [Stream(project)]:
+        if self._alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
             return self._by_words(project, request, narrowing, within, stems)
-        asked = Asked(request.query, stems, narrowing.about, within.moment or self._now, self._alike)
-        answer = answered(self._texts, streams, asked, within)
+        sources = self._sources(project, within, narrowing)
+        answer = answered(sources, Asked(request.query, stems, narrowing.about, within.moment or self._now))
         best = answer.found[: request.limit]
         hits = [hit for one in best if (hit := self._told(project, one, narrowing)) is not None]
         more, question = len(answer.found) > request.limit, answer.question
         said = _metadata(project, question.stems.values(), stems, question.counts, more)
         return Found(request, hits, {**said, "ranking": answer.ranking})
+
+    def _sources(self, project: str, within: Within, narrowing: Narrowing) -> list[Source]:
+        """Return what is looked through: memories unless other kinds alone are asked for, and what these are in."""
+        others = {kind for kind in narrowing.kinds if kind in SPOKEN}
+        streams = [] if others and others >= {*narrowing.kinds} else [Stream(project)]
+        streams += [Stream(project, "history")] if others - {"page"} else []
+        sources = [Source(self._texts, stream, within, self._alike) for stream in streams]
+        if "page" in others and self._pages is not None:
+            if within.moment is not None:
+                hint = "leave as_of out, or page; until=... gives older pages"
+                raise InvalidRequest("pages are not kept as of a moment", hint=hint)
+            texts, alike = self._pages
+            sources.append(Source(texts, Stream(project), replace(within, agents=None), alike))
+        return sources
 
     def _by_words(
         self, project: str, request: RecallRequest, narrowing: Narrowing, within: Within, stems: Mapping[str, str]
@@ -165,13 +189,6 @@ class Recalling:
         agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
         return Hit(id=name, agent_id=agent or "unknown", session_id=session, content=str(said.get("summary") or name),
                    score=score, metadata=metadata, parts=parts)  # fmt: skip
-
-
-def _streams(project: str, narrowing: Narrowing) -> list[Stream]:
-    """Return the streams that hold what is looked through."""
-    spoken = [kind for kind in narrowing.kinds if kind in SPOKEN]
-    memory = [Stream(project)] if len(spoken) < len(narrowing.kinds) or not spoken else []
-    return memory + ([Stream(project, "history")] if spoken else [])
 
 
 def _metadata(project: str, words: Iterable[str], stems: Iterable[str], counts: Counts, more: bool) -> dict[str, Any]:

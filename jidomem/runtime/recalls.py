@@ -20,9 +20,15 @@ from jidomem.schema import Schema
 from jidomem.version import Version
 
 if TYPE_CHECKING:
+    from jidomem.index.held_texts import HeldTexts
     from jidomem.index.texts import Texts
     from jidomem.read.gathering import Alike
     from jidomem.runtime.embedding import Embedding
+    from jidomem.runtime.memoryos.pages import Pages
+    from jidomem.runtime.state import State
+
+#: The kind of what an agent talked about, which no journal keeps.
+PAGES = "page"
 
 
 class Recalls:
@@ -45,6 +51,10 @@ class Recalls:
         def project(self) -> str:
             """Return the project asked for when none is named."""
 
+        @property
+        def _state(self) -> State:
+            """Return what is kept of agents."""
+
         def catch_up(self, project: str) -> Version:
             """Bring the index level with *project*."""
 
@@ -66,13 +76,15 @@ class Recalls:
         request, narrowing = parsed(asked, more, self.settings.agent)
         self.catch_up(name)  # of a project there is not, nothing is embedded
         alike = self.alike_to(request.query, name)
-        asking = Recalling(self.texts, self.index, self.schema, self.now(), alike)
+        pages = self._pages_of(narrowing.agent or request.agent_id, name, alike) if PAGES in narrowing.kinds else None
+        asking = Recalling(self.texts, self.index, self.schema, self.now(), alike, pages)
         found = asking.recall(name, request, narrowing)
         found = replace(found, metadata={**found.metadata, **self.lag(name)})
-        known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries))
+        known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries if hit.metadata["kind"] != PAGES))
         told = fitted(anchored(found, known), narrowing.budget_tokens)
         if self.read_log is not None:
-            self.read_log.shown(name, [hit.id for hit in told.entries], by=request.agent_id, in_="recall")
+            items = [hit.id for hit in told.entries if hit.metadata["kind"] != PAGES]
+            self.read_log.shown(name, items, by=request.agent_id, in_="recall")
         return told
 
     def alike_to(self, query: str, project: str) -> Alike | None:
@@ -91,6 +103,21 @@ class Recalls:
         elif embedding.error is None:  # what is waited for is made by one that answered a moment ago
             embedding.try_for(project, self.embeds_for)
         return None if vector is None else Alike(embedding.vectors, vector)
+
+    def _pages_of(self, agent: str, project: str, alike: Alike | None) -> tuple[HeldTexts, Alike | None]:
+        """Return the pages of an agent, with what makes known how alike they are: vectors of the same embedder."""
+        from jidomem.runtime.memoryos.pages import Pages
+
+        if (project, agent) not in self._pages:  # of two threads that come here at once one makes it for nothing
+            made = Pages(self._state, project, agent, self.sources.new_id, self.texts.stemmer)
+            self._pages.setdefault((project, agent), made)
+        texts, embedder = self._pages[project, agent].level()
+        is_same = self.embedding is not None and embedder == self.embedding.vectors.embedder.name
+        return texts, replace(alike, vectors=texts) if alike is not None and is_same else None
+
+    @cached_property
+    def _pages(self) -> dict[tuple[str, str], Pages]:
+        return {}
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return what an answer says of vectors, under `vectors`: nothing where there is no embedder."""
@@ -126,6 +153,8 @@ class Recalls:
 
     def close_recall(self) -> None:
         """Let go of what was opened of it; the vectors that are being made are waited for, but not for long."""
+        for pages in self.__dict__.get("_pages", {}).values():
+            pages.close()
         for name in ("_embedding", "texts"):
             if self.__dict__.get(name) is not None:
                 self.__dict__[name].close()

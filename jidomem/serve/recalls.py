@@ -14,6 +14,8 @@ from jidomem.serve.briefings import MARKDOWN
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
+#: Kinds of what is of one agent alone.
+OWN = frozenset(("entry", "page"))
 TAKES = {
     "query": str, "limit": int, "agent_id": str, "session_id": str, "scope": str, "metadata": dict,
     "kinds": list, "about": list, "since": str, "until": str, "as_of": str, "valid_at": str, "agent": str,
@@ -29,7 +31,7 @@ def recall(site: Site, project: str) -> Response:
     if "query" not in asked:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')
     reach(site, project, given)
-    if "entry" in asked.get("kinds", ()) and "agent" in asked:
+    if "agent" in asked and not OWN.isdisjoint(asked.get("kinds", ())):
         site.check_own(asked["agent"])  # as of /entries/recall: one's own alone
     who = site.listener(asked.pop("agent_id", None))
     found = site.memory.recall(asked.pop("query"), project, **asked, **({"agent_id": who} if who else {}))

@@ -241,7 +241,7 @@ TOOLS: tuple[Tool, ...] = (
         {
             "query": _TEXT,
             "limit": _WHOLE,
-            "kinds": {**_TEXTS, "description": 'Such as ["decision"]; "turn" and "entry" are what was said.'},
+            "kinds": {**_TEXTS, "description": 'Such as ["decision"]; "turn", "entry" and "page" are what was said.'},
             "about": {**_TEXTS, "description": "Files that rank higher."},
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,

@@ -169,6 +169,21 @@ def test_a_token_reaches_the_entries_of_its_agent_and_no_others(caller, memory):
     assert [entry.content for entry in memory.entries.list_entries()] == ["on Monday"]
 
 
+def test_recall_gives_who_has_a_token_pages_of_its_own_and_no_others(caller, memory):  # D003
+    ana, ben, rita = caller("ana"), caller("ben"), caller("rita", "curator")
+    memory.os("ana", project="p").add("when do we ship?", "On Friday.")
+
+    def found(store, **more):
+        asked = {"query": "ship", "kinds": ["page", "fact"], **more}
+        return [each["agent_id"] for each in store.asked("/recall", asked)["entries"]]
+
+    assert (found(ana), found(ben), found(rita), found(rita, agent="ana")) == (["ana"], [], [], ["ana"])
+    for named in ({"agent": "ana"}, {"agent_id": "ana"}):
+        with pytest.raises(JidomemError) as refusal:
+            found(ben, **named)
+        assert refusal.value.code == "policy_denied"
+
+
 def test_recall_gives_who_has_a_token_entries_of_its_own_and_no_others(caller):
     ana, ben, rita = caller("ana"), caller("ben"), caller("rita", "curator")
     unsigned = {name: part for name, part in PLAN.items() if name != "agent_id"}

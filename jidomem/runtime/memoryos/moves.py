@@ -32,7 +32,7 @@ SystemMove = Callable[[SystemMemory, Policy], Step[SystemMemory]]
 #: What else a move gives rise to, of the tiers after it.
 Then = Callable[[Tiers, Policy], Iterable[Task]]
 #: What is noted of an agent; whose vectors it has, of system memory, too, which is held by nobody.
-_EMBEDDER, _MAINTAINED, _PROMOTED, _ALL = "embedder", "maintained", "promoted", ""
+EMBEDDER, _MAINTAINED, _PROMOTED, _ALL = "embedder", "maintained", "promoted", ""
 _ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"
 
 
@@ -195,7 +195,7 @@ class AgentMoves:
             self.jobs.forget(store, self.project, self.agent)
             own = f"memoryos:{self.agent}:"
             store.execute(_ARCHIVED, (f"{self.project}/", f"{self.project}/", own, own))
-            for kind in (_EMBEDDER, _MAINTAINED, _PROMOTED, "agent"):
+            for kind in (EMBEDDER, _MAINTAINED, _PROMOTED, "agent"):
                 notes.keep(store, self.project, kind, self.agent, None)
         return self.kept.forget()
 
@@ -214,13 +214,13 @@ class AgentMoves:
             if others := self._others(store):
                 raise Busy(f"another process embeds with {others[0]!r:.100}", hint="give all of them one embedder")
             for holder in (self.agent, _ALL):
-                if notes.note(store, self.project, _EMBEDDER, holder) is None:
-                    notes.keep(store, self.project, _EMBEDDER, holder, self._embedder)
+                if notes.note(store, self.project, EMBEDDER, holder) is None:
+                    notes.keep(store, self.project, EMBEDDER, holder, self._embedder)
             yield store
 
     def _others(self, store: Connection | None) -> list[str]:
         """Return the embedders that vectors are of, and that are not the one of this process."""
-        held = [notes.note(store, self.project, _EMBEDDER, holder) for holder in (self.agent, _ALL)]
+        held = [notes.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
         return [each for each in held if each not in (None, self._embedder)]
 
     def _let_go_of_vectors(self) -> None:
@@ -230,7 +230,7 @@ class AgentMoves:
             own = self.kept.move_in(store, lambda tiers: bare(tiers, policy.config))
             shared = self.system.move_in(store, bare_system)
             for holder in (self.agent, _ALL):
-                notes.keep(store, self.project, _EMBEDDER, holder, self._embedder)
+                notes.keep(store, self.project, EMBEDDER, holder, self._embedder)
             self.jobs.ask(store, self.project, self.agent, Task("embed"))
         self.kept.saw(own)
         self.system.saw(shared)
