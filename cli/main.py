@@ -36,6 +36,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "session": ("session:session", "Open, move and close work sessions."),
     "conversation": ("conversation:conversation", "Record what is said in a session, and read it back."),
     "working": ("working:working", "Show and change what an agent holds now."),
+    "os": ("memory_os:memory_os", "Keep what an agent talked about, and find what it knows of it."),
     "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
     "review": ("review:review", "Settle what waits for a curator."),
     "check": ("check:check", "Check the memory as CI does."),

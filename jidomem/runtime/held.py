@@ -88,6 +88,12 @@ class Held:
         stream = Stream(project or self.project)
         return self._memory_oses.open(stream.project, agent or self.settings.agent, **options)
 
+    def os_agents(self, project: str | None = None) -> list[str]:
+        """Return the agents of *project* whose tiers hold or held something, by name."""
+        from jidomem.runtime.memoryos.kept import agents_with_tiers
+
+        return agents_with_tiers(self._state, Stream(project or self.project).project)
+
     @cached_property
     def _memory_oses(self) -> MemoryOSes:
         from jidomem.runtime.memoryos.opened import MemoryOSes  # most processes have no need of one

@@ -1,0 +1,312 @@
+"""`jidomem os`: what an agent talked about, in four tiers, and what it learnt of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jidomem.errors import InvalidRequest
+from jidomem.read.tables import plain
+from jidomem_cli.door import ROWS, Door, Verbs, pass_door
+from jidomem_cli.memory_os_rows import found_rows, known_rows, page_rows
+from jidomem_cli.tables import form_of, show_json, show_rows
+
+if TYPE_CHECKING:
+    from jidomem.runtime.memoryos.memory_os import MemoryOS
+    from jidomem.runtime.memoryos.runner import Outcome
+
+_WRITES = ("agent",)
+_FOUND = ("tier", "score", "id", "text")
+_PAGES = ("id", "in", "timestamp", "about", "query", "response")
+_KNOWN = ("of", "is", "id", "text", "confidence", "private")
+_SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_timestamp")
+_about = click.option("--about", metavar="TYPE:NAME", help="Whom it talked with, or who asks, as in user:ana.")
+
+
+@click.group("os", cls=Verbs)
+def memory_os() -> None:
+    """Keep what an agent talked about, page by page, and find what it knows of it.
+
+    Pages move through its tiers by themselves: the last ones, segments of older ones by topic, personas, and what all
+    agents know. Nobody judges it, and no other agent sees it but what is known to all.
+
+    Examples:
+      jidomem os add "Which index do we use?" "Oxigraph." --about user:ana
+      jidomem os retrieve "the index"
+      jidomem os status
+    """
+
+
+@memory_os.command("add", writes=_WRITES)
+@click.argument("query")
+@click.argument("response", default="")
+@_about
+@click.option("--timestamp", metavar="MOMENT", help="When it was said; now unless given.")
+@click.option("--id", "page_id", metavar="ID", help="Its id, as the IRI of a turn; else one is made.")
+@pass_door
+def add(door: Door, query: str, response: str, about: str | None, timestamp: str | None, page_id: str | None) -> None:
+    """Keep a page: what the agent was asked, and what it answered. Prints the id of the page.
+
+    Where the language model is elsewhere the page is read later: by jidomem os maintain, or a process that has it open.
+
+    Examples:
+      jidomem os add "Which index do we use?" "Oxigraph." --about user:ana
+    """
+    kept = door.open().os()
+    page = kept.add(query, response, about=_pair(about), timestamp=timestamp, page_id=page_id)
+    if door.json:
+        show_json({name: value for name, value in page.to_dict().items() if name != "embedding"})
+        return
+    click.echo(page.id)
+    _tell_waiting(door, kept)
+
+
+@memory_os.command("retrieve", formats=ROWS, writes=_WRITES)
+@click.argument("query")
+@_about
+@click.option("--pages", type=click.IntRange(1), metavar="N", help="Pages of segments at most; else as it is set.")
+@click.option("--unvisited", is_flag=True, help="Leave the segments it finds as warm as they are.")
+@pass_door
+def retrieve(door: Door, query: str, about: str | None, pages: int | None, unvisited: bool) -> None:
+    """List what each tier holds on QUERY, with scores; with --json all of it, tier by tier.
+
+    Examples:
+      jidomem os add "Which index do we use?" "Oxigraph."
+      jidomem os retrieve "the index" --json
+    """
+    given = {} if pages is None else {"retrieved_pages": pages}
+    found = door.read(look=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
+    if found.error is not None:
+        door.warn(f"the model could not be asked, and less is found for it: {found.error}")
+    if form_of(door) == "json":
+        show_json(found.to_dict())
+    else:
+        show_rows(door, [*found_rows(found)], _FOUND)
+
+
+@memory_os.command("prompt", writes=_WRITES)
+@click.argument("query")
+@_about
+@pass_door
+def prompt(door: Door, query: str, about: str | None) -> None:
+    """Print QUERY with what is known on it, as a language model is asked; nothing is sent.
+
+    Examples:
+      jidomem os add "Which index do we use?" "Oxigraph."
+      jidomem os prompt "Where does the index lie?"
+    """
+    asked = door.read(look=False).os().prompt(query, about=_pair(about))
+    if door.json:
+        show_json({"system": asked.system, "user": asked.user})
+    else:
+        click.echo(str(asked))
+
+
+@memory_os.command("pages", formats=ROWS, writes=_WRITES)
+@pass_door
+def pages(door: Door) -> None:
+    """List the pages the agent holds, and where: stm, leaving, or the id of a segment.
+
+    Examples:
+      jidomem os pages --format csv
+    """
+    show_rows(door, [*page_rows(door.read(look=False).os().tiers)], _PAGES)
+
+
+@memory_os.command("personas", formats=ROWS, writes=_WRITES)
+@pass_door
+def personas(door: Door) -> None:
+    """List what the agent knows of others and of itself: profiles, facts and traits.
+
+    Examples:
+      jidomem os personas
+    """
+    show_rows(door, [*known_rows(door.read(look=False).os().tiers)], _KNOWN)
+
+
+@memory_os.command("system", formats=ROWS)
+@pass_door
+def system(door: Door) -> None:
+    """List what all agents of the project know.
+
+    Examples:
+      jidomem os system
+    """
+    entries = door.read(look=False).os().system_memory.entries
+    show_rows(door, [{**each.to_dict(), "embedding": None} for each in entries], _SHARED)
+
+
+@memory_os.command("maintain", formats=ROWS, writes=_WRITES)
+@click.option("--retry", is_flag=True, help="Try those jobs, too, that failed too often.")
+@pass_door
+def maintain(door: Door, retry: bool) -> int:
+    """Do a round of maintenance and all jobs that are due; list what became of each.
+
+    Heat is worked out anew, what there is no room for is evicted, and hot segments are taught. Ends with 1 where a job
+    failed; it is tried again later.
+
+    Examples:
+      jidomem os maintain
+    """
+    kept = door.open().os()
+    outcomes = [*(kept.retry() if retry else []), *kept.maintain()]
+    show_rows(door, [_told(each) for each in outcomes], ("kind", "subject", "ok", "error"))
+    return 0 if all(each.ok for each in outcomes) else 1
+
+
+@memory_os.command("promote", formats=ROWS, writes=_WRITES)
+@click.option("--least", type=click.FloatRange(0, 1), default=0.8, metavar="X", help="Believed so much (0.8).")
+@pass_door
+def promote(door: Door, least: float) -> None:
+    """Propose to the project the facts that the agent believes so much, with what was said as evidence.
+
+    Examples:
+      jidomem os promote --least 0.9
+    """
+    rows = [each.to_dict() for each in door.open().os().promote(least)]
+    show_rows(door, rows, ("outcome", "iri", "reason"))
+
+
+@memory_os.command("status", writes=_WRITES)
+@pass_door
+def status(door: Door) -> None:
+    """Say how much each tier of the agent holds, what waits, what failed, and which models read it.
+
+    Examples:
+      jidomem os status --json
+    """
+    told = door.read(look=False).os().status()
+    if door.json:
+        show_json(plain(told))
+        return
+    for name, value in told.items():
+        if name != "failed":
+            click.echo(f"{name:12} {'' if value is None else value}".rstrip())
+    for job in told["failed"]:
+        click.echo(f"failed       {job['kind']} {job['subject']}: {job['error']}")
+    if told["failed"]:
+        door.say("try them again: jidomem os maintain --retry")
+
+
+@memory_os.command("list", formats=ROWS)
+@pass_door
+def list_agents(door: Door) -> None:
+    """List the agents of the project that hold pages or what they learnt of them.
+
+    Examples:
+      jidomem os list
+    """
+    memory = door.read(look=False)
+    told = [memory.os(agent).status() for agent in memory.os_agents()]
+    show_rows(door, told, ("agent", "pages", "segments", "personas", "facts", "jobs"))
+
+
+@memory_os.command("config", formats=ROWS, writes=_WRITES)
+@pass_door
+def config(door: Door) -> None:
+    """List the settings that hold for the agent.
+
+    Examples:
+      jidomem os config --json
+    """
+    settings = door.read(look=False).os().config.to_dict()
+    if form_of(door) == "json":
+        show_json(settings)
+    else:
+        show_rows(door, [{"setting": name, "value": json.dumps(value)} for name, value in settings.items()],
+                  ("setting", "value"))  # fmt: skip
+
+
+@memory_os.command("set", writes=_WRITES)
+@click.argument("settings", nargs=-1, metavar="NAME=VALUE...")
+@click.option("--type", "agent_type", metavar="TYPE", help="Say that the agent is of this type.")
+@click.option("--for-type", "for_type", metavar="TYPE", help="Set them for all agents of this type.")
+@pass_door
+def set_(door: Door, settings: Sequence[str], agent_type: str | None, for_type: str | None) -> None:
+    """Set what holds for the agent; a VALUE is JSON where it is that, else text.
+
+    Examples:
+      jidomem os set stm_capacity=10 heat_threshold=3
+      jidomem os set stm_capacity=3 --for-type coder
+    """
+    if (agent_type is not None and for_type is not None) or not (settings or agent_type):
+        raise InvalidRequest(
+            "nothing is set" if not settings else "--type and --for-type say different things",
+            hint="jidomem os set stm_capacity=10, or with one of --type and --for-type",
+        )
+    kept, values = door.open().os(), dict(map(_setting, settings))
+    after = kept.configure(agent_type, **values) if for_type is None else kept.configure_type(for_type, **values)
+    if door.json:
+        show_json(after.to_dict())
+    else:
+        told = ", ".join(f"{name} = {json.dumps(after.to_dict()[name])}" for name in values)
+        door.say(f"{kept.agent} has {told}" if told else f"{kept.agent} is of type {agent_type}")
+
+
+@memory_os.command("forget", writes=_WRITES)
+@click.argument("page", required=False)
+@click.option("--all", "everything", is_flag=True, help="All that the agent holds, its settings, too.")
+@pass_door
+def forget(door: Door, page: str | None, everything: bool) -> None:
+    """Forget PAGE, an id, with what came of it; or with --all everything the agent holds.
+
+    What a page was promoted to stays in the journal, and is named.
+
+    Examples:
+      jidomem os add "My name is Ana." "Hello, Ana." --id p1
+      jidomem os forget p1
+      jidomem os forget --all
+    """
+    if everything == (page is not None):
+        raise InvalidRequest("what is forgotten is a page, or all", hint="jidomem os forget PAGE, or --all")
+    kept = door.open().os()
+    if page is None:
+        told = kept.forget()
+        if door.json:
+            show_json({"agent": kept.agent, "forgotten": told})
+        else:
+            door.say(f"{kept.agent} {'holds nothing any more' if told else 'held nothing'}")
+        return
+    gone = kept.forget_page(page)
+    if door.json:
+        show_json(gone.to_dict())
+        return
+    also = {"facts": gone.facts, "traits": gone.traits, "known to all": gone.system}
+    counted = ", ".join(f"{len(ids)} {what}" for what, ids in also.items() if ids)
+    where = ", ".join(gone.was_in) or "what came of it"
+    door.say(f"{page} is forgotten, in {where}{f'; with it {counted}' if counted else ''}")
+    for iri in gone.promoted:
+        door.warn(f"{iri} came of it and stays: jidomem revise {iri} --invalidate --reason TEXT, or jidomem redact")
+    _tell_waiting(door, kept)
+
+
+def _tell_waiting(door: Door, kept: MemoryOS) -> None:
+    if waiting := len(kept.jobs()):
+        door.say(f"{waiting} {'job waits' if waiting == 1 else 'jobs wait'}: jidomem os maintain")
+
+
+def _pair(about: str | None) -> tuple[str, str] | None:
+    """Return the type and the name in `TYPE:NAME`; raises InvalidRequest where it is not of that form."""
+    if about is None:
+        return None
+    kind, _, name = about.partition(":")
+    if not kind or not name:
+        raise InvalidRequest(f"--about {about!r} names nobody", hint="give a type and a name: --about user:ana")
+    return kind, name
+
+
+def _setting(said: str) -> tuple[str, Any]:
+    name, sign, value = said.partition("=")
+    if not sign:
+        raise InvalidRequest(f"{said!r} sets nothing", hint=f"give it a value: {said}=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    return {"kind": outcome.kind, "subject": outcome.subject, "ok": outcome.ok, "error": outcome.error}
