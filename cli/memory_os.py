@@ -111,7 +111,7 @@ def pages(door: Door) -> None:
     """List the pages the agent holds, and where: stm, leaving, or the id of a segment.
 
     Examples:
-      jidomem os pages --format csv
+      jidomem os pages
     """
     show_rows(door, [*page_rows(door.read(look=False).os().tiers)], _PAGES)
 
