@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -23,6 +24,8 @@ ROOM, LEAST_ROOM = 24_000, 1_000
 #: Facts that are rated in one request.
 AT_ONCE = 50
 _PATH = "/chat/completions"
+#: What a model that reasons says before its answer, where its endpoint does not keep the two apart.
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 #: What every request has besides, which no option says.
 OURS = ("model", "messages", "response_format", "stream", "n")
 _AGAIN = "That cannot be used: {}. Do the task again, and answer with the JSON object alone."
@@ -166,7 +169,8 @@ class ChatModel:
             refused = isinstance(message, dict)
             raise self._unusable("refused to answer" if refused else "answered with no message", "ask another model")
         said = message.get("content")
-        if not isinstance(said, str) or not said.strip():
+        said = _THOUGHT.sub("", said) if isinstance(said, str) else ""
+        if not said.strip():
             raise self._unusable("answered nothing", "see that the model answers in text")
         return said
 

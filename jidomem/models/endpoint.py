@@ -188,7 +188,7 @@ def _asked(retry_after: str, now: Callable[[], datetime]) -> float | None:
         return float(retry_after)
     try:
         moment = parsedate_to_datetime(retry_after)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max((moment - now()).total_seconds(), 0.0)

@@ -125,6 +125,16 @@ def test_the_final_answer_is_given_as_it_is():  # D098
     assert "response_format" not in told.bodies[0]
 
 
+@pytest.mark.parametrize("said", ['{"continues": true}', '```json\n{"continues": true}\n```'])
+def test_what_a_model_thinks_before_its_answer_is_no_part_of_it(said):
+    thought = "<think>\nThe pages are about </answer> {}.\n</think>\n\n"
+    with served(says(thought + said)) as told:
+        assert model(told).continues(page("one"), page("two"))
+        assert model(told).answer(Prompt("", "")) == said
+    with served(says(thought)) as told, pytest.raises(ModelUnavailable, match="answered nothing"):
+        model(told).answer(Prompt("", ""))
+
+
 def test_where_there_is_nothing_to_read_nothing_is_sent():
     with served(says({})) as told:
         client = model(told)

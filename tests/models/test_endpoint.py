@@ -100,6 +100,7 @@ def test_pauses_double_up_to_the_longest_and_differ_by_chance():
         ("Sat, 21 Nov 2026 08:00:03", 3.0),  # no zone: UTC
         ("soon", 0.5),
         ("-3", 0.5),
+        ("Sat, 21 Nov 2026 08:00:03 +9999999999999", 0.5),
     ],
 )
 def test_the_wait_that_is_asked_for_is_kept_as_seconds_or_as_a_moment(said, waited, waits):
