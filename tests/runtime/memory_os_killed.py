@@ -1,7 +1,8 @@
-"""An agent that is killed at each statement it says to the file, and agents that are killed at any moment.
+"""An agent that is killed before each change that it makes is kept, and agents that are killed at any moment.
 
-python memory_os_killed.py FOLDER each|any TIMES: says in a line of JSON for each kill where each page is then, and what
-the agent holds once its jobs were done.
+python memory_os_killed.py FOLDER commits|statements|any TIMES: says in a line of JSON for each kill where each page is
+then, and what the agent holds once its jobs were done. What is on disk is another thing only after each commit; with
+`statements` it is killed before each statement that it says to a file, too.
 """
 
 import json
@@ -40,18 +41,33 @@ def opened(root, **given):
 
 
 def step(root):
-    """One page comes and one leaves, the personas and all agents are told of it, and a segment is evicted."""
-    ada = opened(root, work="queued")
+    """One page comes and one leaves, personas, all agents and the project are told of it, and a segment is evicted."""
+    ada = opened(root, work="queued", promote_at=0.5)
     ada.add("What is for lunch?", "Soup.")
     ada.run_jobs()
     for _ in range(2):
         ada.maintain()
 
 
-def places(root):
-    """Where each page is: in a tier, or kept as evicted, as often as it is there."""
+def after(root):
+    """Where each page is, and what the agent holds once its jobs were done."""
     memory = jidomem.open(root, project="p", agent="ada")
-    ada = memory.os(policy=SMALL, work="queued")
+    ada = memory.os(policy=SMALL, work="queued", promote_at=0.5)
+    left = places(memory, ada)
+    ada.retry()
+    for _ in range(2):
+        ada.maintain()
+    facts = [fact.text for persona in ada.personas for fact in persona.knowledge]
+    told = [entry.content for entry in ada.system_memory.entries]
+    proposed = [row["summary"] for row in memory.reader.ask("facts", project="p")] if facts else []
+    held = {"facts": sorted(facts), "told": sorted(told), "proposed": sorted(proposed), "jobs": len(ada.jobs())}
+    healed = places(memory, ada)
+    memory.close()
+    return {"left": left, "places": healed, **held}
+
+
+def places(memory, ada):
+    """Where each page is: in a tier, or kept as evicted, as often as it is there."""
     held = ada.tiers
     found = [(page.query, "stm") for page in held.stm] + [(page.query, "leaving") for page in held.leaving]
     found += [(page.query, "mtm") for segment in held.mtm for page in segment.pages]
@@ -60,31 +76,38 @@ def places(root):
         done = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
     evicted = {each["id"]: each for each in [*waiting, *done]}  # it waits until it is told to be kept
     found += [(page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages]
-    memory.close()
     return sorted(found)
 
 
-def healed(root):
-    """What the agent holds once its jobs were done."""
-    ada = opened(root, work="queued")
-    ada.retry()
-    for _ in range(2):
-        ada.maintain()
-    facts = [fact.text for persona in ada.personas for fact in persona.knowledge]
-    told = [entry.content for entry in ada.system_memory.entries]
-    return {"places": places(root), "facts": sorted(facts), "told": sorted(told), "jobs": len(ada.jobs())}
+def killed_at(number, is_meant):
+    """Have this process killed before the call of that number that is meant."""
+    met = count(1)
 
-
-def killed_at(number):
-    """Have this process killed before the statement of that number is done."""
-    said = count(1)
-
-    def look(_frame, event, called):
-        is_said = event == "c_call" and isinstance(getattr(called, "__self__", None), sqlite3.Connection)
-        if is_said and next(said) == number:
+    def look(frame, event, called):
+        if event == "c_call" and is_meant(frame, called) and next(met) == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.setprofile(look)
+
+
+def is_statement(_frame, called):
+    """Whether something is said to SQLite."""
+    return isinstance(getattr(called, "__self__", None), sqlite3.Connection)
+
+
+def is_commit(frame, called):
+    """Whether a change is about to be on disk: of the state, or of the journal, which gives a file its name.
+
+    That a job was begun is none: what it changes comes next.
+    """
+    if called is os.rename:
+        return True
+    begun = frame.f_locals["begin"] if frame.f_code.co_name == "_transaction" else "BEGIN"
+    if begun == "BEGIN" or not is_statement(frame, called) or not called.__self__.in_transaction:
+        return False
+    while frame is not None and frame.f_code.co_name != "take":
+        frame = frame.f_back
+    return frame is None
 
 
 def forked(work):
@@ -105,7 +128,7 @@ def ended(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def each(folder, stride):
+def each(folder, stride, is_meant):
     begun, root = folder / "begun", folder / "root"
     ada = opened(begun)
     for said in HELD:
@@ -115,11 +138,11 @@ def each(folder, stride):
         shutil.copytree(begun, root)
 
         def work(number=number):
-            killed_at(number)
+            killed_at(number, is_meant)
             step(root)
 
         code = ended(forked(work))
-        print(json.dumps({"at": number, "code": code, "left": places(root), **healed(root)}), flush=True)
+        print(json.dumps({"at": number, "code": code, **after(root)}), flush=True)
         if code == 0:
             return
 
@@ -154,9 +177,12 @@ def any_moment(folder, kills):
     for child in children.values():
         os.kill(child, signal.SIGKILL)
         ended(child)
-    left = places(root)
-    print(json.dumps({"said": lines(said), "left": left, **healed(root)}), flush=True)
+    print(json.dumps({"said": lines(said), **after(root)}), flush=True)
 
 
 if __name__ == "__main__":
-    {"each": each, "any": any_moment}[sys.argv[2]](Path(sys.argv[1]), int(sys.argv[3]))
+    folder, times = Path(sys.argv[1]), int(sys.argv[3])
+    if sys.argv[2] == "any":
+        any_moment(folder, times)
+    else:
+        each(folder, times, is_commit if sys.argv[2] == "commits" else is_statement)

@@ -15,8 +15,10 @@ def run(folder, how, times):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_a_kill_at_any_statement_leaves_each_page_in_one_place_and_nothing_undone(tmp_path, scale):  # D064 D071 D107
-    kills = run(tmp_path, "each", max(1, 37 // scale))
+# D064 D071 D107
+def test_a_kill_before_any_change_leaves_each_page_in_one_place_and_nothing_undone(tmp_path, scale):
+    kills = run(tmp_path, "commits", 1) + (run(tmp_path, "statements", max(1, 37 // scale)) if scale > 1 else [])
+    done = kills[-1]
 
     assert {kill["code"] for kill in kills} == {-9, 0}
     for kill in kills:
@@ -24,8 +26,14 @@ def test_a_kill_at_any_statement_leaves_each_page_in_one_place_and_nothing_undon
         assert asked in (HELD, sorted([*HELD, "What is for lunch?"])), kill
         assert [query for query, _ in kill["places"]] == asked, kill
         assert len([tier for _, tier in kill["places"] if tier == "mtm"]) <= 1, kill
-        assert (kill["facts"], kill["told"], kill["jobs"]) == (kills[-1]["facts"], kills[-1]["told"], 0), kill
-    assert len(kills[-1]["facts"]) == 2
+        for name in ("facts", "told", "proposed"):
+            assert (name, kill[name]) == (name, done[name]), kill
+        assert kill["jobs"] == 0, kill
+    assert done["proposed"] == [f"user ana: {fact}" for fact in done["facts"]]
+    assert len(done["facts"]) == 2
+    tiers = {tier for kill in kills for _, tier in kill["left"]}
+    assert tiers == {"stm", "leaving", "mtm", "kept"}  # it was killed while a page was in each of them
+    assert len(kills) > 20
 
 
 def test_four_processes_that_are_killed_at_any_moment_lose_no_page_of_one_agent(tmp_path, scale):  # D109
