@@ -62,7 +62,7 @@ class Entries:
 
         *now* is the moment asked at, *alike* what makes likeness known, if anything.
         """
-        asked = Asked(request.query, asked_for(self._texts.stemmer, request.query), (), now)
+        asked = Asked(request.query, asked_for(self._texts.stemmer, request.query), (), now, limit=request.limit)
         answer = answered([Source(self._texts, self._stream, within, alike)], asked)
         best = {one.candidate.passage.item: one for one in answer.found[: request.limit]}
         names = dict.fromkeys([*best, *self._newest(within, request.limit)])

@@ -22,7 +22,7 @@ from jidomem.read.search import numbers_about, telling
 from jidomem.terms import bare
 
 #: So many are found by their words, and so many by their likeness, and the best of both are looked at with what stands
-#: around them: what is asked for is often said beside what is alike to the question.
+#: around them: what is asked for is often said beside what is alike to the question. More where more are asked for.
 BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
 #: So much of what was said before and after a candidate is told of it.
 BEFORE, AFTER = 3, 3
@@ -31,6 +31,8 @@ BEFORE, AFTER = 3, 3
 FIRST, BESIDE, HELD = 4_000, 30_000, 10_000
 #: So many pieces are compared one by one where what is looked through is but a part of all.
 COMPARED = 20_000
+#: So many vectors are compared in full where all are looked through.
+IN_FULL = 1_000
 #: What is a page of a dialogue, which no graph holds.
 PAGE = "urn:jidomem:page"
 _KINDS = {bare(ENTRY): "entry", bare(TURN): "turn", PAGE: "page"}
@@ -46,13 +48,17 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked: the text, its stems, the files it is about, when, and what makes likeness known, if anything."""
+    """What is asked: the text, its stems, the files it is about, when, and what makes likeness known, if anything.
+
+    `limit` is how many answers are wanted at most.
+    """
 
     text: str
     stems: Mapping[str, str]
     about: tuple[str, ...] = ()
     now: str = ""
     alike: Alike | None = None
+    limit: int = 1
 
 
 def gather(texts: Readable, stream: Stream, asked: Asked, within: Within) -> tuple[list[Candidate], Question]:
@@ -111,7 +117,7 @@ class _Gathering:
             parts = words.get(number, 0.0) / most + near.get(number, 0.0) / nearest
             return -parts * (1 + rank.ABOUT * (number in about)), -number
 
-        return sorted(words.keys() | near.keys(), key=fit)[:CLOSELY]
+        return sorted(words.keys() | near.keys(), key=fit)[: self._most(CLOSELY)]
 
     def _by_words(self, about: frozenset[int]) -> dict[int, float]:
         """Return what holds the words best, of all and of what is *about* a file asked for, each with its reach."""
@@ -120,22 +126,27 @@ class _Gathering:
         held = [*accumulate(self._counts.holding[stem] for stem in self._weight)]
         stems, first = [*self._weight], max(1, bisect_right(held, FIRST))
         beside = stems[first : bisect_right(held, BESIDE)]
-        found = [*islice(self._file.best(stems[:first], self._within, beside=beside), BY_WORDS)]
+        found = [*islice(self._file.best(stems[:first], self._within, beside=beside), self._most(BY_WORDS))]
         if about:
-            found += islice(self._file.best(self._weight, self._within, about), BY_WORDS)
+            found += islice(self._file.best(self._weight, self._within, about), self._most(BY_WORDS))
         return {one.number: one.reach for one in found}
 
     def _by_likeness(self) -> list[int]:
         """Return the numbers of what is most alike, of what is looked through."""
         if self._asked.alike is None:
             return []
-        vectors, vector = self._asked.alike.vectors, self._asked.alike.vector
-        near = vectors.nearest(self._stream, vector, 2 * BY_LIKENESS)
+        vectors, vector, most = self._asked.alike.vectors, self._asked.alike.vector, self._most(BY_LIKENESS)
+        wanted = min(2 * most, IN_FULL)
+        near = vectors.nearest(self._stream, vector, wanted)
         found = self._saying([known for known, _ in near])
-        if len(found) < BY_LIKENESS and len(near) == 2 * BY_LIKENESS:  # most of what is near is not looked through
+        if len(found) < most and len(near) == wanted:  # most of what is near is not looked through
             pieces = vectors.cosines(self._stream, vector, self._file.digests(self._within, COMPARED))
-            found = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * BY_LIKENESS])
-        return found[:BY_LIKENESS]
+            found = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * most])
+        return found[:most]
+
+    def _most(self, usual: int) -> int:
+        """Return how many are looked at: the usual number, or those asked for and one that tells of more."""
+        return max(usual, self._asked.limit + 1)
 
     def _saying(self, digests: Sequence[bytes]) -> list[int]:
         """Return the numbers of what says one of *digests*, in their order, and is looked through."""

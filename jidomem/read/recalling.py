@@ -83,7 +83,8 @@ class Recalling:
         if self._alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
             return self._by_words(project, request, narrowing, within, stems)
         sources = self._sources(project, within, narrowing)
-        answer = answered(sources, Asked(request.query, stems, narrowing.about, within.moment or self._now))
+        now = within.moment or self._now
+        answer = answered(sources, Asked(request.query, stems, narrowing.about, now, limit=request.limit))
         best = answer.found[: request.limit]
         hits = [hit for one in best if (hit := self._told(project, one, narrowing)) is not None]
         more, question = len(answer.found) > request.limit, answer.question

@@ -183,6 +183,16 @@ def test_yesterday_is_reckoned_from_the_moment_asked_for_and_else_from_now(plain
     assert then.entries[0].parts["date"] < 5.0
 
 
+def test_as_many_as_are_asked_for_are_given_and_it_is_told_when_there_are_more(memory, monkeypatch):
+    for name in ("BY_WORDS", "BY_LIKENESS", "CLOSELY"):
+        monkeypatch.setattr(f"jidomem.read.gathering.{name}", 2)
+    keep(memory, *(f"zebra {number}" for number in range(6)))
+
+    some, every = memory.recall("zebra", limit=5), memory.recall("zebra", limit=6)
+    assert (len(some.entries), some.metadata["more"]) == (5, True)
+    assert (len(every.entries), every.metadata["more"]) == (6, False)
+
+
 def test_without_an_embedder_memories_are_found_by_their_words_as_ever(plain):
     keep(plain, "the car is red")
     found = plain.recall("automobile car", explain=True)
