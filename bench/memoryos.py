@@ -19,6 +19,7 @@ import jidomem
 from bench import frame
 from bench.frame import Options, Row, Spread, in_turn, percentile
 from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.retrieval import Question
 from jidomem.memoryos.scores import Policy, fscore
 from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.memoryos.values import DialoguePage, DialogueSegment, KnowledgeEntry, ObjectPersona, SystemEntry
@@ -29,6 +30,7 @@ from jidomem.spaces.step import Step
 
 SEGMENTS, PAGES, NUMBERS, ENTRIES, PERSONAS, FACTS = 200, 50, 384, 1_000, 3, 100
 GOAL_MS = 20
+ASKED = "the indexing of the disk"
 WORDS = [
     f"{one}{other}" for one in ("index", "disk", "lunch", "release", "test") for other in ("", "ing", "er", "less")
 ]
@@ -53,7 +55,7 @@ def rows(options: Options) -> Iterator[Row]:
             ada.transfer_page_to_mtm(page.id)
 
         def scanned() -> None:
-            question = ada._question("the indexing of the disk", None)
+            question = Question(ASKED, ada.model.calculate_embedding(ASKED), ada.model.extract_keywords(ASKED))
             scored = [(fscore(page, question, ada.config), page.id) for page in everything]
             sorted(scored)[-7:]
 
@@ -63,8 +65,8 @@ def rows(options: Options) -> Iterator[Row]:
 
         times = in_turn(
             {
-                "retrieve": lambda: ada.retrieve("the indexing of the disk", visiting=False),
-                "retrieve, and warm what was found": lambda: ada.retrieve("the indexing of the disk"),
+                "retrieve": lambda: ada.retrieve(ASKED, visiting=False),
+                "retrieve, and warm what was found": lambda: ada.retrieve(ASKED),
                 "add a page": lambda: ada.add(f"page {next(numbers)} about {chance.choice(WORDS)}", "yes"),
                 "add a page and transfer it": transferred,
                 "open the tiers": cold,
