@@ -68,7 +68,8 @@ _UNIT, _WEIGHT, _POSITIVE, _SCORE = (
 _FORMS: Mapping[str, Callable[[str, Any], Any]] = {
     "stm_capacity": _several, "mtm_capacity": _several, "segment_capacity": form.unless_none(_several),
     "object_kb_capacity": _several, "object_traits_capacity": _several, "agent_traits_capacity": _several,
-    "system_capacity": _several, "mtm_fscore_threshold": _SCORE, "heat_threshold": _WEIGHT,
+    "evidence_capacity": _several, "system_capacity": _several, "mtm_fscore_threshold": _SCORE,
+    "heat_threshold": _WEIGHT,
     "system_importance_threshold": _UNIT, "system_similarity": _UNIT, "comparison": _one_of(COMPARISONS),
     "heat_alpha": _WEIGHT, "heat_beta": _WEIGHT, "heat_gamma": _WEIGHT, "time_constant": _POSITIVE,
     "strict_vectors": form.truth, "on_transfer": _one_of(ON_TRANSFER), "evict": _one_of(EVICT),
@@ -96,6 +97,7 @@ class MemoryOSConfig(Value):
     object_kb_capacity: int = 100
     object_traits_capacity: int = 50
     agent_traits_capacity: int = 30
+    evidence_capacity: int = 50
     system_capacity: int = 1_000
     mtm_fscore_threshold: float = 0.6
     heat_threshold: float = 5.0

@@ -123,7 +123,7 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
     for each in learnt:
         if each.type is None:
             profile = {**agent.profile, **each.profile}
-            agent = replace(agent, profile=profile, traits=_queued(agent.traits, each.traits, _named))
+            agent = replace(agent, profile=profile, traits=_queued(agent.traits, each.traits, _named, config))
             continue
         key = ObjectKey(each.type, cast(str, each.identifier))
         held = personas.get(key) or ObjectPersona(tiers.agent_id, *key)
@@ -131,18 +131,19 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
         personas[key] = replace(
             held,
             profile={**held.profile, **each.profile},
-            knowledge=_queued(held.knowledge, each.knowledge, _said),
-            traits=_queued(held.traits, each.traits, _named),
+            knowledge=_queued(held.knowledge, each.knowledge, _said, config),
+            traits=_queued(held.traits, each.traits, _named, config),
         )
     return {"personas": tuple(personas.values()), "agent": agent}
 
 
-def _queued(held: tuple[E, ...], more: Iterable[E], same: Callable[[E], str]) -> tuple[E, ...]:
+def _queued(held: tuple[E, ...], more: Iterable[E], same: Callable[[E], str], config: MemoryOSConfig) -> tuple[E, ...]:
     """Return the queue after *more*: what is the same as one in it takes its place, as the newest."""
     queue = {same(each): each for each in held}
     for each in more:
         known = queue.pop(same(each), None)
-        queue[same(each)] = each if known is None else _again(known, each)
+        after = each if known is None else _again(known, each)
+        queue[same(each)] = replace(after, evidence=after.evidence[-config.evidence_capacity :])
     return tuple(queue.values())
 
 

@@ -20,7 +20,8 @@ words = st.sampled_from(["index", "disk", "lunch"]).map(lambda word: frozenset({
 small = st.integers(1, 3)
 configured = st.fixed_dictionaries({
     "stm_capacity": small, "mtm_capacity": small, "segment_capacity": st.none() | small, "object_kb_capacity": small,
-    "object_traits_capacity": small, "agent_traits_capacity": small, "system_capacity": small,
+    "object_traits_capacity": small, "evidence_capacity": small, "agent_traits_capacity": small,
+    "system_capacity": small,
     "comparison": st.sampled_from([">", ">="]), "on_transfer": st.sampled_from(["keep", "delete"]),
     "evict": st.sampled_from(["coldest", "least_visited"]),
 })  # fmt: skip

@@ -182,6 +182,16 @@ def test_a_segment_is_archived_and_gone_once_it_was_taught_where_the_settings_sa
     )
 
 
+def test_a_fact_that_is_said_for_ever_names_the_newest_pages_alone():  # D041
+    tiers, small = ADA, policy(evidence_capacity=3)
+    for number in range(5):
+        said = replace(fact(number, "likes tea"), evidence=(f"p{number}",))
+        tiers = learn(tiers, of_ana(knowledge=[said], traits=[replace(trait(1), evidence=said.evidence)]), small).memory
+
+    assert tiers.personas[0].knowledge[0].evidence == ("p2", "p3", "p4")
+    assert tiers.personas[0].traits[0].evidence == ("p2", "p3", "p4")
+
+
 # D070
 def test_what_a_model_learnt_is_a_lesson_of_whom_the_pages_name_with_the_page_that_shows_it():
     pages = (page(1, segment_id="s1", object_type="user", object_identifier="ana"), page(2, segment_id="s1"))
