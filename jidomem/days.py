@@ -50,14 +50,14 @@ def spoken_of(text: str, said: date | None = None, years: Iterable[int] = ()) ->
     if not _MAY_TELL.search(text):
         return []
     found: dict[Days, None] = {}
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
     for pattern, read in _READERS:
         for place in pattern.finditer(text):
-            if any(first < place.end() and place.start() < last for first, last in taken):
+            if any(taken[place.start() : place.end()]):
                 continue
             days = list(_checked(read, place, said, tuple(years)))
             if days:
-                taken.append(place.span())
+                taken[place.start() : place.end()] = b"\1" * len(place[0])
                 found.update(dict.fromkeys(days))
     return list(found)
 

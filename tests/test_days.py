@@ -83,3 +83,9 @@ def test_a_day_is_the_same_however_it_is_written(day, ago):
     assert {tuple(spoken_of(form)) for form in forms} == {(Days(day, day),)}
     back = day - timedelta(days=ago)
     assert spoken_of(f"{ago} days ago", day) == [Days(back, back)]
+
+
+def test_a_text_of_thousands_of_dates_is_read_once():
+    text = "".join(f"{1900 + number % 100}-0{1 + number % 9}-1{number % 10}, " for number in range(5_000))
+
+    assert len(spoken_of(text)) == 900  # minutes, were each compared with all before it

@@ -22,8 +22,9 @@ NEAR, EARLY, BRIEF = 7.0, 1.5, 300.0
 #: How alike most of what is found is to what is asked; and what nobody said, a memory, is no answer by its likeness
 #: alone unless it is more alike than the least: of any question and text of a talk four to seven in ten are less.
 USUAL, LEAST = 0.25, 0.1
-#: So much of what is said is looked through for days; what tells of more days than two months tells of no day.
-LOOKED, MONTHS = 1_000, 62
+#: So much of what is said is looked through for days; what tells of more days than two months tells of no day; and so
+#: many days may be asked for at once.
+LOOKED, MONTHS, ASKED = 1_000, 62, 100
 
 
 def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile | None = None) -> list[Ranked]:
@@ -65,7 +66,7 @@ class _Asked:
         stems = [stem for stem, word in question.stems.items() if word not in names] or [*question.stems]
         weight = rank.weights(stems, question.counts)
         years = sorted({day.year for one in candidates if (day := day_of(one.passage.said_at))})
-        meant = days.spoken_of(question.text, day_of(question.now), years)
+        meant = days.spoken_of(question.text, day_of(question.now), years)[:ASKED]
         average = question.counts.words / max(question.counts.memories, 1)
         return cls(weight, sum(weight.values()), average, named, tuple(meant), cues.wanted(question.text),
                    question.has_vectors)  # fmt: skip
