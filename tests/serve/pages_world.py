@@ -25,7 +25,9 @@ def fill(root):
     sources = Sources(
         now=lambda: START + next(moments) * STEP, new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}"
     )
-    with jidomem.open(root, project="p", sources=sources) as memory:
+    root.mkdir()
+    (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
+    with jidomem.open(root, sources=sources) as memory:
         memory.writer.submit_many("p", [*generate.intents(MEMORIES, project="p")])
         told = {
             "use Oxigraph": decision(summary="Use Oxigraph for the index", topic="the store of the pages"),
@@ -33,4 +35,13 @@ def fill(root):
             "long": intent(summary="A long one", detailed_explanation=LONG),
             "old": intent(summary="The certificate holds", expires_on="2026-11-02T00:00:00Z"),
         }
-        return {name: memory.writer.submit_intent("p", values).iri for name, values in told.items()}
+        pairs = {
+            f"{side} {number}": decision(summary=f"Use {store} for part {number}", topic=f"matter {number} of review")
+            for number in range(6)
+            for side, store in (("left", "SQLite"), ("right", "PostgreSQL"))
+        }
+        known = {name: memory.writer.submit_intent("p", values).iri for name, values in (told | pairs).items()}
+        waits = [intent(summary=f"Proposal {number}") for number in range(4)]
+        for number, outcome in enumerate(memory.writer.submit_many("p", waits, propose=True)):
+            known[f"proposal {number}"] = outcome.iri
+        return known

@@ -9,7 +9,7 @@ from pages_world import HOSTILE, fill
 from selenium.webdriver.common.keys import Keys
 
 pytestmark = needs_browser
-SCREENS = ("timeline", "memory")
+SCREENS = ("timeline", "memory", "review", "playbook", "playbook/open-tasks", "console")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def pages(window):
 
 
 def address(known, screen):
-    return {"timeline": "/ui/p/timeline", "memory": f"/ui/p/memories/{quote(known['use Oxigraph'], safe='')}"}[screen]
+    return f"/ui/p/{screen}" if screen != "memory" else f"/ui/p/memories/{quote(known['use Oxigraph'], safe='')}"
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -103,11 +103,89 @@ def test_a_correction_without_a_reason_is_refused_on_the_page_and_keeps_what_was
     pages.complaints()  # the browser tells of the status
 
 
+def test_conflicts_are_settled_by_one_key_each(pages, world):
+    known, _ = world
+    pages.open("/ui/p/review")
+    assert [each.text for each in pages.all("tr.differs:first-of-type mark")] == ["SQLite", "PostgreSQL"]
+
+    pages.press("l")
+    assert "left" in pages.text(".done")
+    pages.press("r")
+    assert "right" in pages.text(".done")
+    pages.one("#text").clear()
+    pages.one("#text").send_keys("Use DuckDB for part 2")
+    pages.driver.execute_script("document.activeElement.blur()")
+    pages.press("m")
+    assert "merge" in pages.text(".done")
+    pages.one("#about").send_keys("src/part3.py")
+    pages.driver.execute_script("document.activeElement.blur()")
+    pages.press("b")
+    assert "both" in pages.text(".done")
+
+    def status(name):
+        pages.open(f"/ui/p/memories/{quote(known[name], safe='')}")
+        return pages.text(".facts .status")
+
+    assert (status("left 0"), status("right 0")) == ("in force", "invalidated")
+    assert (status("left 1"), status("right 1")) == ("invalidated", "in force")
+    assert (status("left 2"), status("right 2")) == ("superseded", "superseded")
+    assert "Use DuckDB for part 2" in pages.text()
+    assert (status("left 3"), status("right 3")) == ("superseded", "in force")
+
+
+def test_what_is_ticked_is_settled_together(pages, world):
+    known, _ = world
+    pages.open("/ui/p/review")
+    for _ in range(10):
+        if pages.driver.find_elements("partial link text", "Proposal 0"):
+            break
+        pages.link("Further ones").click()
+    for box in pages.all("input[name=chosen]"):
+        if box.get_attribute("value") in (known["proposal 0"], known["proposal 1"]):
+            box.click()
+    pages.one("#batch-reason").send_keys("both were looked at")
+    pages.one("form[aria-label] button[value=accept]").click()
+
+    assert "2 together" in pages.text(".done")
+    pages.open(f"/ui/p/memories/{quote(known['proposal 1'], safe='')}")
+    assert pages.text(".facts .status") == "superseded"  # by the same, asserted
+
+
+def test_the_playbook_is_asked_and_its_address_asks_again(pages, world):
+    pages.open("/ui/p/playbook")
+    pages.link("facts-about").click()
+    assert "to ask" in pages.text()
+    field = pages.one(".fields input:not([type=hidden])")
+    field.send_keys("src/maps/events.py", Keys.ENTER)
+    rows = [each.text for each in pages.all("tbody tr")]
+    again = pages.path
+
+    pages.open(again)
+    assert [each.text for each in pages.all("tbody tr")] == rows
+    assert "SELECT" in pages.one("pre").get_attribute("textContent")
+
+
+def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world):
+    pages.open("/ui/p/console")
+    pages.one("#ask").click()
+    assert len(pages.all("#answers tbody tr")) >= 10
+    link = pages.one("#answers td a").get_attribute("href")
+    assert link.startswith(f"{pages.url}/ui/p/memories/")
+
+    pages.driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue('ASK { ?x a jido:Lesson')")
+    pages.driver.execute_script(
+        "const editor = document.querySelector('.CodeMirror').CodeMirror; editor.focus();"
+        "editor.setCursor(0, 100); editor.autocomplete()"
+    )
+    assert "jido:LessonLearned" in [each.text for each in pages.all(".CodeMirror-hint")]
+
+
 def test_the_whole_site_moves_to_the_past_and_back(pages, world):
     pages.open("/ui/p/timeline?state=active")
     slide = pages.one("#as-of-slide")
     pages.driver.execute_script("arguments[0].focus()", slide)
     pages.press(Keys.HOME)
+    pages.one(".moment.past")
 
     assert "as_of=2026-11-01" in pages.path
     assert "state=active" in pages.path

@@ -161,7 +161,7 @@ def test_the_past_is_not_corrected(browser, memory, item):
 
 def test_every_page_has_a_twin_that_says_the_same_in_json(browser, item):
     for screen in SCREENS:
-        path = f"/ui/p/{screen.path.replace('{id}', item[-12:])}"
+        path = f"/ui/p/{screen.path.replace('{id}', item[-12:]).replace('{name}', 'open-tasks')}"
         twin = browser.get(f"{path}.json")
         assert (twin.status_code, twin.json["project"]) == (200, "p")
         assert browser.get(path).mimetype == "text/html"

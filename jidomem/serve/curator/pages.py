@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from flask import Response, g, request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from jidomem.errors import JidomemError, Unauthenticated
-from jidomem.serve import wire
-from jidomem.serve.curator import assets, memory, moments, origin, signing, text
+from jidomem.serve import answers, sparql, wire
+from jidomem.serve.curator import assets, memory, moments, origin, playbook, signing, text
 from jidomem.serve.curator.asked import AS_OF, Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.curator.screens import SCREENS
@@ -81,10 +82,15 @@ def _shown(
         projects=asked.site.projects(),
         caller=asked.site.caller,
         refusal=refusal,
-        form=request.form if refusal else {"act": None},
+        form=defaultdict(str, request.form if refusal else {}),
         span=moments.span(asked),
         now_link=f"{_here()}?{urlencode(now)}" if now else _here(),
     )
+
+
+def _arguments(screen: Screen) -> dict[str, str]:
+    """Return the arguments of a request for *screen*; raises InvalidRequest for one it does not take."""
+    return wire.once(request.args) if screen.is_open else wire.arguments(AS_OF, *screen.takes)
 
 
 def _here() -> str:
@@ -94,20 +100,20 @@ def _here() -> str:
 
 def _page(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     """Return a screen as a page."""
-    asked = Asked.of(site, project, wire.arguments(AS_OF, *screen.takes))
+    asked = Asked.of(site, project, _arguments(screen))
     return _shown(screen, asked, parts)
 
 
 def _twin(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     """Return what a screen shows as JSON."""
-    asked = Asked.of(site, project, wire.arguments(AS_OF, *screen.takes))
+    asked = Asked.of(site, project, _arguments(screen))
     return wire.answer({"project": project, "as_of": asked.as_of, **screen.show(asked, **parts)})
 
 
 def _acted(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
-    form = _form(site)
-    asked = Asked.of(site, project, wire.arguments(AS_OF, *screen.takes))
+    form = _form(site, several=screen.several)
+    asked = Asked.of(site, project, _arguments(screen))
     assert screen.act is not None
     try:
         return signing.lead_to(screen.act(asked, form, **parts))
@@ -130,7 +136,7 @@ def refused(error: JidomemError) -> Response:
 
 def is_page() -> bool:
     """Return whether the request is for a page, not for its twin or anything else."""
-    return request.path == "/" or (request.path.startswith("/ui") and not request.path.endswith(".json"))
+    return request.path == "/" or (request.path.startswith("/ui") and not request.path.endswith((".json", "/sparql")))
 
 
 def _home(site: Site) -> Response:
@@ -163,11 +169,13 @@ def _sign_out(site: Site) -> Response:
     return signing.signed_out()
 
 
-def _form(site: Site, *known: str) -> dict[str, str]:
+def _form(site: Site, *known: str, several: Collection[str] = ()) -> dict[str, str]:
     """Return the fields of a form that one of our pages sent; raises PolicyDenied, InvalidRequest and NotServed."""
     origin.check(site.public_url)
     wire.content_type("application/x-www-form-urlencoded")
-    given = wire.once(request.form)
+    single = request.form.copy()
+    lines = {name: "\n".join(single.poplist(name)) for name in several if name in single}
+    given = {**wire.once(single), **lines}
     for name in given:
         if known and name not in known:
             raise wire.unknown(f"this form has no field {name!r}", name, known)
@@ -194,6 +202,10 @@ def _routes() -> Iterator[Route]:
     one = "/ui/{project}/memories/{id}"
     yield Route("GET", f"{one}.ttl", memory.turtle_of, "Give a memory as Turtle", _OK, {"text/turtle": "Text"})
     yield Route("GET", f"{one}.jsonld", memory.linked_of, "Give a memory as JSON-LD", _OK, {})
+    yield Route("GET", "/ui/{project}/playbook/{name}.csv", playbook.csv, "Give all rows", _OK, {answers.CSV: "Text"})
+    path, asked = "/ui/{project}/sparql", {sparql.QUERY: "Text", sparql.FORM: "Query"}
+    yield Route("GET", path, sparql.get, "Ask in SPARQL from the console", _OK, {}, is_open=True)
+    yield Route("POST", path, sparql.post, "Ask in SPARQL from the console", _OK, {}, reads=asked, is_open=True)
     for screen in SCREENS:
         yield from _of(screen)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-from jidomem.serve.curator.asked import Asked
 
 #: Returns what a page shows, as plain values: its JSON twin gives them as they are. Parts of the path come by name.
 Show = Callable[..., Mapping[str, Any]]
@@ -18,8 +16,10 @@ Act = Callable[..., str]
 class Screen:
     """One kind of page.
 
-    `path` is what follows the project in its address, with parts in braces; `takes` are its arguments besides as_of;
-    `act` answers its forms. What stands in the menu has a `menu`, the others are reached from there.
+    `path` is what follows the project in its address, with parts in braces; `takes` are its arguments besides as_of,
+    with `is_open` there are more. `act` answers its forms, of whose fields `several` may stand
+    more than once, a line each. What stands in the menu has a `menu`, the others are
+    reached from there.
     """
 
     path: str
@@ -30,12 +30,11 @@ class Screen:
     menu: str | None = None
     scripts: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()
-    style_hashes: tuple[str, ...] = field(default=())
+    style_hashes: tuple[str, ...] = ()
+    is_open: bool = False
+    several: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """Return the first part of its path."""
         return self.path.partition("/")[0]
-
-
-__all__ = ["Act", "Asked", "Screen", "Show"]
