@@ -1,4 +1,4 @@
-"""Values found by the likeness of their vectors: what is asked for is compared by cosine, the most alike first."""
+"""Values found by a vector, the most alike by cosine first, or by a text, by the engine of all recall."""
 
 from __future__ import annotations
 
@@ -14,8 +14,20 @@ from typing import Any, Protocol
 
 from jidomem.directive import TOP_K, vector_of
 from jidomem.errors import InvalidRequest
+from jidomem.index.documents import Document
+from jidomem.index.held_texts import HeldTexts
+from jidomem.index.text_file import Within
+from jidomem.journal.files import Stream
+from jidomem.lexical import FIELDS
+from jidomem.pieces import digest
 from jidomem.provider import Answer, Done, Found, Missing, Opts, Scored, only
+from jidomem.read.answering import Source, answered
+from jidomem.read.gathering import Alike, Asked
+from jidomem.read.search import asked_for
+from jidomem.stems import Stemmer
 
+#: All values are of one moment: none is better for being kept late.
+_STREAM, _MOMENT = Stream("vectors"), "1970-01-01T00:00:00.000000Z"
 Embed = Callable[[str], Sequence[float]]
 
 
@@ -58,17 +70,48 @@ class Scan:
 
 @dataclass(slots=True)
 class _Kept:
-    """What one provider holds; the dimension is that of the first vector unless it was given."""
+    """What one provider holds; the dimension is that of the first vector unless it was given.
+
+    For recall each value is an item, named by the place in which it was first kept.
+    """
 
     backend: VectorBackend
     embed: Embed | None
     dimension: int | None
     values: dict[str, Any] = field(default_factory=dict)
+    vectors: dict[str, array[float]] = field(default_factory=dict)
+    items: dict[str, str] = field(default_factory=dict)
+    keys: dict[bytes, str] = field(default_factory=dict)
+    kept: int = 0
+    stemmer: Stemmer = field(default_factory=Stemmer)
+    texts: HeldTexts = field(init=False)
     lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.texts = HeldTexts(self.stemmer)
+
+    def item(self, key: str) -> str:
+        """Return the item of the value under *key*, a new one where there is none yet."""
+        if key not in self.items:
+            self.kept += 1
+            self.items[key] = f"{self.kept:012}"
+            self.keys[digest(self.items[key])] = key
+        return self.items[key]
+
+    def nearest(self, stream: Stream, to: Sequence[float], limit: int) -> list[tuple[bytes, float]]:
+        """Return what is most alike as recall asks for it: by the digests of the items."""
+        found = self.backend.nearest(to, limit)
+        return [(digest(self.items[key]), cosine) for key, cosine in found]
+
+    def cosines(self, stream: Stream, to: Sequence[float], digests: Sequence[bytes]) -> Mapping[bytes, float]:
+        """Return how alike each of *digests* is, which are those of items."""
+        return {each: sum(map(mul, to, self.vectors[self.keys[each]])) for each in digests if each in self.keys}
 
 
 class VectorProvider:
-    """Keeps values with their vectors in memory, and answers a `text` or a `vector` with the most alike.
+    """Keeps values with their vectors in memory, and answers a `vector` with the most alike.
+
+    A `text` is answered as by recall: with what holds its words or is alike to it, scored by both.
 
     Options: `dimension`, how many numbers a vector has; `embed`, what makes a vector of a text where none is given;
     `backend`, what makes the `VectorBackend` that finds the nearest (a scan of all unless given).
@@ -99,8 +142,10 @@ class VectorProvider:
         with state.lock:
             unit = _unit(vector, state)
             state.backend.add(key, unit)
-            state.values[key] = kept
+            state.values[key], state.vectors[key] = kept, array("f", unit)
             state.dimension = len(unit)
+            item = state.item(key)
+            state.texts.put({item: (_document(item, _said(value)), None)})
         return Done(state)
 
     def delete(self, state: _Kept, key: str, opts: Opts) -> Done | Missing:
@@ -110,21 +155,61 @@ class VectorProvider:
             if key not in state.values:
                 return Missing(state)
             state.backend.remove(key)
-            del state.values[key]
+            item = state.items.pop(key)
+            state.texts.put({}, [item])
+            del state.values[key], state.vectors[key], state.keys[digest(item)]
         return Done(state)
 
     def query(self, state: _Kept, query: Mapping[str, Any], opts: Opts) -> Answer:
-        """Return up to `top_k` values whose vectors are most like the `vector`, or that of the `text`, of *query*."""
+        """Return up to `top_k` values: those most like the `vector` of *query*, or the best answers to its `text`."""
         only(opts, (), "vector query")
         only(query, ("text", "vector", "top_k"), "a query for vectors")
         if ("text" in query) == ("vector" in query):
             raise InvalidRequest("a query is for a text or for a vector", hint='give {"text": "..."}')
         vector = vector_of(query["vector"], "vector") if "vector" in query else _embedded(state, query["text"])
+        top_k = query.get("top_k", TOP_K)
         with state.lock:
             unit = _unit(vector, state)
-            found = state.backend.nearest(unit, query.get("top_k", TOP_K)) if state.values else ()
+            if not state.values:
+                return Answer(state, ())
+            is_text = "text" in query
+            found = _recalled(state, query["text"], unit, top_k) if is_text else state.backend.nearest(unit, top_k)
             rows = [Scored(key, score, deepcopy(state.values[key])) for key, score in found]
         return Answer(state, rows)
+
+
+def _recalled(state: _Kept, text: str, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
+    """Return the keys of what answers *text*, of which *vector* is, each with its score."""
+    asked = Asked(text, asked_for(state.stemmer, text), limit=top_k)
+    found = answered([Source(state.texts, _STREAM, Within(), Alike(state, vector))], asked).found
+    return [(state.keys[digest(one.candidate.passage.item)], one.score) for one in found[:top_k]]
+
+
+def _document(item: str, text: str) -> Document:
+    """Return a value as it is looked through by the words of its *text*; its vector is under the digest of *item*."""
+    return Document(
+        item=item,
+        types=(),
+        recorded=_MOMENT,
+        ended=None,
+        proposed=False,
+        agent="",
+        session="",
+        confidence="",
+        valid_from=None,
+        valid_until=None,
+        successors=(),
+        about=(),
+        texts=tuple(text if name == "summary" else "" for name in FIELDS),
+        text=item,
+        said_at=_MOMENT,
+    )
+
+
+def _said(value: Any) -> str:
+    """Return the text that a value is or has, nothing where there is none."""
+    text = value.get("text") if isinstance(value, Mapping) else value
+    return text if isinstance(text, str) else ""
 
 
 def _text_of(key: str, value: Any, state: _Kept) -> str:

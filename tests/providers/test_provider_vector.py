@@ -74,8 +74,19 @@ def test_a_text_finds_what_is_most_like_it_scored_and_at_most_top_k(providers): 
     found = execute_directive(recall("rust build", top_k=2, provider="vector"), providers).data["result"]
 
     assert [(row["key"], row["value"]) for row in found] == [("b", "rust rust build"), ("d", "build the index in rust")]
-    assert found[0]["score"] == pytest.approx(3 / math.sqrt(5 * 2), abs=0.01)
     assert found[0]["score"] > found[1]["score"]
+
+
+def test_a_text_is_answered_by_words_and_by_likeness_and_what_is_neither_is_left(providers):  # A111
+    items = {"named": ("the quokka sleeps", [0, 0, 0, 1]), "alike": ("a marsupial", [1, 0, 0, 0])}
+    items |= {"both": ("rust for the quokka", [1, 0, 0, 0]), "neither": ("lunch", [0, 0, 0, 1])}
+    for key, (text, vector) in items.items():
+        execute_directive(remember(key, {"text": text}, embedding=vector, provider="vector"), providers)
+
+    found = execute_directive(recall("rust quokka", top_k=9, provider="vector"), providers).data["result"]
+
+    assert found[0]["key"] == "both"
+    assert {row["key"] for row in found[1:]} == {"named", "alike"}
 
 
 def test_an_embedding_that_comes_along_is_used_in_the_place_of_the_text_s(providers):  # A111 A117
@@ -150,8 +161,12 @@ def test_what_was_deleted_is_not_found_and_what_was_replaced_is_found_as_it_is(p
 
     found = execute_directive(recall("rust", provider="vector"), providers).data["result"]
 
-    assert [(row["key"], row["value"]) for row in found] == [("b", "lunch")]
-    assert found[0]["score"] < 0.1
+    assert found == []
+    asked = MemoryQuery(query={"vector": embed("rust")}, provider="vector")
+    (row,) = execute_directive(asked, providers).data["result"]
+    assert (row["key"], row["value"], row["score"] < 0.1) == ("b", "lunch", True)
+    (row,) = execute_directive(recall("lunch", provider="vector"), providers).data["result"]
+    assert row["key"] == "b"
 
 
 @pytest.mark.parametrize(
