@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jidomem.index.documents import Document
@@ -50,26 +50,28 @@ class Passages:
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
 
-    def keep(self, number: int, document: Document) -> bool:
-        """Keep what the memory *number* says; return whether pieces of what it said before are gone."""
-        row = (number, document.text, "\n".join(document.speakers), document.said_at, document.talk, document.place)
-        self._store.execute("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
-        digests = [digest(piece) for piece in meant(document.text, document.speakers)]
-        known = self._store.execute("SELECT digest FROM piece WHERE number = ? ORDER BY part", (number,))
-        if [row[0] for row in known] == digests:
-            return False
-        rows = [(piece, number, part) for part, piece in enumerate(digests)]
-        gone = self._forget_pieces(number)
-        self._store.executemany("INSERT INTO piece (digest, number, part) VALUES (?, ?, ?)", rows)
+    def keep(self, documents: Mapping[int, Document]) -> int:
+        """Keep what memories say, by their numbers; return of how many of them pieces of what they said are gone."""
+        rows = ((number, one.text, "\n".join(one.speakers), one.said_at, one.talk, one.place)
+                for number, one in documents.items())  # fmt: skip
+        self._store.executemany("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", rows)
+        pieces = {number: [*map(digest, meant(one.text, one.speakers))] for number, one in documents.items()}
+        known = self.digests(documents)
+        new = {number: found for number, found in pieces.items() if found != known.get(number, [])}
+        gone = self._forget_pieces(number for number in new if number in known)
+        every = ((piece, number, part) for number, found in new.items() for part, piece in enumerate(found))
+        self._store.executemany("INSERT INTO piece (digest, number, part) VALUES (?, ?, ?)", every)
         return gone
 
-    def forget(self, number: int) -> bool:
-        """Forget what a memory says; return whether pieces are gone."""
-        self._store.execute("DELETE FROM passage WHERE number = ?", (number,))
-        return self._forget_pieces(number)
+    def forget(self, numbers: Iterable[int]) -> int:
+        """Forget what memories say; return of how many pieces are gone."""
+        every = [*numbers]
+        self._store.executemany("DELETE FROM passage WHERE number = ?", ((number,) for number in every))
+        return self._forget_pieces(every)
 
-    def _forget_pieces(self, number: int) -> bool:
-        return self._store.execute("DELETE FROM piece WHERE number = ?", (number,)).rowcount > 0
+    def _forget_pieces(self, numbers: Iterable[int]) -> int:
+        forget = "DELETE FROM piece WHERE number = ?"
+        return sum(self._store.execute(forget, (number,)).rowcount > 0 for number in numbers)
 
     def of(self, numbers: Iterable[int]) -> dict[int, Passage]:
         """Return what each of *numbers* says, as far as it is there."""

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Any, NamedTuple
 
-from jidomem.clock import nonce
-from jidomem.index.document import Mark
-from jidomem.index.documents import Document
-from jidomem.index.kept_file import KeptFile
-from jidomem.index.passages import TABLES, Passages
+from jidomem.index.taken_texts import TakenTexts
 from jidomem.lexical import FIELDS, Counts, Match
-from jidomem.stems import TOKENS, Stemmer
 
-#: Memories taken in at a time.
-STEP = 500
 _FIELDS = ", ".join(FIELDS)
-_TABLES = f"""
-CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE kind (number INTEGER PRIMARY KEY, types TEXT UNIQUE);
-CREATE TABLE memory (number INTEGER PRIMARY KEY, item TEXT UNIQUE, kind INTEGER, recorded TEXT, ended TEXT,
-  proposed INTEGER, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
-  length INTEGER);
-CREATE INDEX memory_recorded ON memory (recorded, length);
-CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
-CREATE INDEX about_number ON about (number);
-CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
-CREATE VIRTUAL TABLE text USING fts5({_FIELDS}, tokenize="{TOKENS}");
-{TABLES}"""
 _ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {_FIELDS}
 FROM text JOIN memory m ON m.number = text.rowid WHERE """
 _ROWS = f"""SELECT m.number, m.item, k.types, m.recorded, m.ended, m.confidence, m.agent, m.session, m.length,
@@ -45,10 +25,6 @@ WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
 _ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
 #: So many of the best are looked at first, and each time twice as many.
 AT_FIRST = 128
-_KEEP = (
-    "INSERT INTO memory (number, item, kind, recorded, ended, proposed, agent, session, confidence, valid_from, "
-    "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,119 +81,8 @@ class Row(NamedTuple):
     fields: tuple[str, ...]
 
 
-class TextFile(KeptFile):
+class TextFile(TakenTexts):
     """The file at *path*: memories with their words, and `passages`, what they say word for word."""
-
-    FORM = 5
-    TABLES = _TABLES
-
-    def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
-        super().__init__(path, wait, here)
-        self._stemmer = stemmer
-        self.passages = Passages(self._store)
-
-    def begun(self) -> None:
-        """Give a file that was just made an identity, which no other has."""
-        self.note(identity=nonce().hex())
-
-    @property
-    def mark(self) -> Mark | None:
-        """Return how far the file reaches; None where nothing was written yet."""
-        said = self.said("mark")
-        return None if said is None else Mark.of(said)
-
-    def put(self, documents: Iterable[Document]) -> None:
-        """Take in memories, each in the place of what was known of it, while the turn to write is held."""
-        step: list[Document] = []
-        for document in documents:
-            step.append(document)
-            if len(step) == STEP:
-                self._put(step)
-                step = []
-        if step:
-            self._put(step)
-
-    def remove(self, items: Iterable[str]) -> None:
-        """Forget memories that were taken in; of others nothing is known anyway."""
-        gone = 0
-        for item in items:
-            old = self._known(item)
-            if old is not None:
-                self._forget_text(old)
-                gone += self.passages.forget(old[0])
-                for table in ("memory", "about"):
-                    self._store.execute(f"DELETE FROM {table} WHERE number = ?", (old[0],))
-                self._count({}, -1, -old[1])
-        self._note_gone(gone)
-
-    def tidy(self) -> None:
-        """Put in order what was taken in piece by piece, so that a search has fewer places to look into."""
-        self._store.execute("INSERT INTO text(text) VALUES ('optimize')")
-
-    def _put(self, documents: Sequence[Document]) -> None:
-        holding: Counter[str] = Counter()
-        memories = length = gone = 0
-        for document in documents:
-            texts = [" ".join(stem for _, stem in self._stemmer.stems(text)) for text in document.texts]
-            size, old = sum(len(text.split()) for text in texts), self._known(document.item)
-            number = self._replace(document, size, old)
-            gone += self.passages.keep(number, document)
-            if old is not None and [*old[2:]] == texts:
-                continue
-            if old is not None:
-                self._forget_text(old)
-            self._store.execute(f"INSERT INTO text(rowid, {_FIELDS}) VALUES (?{', ?' * len(FIELDS)})", (number, *texts))
-            holding.update({stem for text in texts for stem in text.split()})
-            memories, length = memories + (old is None), length + size - (old[1] if old else 0)
-        self._count(holding, memories, length)
-        self._note_gone(gone)
-
-    def _note_gone(self, memories: int) -> None:
-        """Note of how many more memories pieces are gone, so that nobody keeps vectors of them."""
-        if memories:
-            self.note(gone=(self.said("gone") or 0) + memories)
-
-    def _known(self, item: str) -> Any:
-        """Return number, length and texts of a memory that was taken in, None for any other."""
-        ask = f"SELECT m.number, length, {_FIELDS} FROM memory m JOIN text ON text.rowid = m.number WHERE item = ?"
-        return self._store.execute(ask, (item,)).fetchone()
-
-    def _forget_text(self, old: Sequence[Any]) -> None:
-        self._store.execute("DELETE FROM text WHERE rowid = ?", (old[0],))
-        self._count(dict.fromkeys({stem for text in old[2:] for stem in text.split()}, -1), 0, 0)
-
-    def _count(self, holding: Mapping[str, int], memories: int, length: int) -> None:
-        """Change by so much how many memories hold each word, how many there are, and how many words."""
-        self._store.executemany(
-            "INSERT INTO holding VALUES (?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
-            holding.items(),
-        )
-        self.note(memories=(self.said("memories") or 0) + memories, words=(self.said("words") or 0) + length)
-
-    def _replace(self, document: Document, length: int, old: Sequence[Any] | None) -> int:
-        """Keep what a memory is narrowed down by, under its number where it has one already."""
-        number = None if old is None else old[0]
-        if number is not None:
-            self._store.execute("DELETE FROM memory WHERE number = ?", (number,))
-            self._store.execute("DELETE FROM about WHERE number = ?", (number,))
-        row = (
-            number, document.item, self._kind(" ".join(document.types)), document.recorded, document.ended,
-            document.proposed, document.agent, document.session, document.confidence, document.valid_from,
-            document.valid_until, "\n".join(document.successors), length,
-        )  # fmt: skip
-        kept = self._store.execute(_KEEP, row).lastrowid
-        assert kept is not None
-        for place in document.about:
-            self._store.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (place, kept))
-        return kept
-
-    def _kind(self, types: str) -> int:
-        """Return the number of a combination of types, a new one where it was not met before."""
-        row = self._store.execute("SELECT number FROM kind WHERE types = ?", (types,)).fetchone()
-        if row is None:
-            self._store.execute("INSERT INTO kind (types) VALUES (?)", (types,))
-            return self._kind(types)
-        return int(row[0])
 
     def counts(self, stems: Iterable[str], moment: str | None = None) -> Counts:
         """Return how many memories hold each of *stems*: of those there are, or of those known at *moment*."""
