@@ -161,6 +161,21 @@ def fact_of(text):
     return KnowledgeEntry("f1", text, START)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (lambda memory: memory.os(model=3), "model=3 is no language model"),
+        (lambda memory: memory.os(policy=MemoryOSConfig()), "policy=MemoryOSConfig.* is none"),
+        (lambda memory: memory.os().retrieve(None), "query is a text that says something"),
+        (lambda memory: memory.os().prompt(" "), "query is a text that says something"),
+        (lambda memory: memory.os().learn({"name": "Ana"}), "is nothing learnt"),
+    ],
+)
+def test_what_is_no_model_no_policy_no_question_and_nothing_learnt_is_refused(opened, wrong, why):
+    with pytest.raises(InvalidRequest, match=why):
+        wrong(opened())
+
+
 def test_what_one_user_says_is_neither_learnt_of_another_nor_the_talk_with_him(opened):  # D070
     ada = opened().os(policy=small(stm_capacity=1, heat_threshold=1.5))
     for said, who in [("I like tea.", "ana"), ("I like tea.", "ben"), ("I like green tea.", "ana"), ("Bye.", "ana")]:
@@ -415,11 +430,11 @@ def test_a_text_that_is_redacted_goes_from_settings_and_from_what_jobs_failed_wi
 
 @pytest.mark.parametrize("asked", ["generate_meta_chain", "generate_segment_summary", "extract_traits", "nothing"])
 def test_what_is_redacted_while_a_model_reads_it_does_not_come_back_with_its_answer(opened, root, asked):
-    memory, redacted = opened(), []
+    memory, redacted, ada = opened(), [], None
 
     class Slow(OfflineModel):
         def __getattribute__(self, name):
-            if name == asked and not redacted and len(ada.tiers.leaving + ada.tiers.mtm) > 0:
+            if name == asked and not redacted and ada and len(ada.tiers.leaving + ada.tiers.mtm) > 0:
                 return self._after_a_redaction
             return super().__getattribute__(name)
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from jidomem.embedder import Embedder
 from jidomem.errors import InvalidRequest, ModelUnavailable
+from jidomem.memoryos import form
 from jidomem.memoryos.retrieval import Question
+from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.teaching import Learnt
 from jidomem.memoryos.values import KnowledgeEntry, TraitEntry
 from jidomem.model import Bounds, LanguageModel
@@ -32,6 +34,7 @@ def asked(model: LanguageModel, query: str, about: About | None) -> Asked:
 
     Its keywords are found by rule then, and where the model fails. Where the embedder does it has no vector.
     """
+    form.text("query", query)
     error: str | None = None
     vector: Any = None
     try:
@@ -49,6 +52,18 @@ def _by_rule(query: str) -> frozenset[str]:
     return frozenset(keywords(Stemmer(), query, Bounds().keywords))
 
 
+def refuse_other(model: object, policy: object) -> None:
+    """Raise InvalidRequest unless *model* is a language model and *policy* is one, each if it is given."""
+    if model is not None and not isinstance(model, LanguageModel):
+        raise InvalidRequest(
+            f"model={model!r:.100} is no language model", hint="give a ChatModel or an OfflineModel, or leave it out"
+        )
+    if policy is not None and not isinstance(policy, Policy):
+        raise InvalidRequest(
+            f"policy={policy!r:.100} is none", hint="give settings as policy=Policy(MemoryOSConfig(stm_capacity=7))"
+        )
+
+
 def named(about: About | None) -> tuple[str | None, str | None]:
     """Return the type and the identifier of *about*; raises InvalidRequest for what is no pair of them."""
     if about is None:
@@ -62,6 +77,8 @@ def named(about: About | None) -> tuple[str | None, str | None]:
 
 def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
     """Return whether something learnt has no vector; raise InvalidRequest for one that *embedder* cannot have made."""
+    if not isinstance(learnt, Learnt):
+        raise InvalidRequest(f"{learnt!r:.100} is nothing learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
     size = embedder.dimensions()
     entries: list[KnowledgeEntry | TraitEntry] = [*learnt.knowledge, *learnt.traits]
     for each in entries:

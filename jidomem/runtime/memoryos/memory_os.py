@@ -28,7 +28,7 @@ from jidomem.providers import Providers
 from jidomem.runtime import settings
 from jidomem.runtime.chosen import is_remote
 from jidomem.runtime.every import Every
-from jidomem.runtime.memoryos.asking import About, asked, lack_vectors, named
+from jidomem.runtime.memoryos.asking import About, asked, lack_vectors, named, refuse_other
 from jidomem.runtime.memoryos.forgetting import Forgotten
 from jidomem.runtime.memoryos.jobs import Job, Jobs, Task
 from jidomem.runtime.memoryos.moves import AgentMoves
@@ -80,6 +80,7 @@ class MemoryOS:
         """
         if work is not None and work not in WORK:
             raise InvalidRequest(f"work={work!r:.100} is none", hint=f"give one of {', '.join(WORK)}")
+        refuse_other(model, policy)
         self.model = model or settings.models(memory.settings, memory.embedder)[0]
         sources = memory.sources
         jobs = Jobs(state, QUEUE, sources.now)
@@ -193,10 +194,10 @@ class MemoryOS:
         What has no vector is embedded here. Raises InvalidRequest for a vector of another length than the embedder's,
         and what `add` does for a text.
         """
+        tasks = [Task("embed")] if lack_vectors(learnt, self.model.embedder) else []
         told = {"profile": json.dumps(plain(learnt.profile, "profile"), ensure_ascii=False)}
         told |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
         self._refuse(told | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
-        tasks = [Task("embed")] if lack_vectors(learnt, self.model.embedder) else []
         self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy), then=lambda tiers, policy: tasks)
         self._go_on()
         return self.tiers
