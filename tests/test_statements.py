@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,13 @@ PROVED = {
 }
 
 
+@cache
 def named(path):
     """The statements named in comments, by test: those within it, and those on lines directly above it."""
+    return [*_named(path)]
+
+
+def _named(path):
     source = path.read_text("utf-8")
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from jidomem.memoryos.values import DialoguePage
 from jidomem.model import Bounds, Known
 from jidomem.models.offline import OfflineModel
-from jidomem.models.prompts import FACT, SHOWN, final_prompt, quoted, summary_prompt
+from jidomem.models.prompts import (
+    FACT,
+    SHOWN,
+    chain_prompt,
+    continues_prompt,
+    final_prompt,
+    quoted,
+    summary_prompt,
+    traits_prompt,
+)
 
 
 def page(query, response="", chain=None, days=0):
@@ -40,6 +49,23 @@ def test_a_final_prompt_has_every_tier_and_ends_with_the_question():  # D085 D09
     ]
     assert told("shared_knowledge") == ["Tea is in the kitchen."]
     assert prompt.user.endswith("The question: What does Ana drink?")
+
+
+@pytest.mark.parametrize(("made", "asked", "form"), [
+    (chain_prompt([page("Ada asks.")], "of ships", Bounds(), 900), "running summary", '{"chain": "..."}'),
+    (continues_prompt(page("One."), page("Ada asks."), 900), "goes on with what the first", '{"continues": true}'),
+    (summary_prompt([page("Ada asks.")], Bounds(), 900), "one topic or, if they truly have two", '{"topics": ['),
+    (traits_prompt([page("Ada asks.")], Bounds(), 900), "lasting qualities", '"traits": [{"subject"'),
+    (traits_prompt([page("Ada asks.")], Bounds(), 900), "short statement without a subject", '{"facts": [{"subject"'),
+    (final_prompt("Why?", [page("Ada asks.")], [], [], []), "rather than guess", ""),
+])  # fmt: skip
+def test_each_task_has_words_of_its_own_a_form_of_answer_and_the_dialogue_as_data(made, asked, form):  # D120
+    system = " ".join(made.system.split())
+
+    assert asked in system
+    assert form in system
+    assert "Ada asks." in made.user
+    assert "Ada asks." not in made.system
 
 
 def test_a_tier_that_has_nothing_is_left_out():  # D085

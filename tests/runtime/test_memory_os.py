@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from itertools import count
+from itertools import count, pairwise
 
 import pytest
 from conftest import START
@@ -341,7 +341,47 @@ def test_an_agent_that_is_forgotten_is_gone_with_its_jobs(opened, root):
     assert b"hunter2" not in b"".join(each.read_bytes() for each in root.rglob("working*"))
 
 
-def test_a_thread_does_the_jobs_and_maintains_until_it_is_closed(root):  # D066 D106
+def test_the_thread_maintains_an_agent_again_after_each_interval_of_its_settings(opened, clock, monkeypatch):  # D066
+    monkeypatch.setattr("jidomem.runtime.memoryos.memory_os.LOOK", 0.01)
+    ada = opened().os(policy=small(maintenance_interval=10_000), work="background")
+    rounds = [None]
+    for _ in range(3):
+        while (last := ada.status()["maintained"]) == rounds[-1]:
+            time.sleep(0.005)
+        rounds.append(last)
+        clock.further += timedelta(seconds=10_000)
+
+    assert all(later - one >= timedelta(seconds=10_000) for one, later in pairwise(rounds[1:]))
+
+
+def test_heat_is_weighed_by_the_settings_of_the_agent_whose_segment_it_is(opened):  # D054 D007
+    memory = opened()
+    ada, bob = (memory.os(name, policy=small(stm_capacity=1, heat_threshold=99)) for name in ("ada", "bob"))
+    ada.configure(heat_beta=10.0, heat_gamma=0.0)
+    for agent in (ada, bob):
+        pages = talk(agent, *INDEX)
+        agent.maintain()
+        assert [page.timestamp for page in pages] == sorted(page.timestamp for page in pages)
+        assert START < pages[0].timestamp < memory.sources.now()
+
+    assert [(each.page_count, each.heat_score) for each in ada.tiers.mtm] == [(2, 20.0)]
+    assert [each.heat_score for each in bob.tiers.mtm] == [pytest.approx(3.0, abs=1e-4)]
+
+
+def test_jobs_wait_in_the_queue_memory_and_until_they_are_done_a_page_has_no_chain(opened):  # D107 D008
+    memory = opened()
+    model = ScriptedModel(generate_meta_chain=["of indexes"], extract_keywords=[("index",)])
+    ada = memory.os(model=model, work="queued")
+    ada.add("Which index?", "Oxigraph.")
+    with memory._state.reading() as store:
+        queues = store.execute("SELECT DISTINCT queue FROM jobs").fetchall()
+
+    assert (queues, ada.tiers.stm[0].meta_chain) == ([("memory",)], None)
+    assert ada.run_jobs() == [Outcome("describe", ada.tiers.stm[0].id)]
+    assert ada.tiers.stm[0].meta_chain == "of indexes"
+
+
+def test_a_thread_does_the_jobs_and_maintains_until_it_is_closed(root):  # D106
     with jidomem.open(root, project="p", agent="ada") as memory:
         ada = memory.os(policy=small(), work="background")
         talk(ada, *INDEX, *LUNCH)
