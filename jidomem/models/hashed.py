@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -46,4 +47,4 @@ class HashedStems:
             place = int.from_bytes(blake2b(word.stem.encode("utf-8", "replace"), digest_size=8).digest(), "big")
             numbers[place % self._dimensions] += word.weight if place >> 63 else -word.weight
         length = math.sqrt(math.fsum(number * number for number in numbers))
-        return tuple(number / length for number in numbers) if length else tuple(numbers)
+        return tuple(array("f", [number / length for number in numbers]) if length else numbers)

@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -255,3 +256,22 @@ def test_a_kill_leaves_each_page_in_one_place(tmp_path):
         held = accounted_for(tmp_path)
         assert set(told) <= set(held)
         assert len(held) == len(set(held)) <= len(told) + 2  # one may be on disk that was not told of any more
+
+
+@pytest.mark.parametrize("numbers", [[0.5, -1.25], [0.1, 2.0], [1e300, -3.0], [1e-300, 1.0], [0.0, -0.0]])
+def test_a_vector_is_read_back_as_it_was_however_many_digits_it_has(state, numbers):
+    ada(state).update(lambda tiers: insert(tiers, replace(page(1), embedding=numbers), PLAIN))
+
+    (kept,) = ada(state).get().stm
+
+    assert [each.hex() for each in kept.embedding] == [float(each).hex() for each in numbers]
+
+
+@pytest.mark.parametrize("kept", [b"", b"f", b"x\0\0\0\0", b"f\0\0", b"f\0\0\xc0\x7f", b"d" + b"\xff" * 8])
+def test_bytes_that_are_no_vector_are_told_as_what_they_are(state, kept):
+    ada(state).update(lambda tiers: insert(tiers, replace(page(1), embedding=[1.0]), PLAIN))
+    with state.changing() as store:
+        store.execute("UPDATE memoryos_parts SET vector = ? WHERE kind = 'page'", (kept,))
+
+    with pytest.raises(Failed, match="what is kept of ada is no memory"):
+        ada(state).get()

@@ -40,7 +40,8 @@ CREATE TABLE IF NOT EXISTS memoryos_holders (
 CREATE TABLE IF NOT EXISTS memoryos_parts (
   project TEXT NOT NULL, holder TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, place TEXT NOT NULL,
   position INTEGER NOT NULL, held TEXT NOT NULL, vector BLOB, rev INTEGER NOT NULL,
-  PRIMARY KEY (project, holder, kind, id)) WITHOUT ROWID;
+  PRIMARY KEY (project, holder, kind, id));
+CREATE INDEX IF NOT EXISTS memoryos_places ON memoryos_parts (project, holder, rev, kind, id, position);
 CREATE TABLE IF NOT EXISTS memoryos_asked (
   project TEXT NOT NULL, holder TEXT NOT NULL, request TEXT NOT NULL, directive TEXT NOT NULL,
   PRIMARY KEY (project, holder, request)) WITHOUT ROWID;
@@ -229,7 +230,7 @@ def agents_with_tiers(state: State, project: str) -> list[str]:
 
 _HEAD = "SELECT lineage, rev FROM memoryos_holders WHERE project = ? AND holder = ?"
 _HOLDERS = "SELECT holder FROM memoryos_holders WHERE project = ? AND holder <> ? ORDER BY holder"
-_PLACES = "SELECT kind, id, position FROM memoryos_parts WHERE project = ? AND holder = ?"
+_PLACES = "SELECT kind, id, position FROM memoryos_parts INDEXED BY memoryos_places WHERE project = ? AND holder = ?"
 _SINCE = """SELECT kind, id, place, position, held, vector FROM memoryos_parts
             WHERE project = ? AND holder = ? AND rev > ?"""
 _PUT = "INSERT OR REPLACE INTO memoryos_parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from jidomem.memoryos.form import Value
+from jidomem.memoryos.form import Value, Vector
 from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.memoryos.values import (
     AgentPersona,
@@ -115,14 +116,31 @@ def row_of(part: Part, position: int) -> Row:
     held = (replace(part.value, **left) if left else part.value).to_dict()
     vector = getattr(part.value, "embedding", None)
     text = json.dumps({name: value for name, value in held.items() if name not in _ELSEWHERE}, ensure_ascii=False)
-    return Row(part.kind, part.id, part.place, position, text, None if vector is None else array("d", vector).tobytes())
+    return Row(part.kind, part.id, part.place, position, text, None if vector is None else _packed(vector))
 
 
 def part_of(row: Row) -> Part:
     """Return what a row keeps, without what other rows do; raises InvalidRequest and ValueError where it is none."""
-    vector = {} if row.vector is None else {"embedding": array("d", row.vector).tolist()}
+    vector = {} if row.vector is None else {"embedding": _unpacked(row.vector)}
     value: Value = _KINDS[row.kind].from_dict({**json.loads(row.held), **vector})
     return Part(row.kind, row.id, row.place, value)
+
+
+def _packed(vector: Vector) -> bytes:
+    """Return a vector as bytes: its numbers in four each where none loses anything by it, else in eight."""
+    short = array("f", vector)
+    return b"f" + short.tobytes() if tuple(short) == vector else b"d" + array("d", vector).tobytes()
+
+
+def _unpacked(kept: bytes) -> Vector:
+    """Return the vector that `_packed` put into bytes; raises ValueError where they are none."""
+    kind = chr(kept[0]) if len(kept) % 4 == 1 else ""
+    if kind not in ("f", "d") or len(kept) == 1:
+        raise ValueError(f"{len(kept)} bytes are no vector")
+    found = Vector(array(kind, kept[1:]))
+    if not math.isfinite(sum(found)):  # as it is where any of them is none: faster than to ask each
+        raise ValueError("a vector has what is no finite number")
+    return found
 
 
 def tiers_of(agent_id: str, rev: int, parts: Iterable[Part]) -> Tiers:
