@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count, pairwise
 
@@ -16,6 +17,7 @@ from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.teaching import Learnt
 from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry
+from jidomem.model import Fact, Learned, Trait
 from jidomem.models.hashed import HashedStems
 from jidomem.models.offline import OfflineModel
 from jidomem.models.scripted import ScriptedModel
@@ -174,6 +176,22 @@ def fact_of(text):
 def test_what_is_no_model_no_policy_no_question_and_nothing_learnt_is_refused(opened, wrong, why):
     with pytest.raises(InvalidRequest, match=why):
         wrong(opened())
+
+
+def test_what_a_model_finds_and_looks_like_a_secret_is_told_to_nobody(opened):  # D078
+    class Inventing(OfflineModel):
+        def extract_traits(self, segment):
+            return Learned((Fact(f"must always use {KEY}"),), (Trait("key", KEY),))
+
+    ada = opened().os(model=Inventing(), policy=small(stm_capacity=1, heat_threshold=1.0, comparison=">="))
+    ada.learn(Learnt("user", "ana", {}, [replace(fact_of("Always deploy from the release branch"), importance=1.0)]))
+    talk(ada, *LUNCH)
+
+    ada.maintain()
+
+    held = [*(fact for each in ada.personas for fact in each.knowledge), *ada.personas[-1].traits]
+    assert [each.private for each in held] == [False, True, True]
+    assert [entry.content for entry in ada.system_memory.entries] == ["Always deploy from the release branch"]
 
 
 def test_what_one_user_says_is_neither_learnt_of_another_nor_the_talk_with_him(opened):  # D070

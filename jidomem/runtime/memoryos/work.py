@@ -21,12 +21,13 @@ from jidomem.memoryos.teaching import teach, untaught
 from jidomem.memoryos.tiers import Tiers
 from jidomem.memoryos.values import DialoguePage
 from jidomem.memoryos.warming import Round, hot, maintain
-from jidomem.model import LanguageModel
+from jidomem.model import LanguageModel, Learned
 from jidomem.provider import Searchable
 from jidomem.providers import Providers, execute_directive
 from jidomem.runtime.memoryos.jobs import Job, Task
 from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.runtime.memoryos.vectors import filled, filled_system, lacking
+from jidomem.write.secrets import find
 
 #: How often the model is asked again because the tiers moved on, how many texts are embedded at once, and of how many
 #: pages it is asked what they teach.
@@ -210,7 +211,7 @@ class Work:
             )
         fresh = untaught(segment)
         fresh = replace(fresh, pages=fresh.pages[:LESSON])
-        learned = self._model.extract_traits(fresh)
+        learned = _screened(self._model.extract_traits(fresh))
         texts = [*dict.fromkeys(texts_of(learned))]
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
@@ -257,6 +258,13 @@ def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
                 f"page {page.id} says something else by now", hint="ask the model about what it says"
             )
     return tiers
+
+
+def _screened(learned: Learned) -> Learned:
+    """Return what was learnt, what looks like a secret being private, whatever the model says of it."""
+    facts = (replace(each, private=each.private or find(each.text) is not None) for each in learned.facts)
+    traits = (replace(each, private=each.private or find(each.value) is not None) for each in learned.traits)
+    return Learned(tuple(facts), tuple(traits))
 
 
 def _is_described(page: DialoguePage) -> bool:
