@@ -26,6 +26,7 @@ import jidomem
 from bench.recall import SETS, loaded
 from jidomem.clock import Sources
 from jidomem.directive import MemoryQuery
+from jidomem.errors import IntentRefused
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.scores import Policy
 from jidomem.models.local import LocalEmbedder
@@ -78,6 +79,7 @@ class Listener:
         )
         self.os: MemoryOS = self.memory.os(policy=Policy(SETTINGS[settings]()))
         self.became: Counter[str] = Counter()
+        self.refused = 0
 
     def hear(self, talk: Iterable[Exchange]) -> dict[str, Exchange]:
         """Return the pages of a conversation by their ids, once it is over."""
@@ -87,8 +89,12 @@ class Listener:
             if each.session != next(reversed(pages.values()), each).session:
                 self._maintain()
             self.now = max(self.now, each.at)
-            made = self.os.add(each.query, each.response, about=("user", each.speaker), timestamp=each.at)
-            pages[made.id] = each
+            try:
+                made = self.os.add(each.query, each.response, about=("user", each.speaker), timestamp=each.at)
+            except IntentRefused:  # it has what looks like a secret
+                self.refused += 1
+            else:
+                pages[made.id] = each
         self._maintain()
         return pages
 
@@ -145,7 +151,7 @@ def heard(talk: Any, settings: str) -> dict[str, Any]:
         wide = listener.answers(texts, retrieved_segments=len(pages))
         status = listener.os.status()
         figures = {
-            "turns": len(talk.turns), "pages": len(pages), "segments": status["segments"],
+            "turns": len(talk.turns), "pages": len(pages), "refused": listener.refused, "segments": status["segments"],
             "places": dict(Counter(tier for tiers in places.values() for tier in tiers)),
             "once": {*places} == {*pages} and all(len(tiers) == 1 for tiers in places.values()),
             "personas": status["personas"], "facts": status["facts"], "system": status["system"],
@@ -200,8 +206,9 @@ def main() -> None:
         for talk in evaluation.load(str(given.data / SETS[name]))[: given.talks]:
             one = figures[talk.id] = heard(talk, given.settings)
             where = ", ".join(f"{tier} {count}" for tier, count in one["places"].items())
+            kept = f"{one['pages']}, {one['refused']} refused" if one["refused"] else one["pages"]
             print(
-                f"| {talk.id} | {one['turns']} | {one['pages']} | {where}: {'yes' if one['once'] else '**NO**'} "
+                f"| {talk.id} | {one['turns']} | {kept} | {where}: {'yes' if one['once'] else '**NO**'} "
                 f"| {one['segments']} | {one['personas']}, {one['facts']}, {one['system']} | {one['ms']:.1f} "
                 f"| {one['found']:.1f} | {one['with stm']:.1f} | {one['in segments']:.1f} | {one['of all']:.1f} "
                 f"| {'the same' if one['same'] else '**ANOTHER**'} |",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jidomem.stems import Stemmer
 from jidomem.words import TELL_LITTLE
@@ -51,7 +52,9 @@ def telling(stemmer: Stemmer, text: str) -> list[Word]:
         if word not in CHAT and not word.isdecimal():
             counts[stem] = counts.get(stem, 0) + 1
             one = singular(word)
-            shown[stem] = min(shown.get(stem, one), one, key=lambda form: (len(form), form))
+            known = shown.setdefault(stem, one)
+            if one is not known and (len(one), one) < (len(known), known):
+                shown[stem] = one
     longer = [stem for stem in counts if len(stem) > 1] or list(counts)
     return [Word(stem, shown[stem], _weight(shown[stem], counts[stem])) for stem in longer]
 
@@ -66,6 +69,7 @@ def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.shown for word in found))[:most]
 
 
+@lru_cache(8_192)  # most words of a text are those of the one before
 def singular(word: str) -> str:
     """Return an English *word* without the sign of the plural, and any other as it is.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from jidomem.embedder import Embedder, Vector
@@ -51,6 +52,8 @@ class OfflineModel:
         self._bounds = bounds or Bounds()
         self._gap, self._shared = gap, shared
         self._stemmer = Stemmer()
+        # of a page they are asked for when it is described, and when it is held against the one before and after it
+        self._keywords = lru_cache(8)(lambda text: keywords(self._stemmer, text, self._bounds.keywords))
 
     @property
     def embedder(self) -> Embedder:
@@ -87,7 +90,7 @@ class OfflineModel:
         >>> OfflineModel().extract_keywords("Which index do we use? The indexes are kept by Oxigraph.")
         ('index', 'oxigraph', 'kept')
         """
-        return keywords(self._stemmer, text, self._bounds.keywords)
+        return self._keywords(text)
 
     def generate_segment_summary(self, pages: Sequence[Page]) -> str:
         """Return the sentences of *pages* that tell most of what all of them are about, in their order."""
