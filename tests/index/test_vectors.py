@@ -114,7 +114,7 @@ def test_the_vectors_of_another_model_are_not_taken_for_those_of_this_one(memory
     assert likest(other, "zebra") == likest(vectors, "zebra") == ["the zebra runs"]
 
 
-def test_a_replaced_entry_keeps_its_vector_and_a_text_that_is_gone_has_none(memory, vectors, toy):
+def test_a_replaced_entry_keeps_its_vector_and_a_text_that_is_gone_has_none(memory, root, vectors, toy):
     for text in ("the zebra runs", "the okapi runs"):
         memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content=text)))
         level(vectors, HISTORY)
@@ -123,8 +123,11 @@ def test_a_replaced_entry_keeps_its_vector_and_a_text_that_is_gone_has_none(memo
     memory.long_term().clear_graph("history")
     memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content="the lynx runs")))
     level(vectors, HISTORY)
-    assert likest(vectors, "runs", 5, HISTORY) == ["the lynx runs"]
+    assert likest(vectors, "the zebra runs", 1, HISTORY) == ["the lynx runs"]  # what is gone takes no place
     assert vectors.told(HISTORY)["vectors"] == 1
+    left = b"".join(path.read_bytes() for path in (root / "cache" / "vectors").glob("*.sqlite*"))
+    assert digest("the lynx runs") in left
+    assert digest("the zebra runs") not in left
 
 
 def test_after_another_branch_was_checked_out_only_what_is_new_is_embedded(memory, root, toy, tmp_path):
@@ -304,6 +307,22 @@ def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, 
     remember(memory, *(f"okapi {number}" for number in range(5)))
     level(vectors)
     assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 25
+
+
+def test_while_one_makes_vectors_no_other_makes_the_same(memory, root, vectors, toy, monkeypatch):
+    remember(memory, "the zebra runs")
+    generate, others = toy.generate, []
+
+    def meanwhile(texts):
+        other = Vectors(root, memory.texts, ToyEmbedder())
+        others.append((other.take_in(P), other.embedder.asked))
+        other.close()
+        return generate(texts)
+
+    monkeypatch.setattr(toy, "generate", meanwhile)
+    level(vectors)
+    assert others == [(False, [])]
+    assert toy.asked == ["the zebra runs"]
 
 
 def test_of_many_vectors_the_nearest_by_signs_hold_those_that_are_nearest():
