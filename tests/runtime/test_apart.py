@@ -4,7 +4,8 @@ import json
 import os
 import re
 import socket
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Thread
 
@@ -178,7 +179,7 @@ def test_one_without_end_is_cut_while_others_are_answered_and_leaves_nothing_run
         # When it is asked
         cut = aside.submit(memory.reader.ask, name, project="p")
         answered = 0
-        while not cut.done():
+        while not wait([cut], 0.02).done:
             answered += len(memory.reader.ask("facts", project="p"))
 
         # Then it is refused, others are answered meanwhile, and none that works is left
@@ -217,7 +218,8 @@ def test_what_a_question_says_it_goes_over_is_not_run_by_whoever_opens_the_root(
             listener.accept()
 
 
-def test_more_at_once_than_are_answered_wait_their_turn(both):
+def test_more_at_once_than_are_answered_wait_their_turn(both, monkeypatch):
+    monkeypatch.setattr("jidomem.runtime.pool._PATIENCE", 600.0)  # however slow the machine is
     memory, _ = both
     memory.reader.ask("own-facts", project="p")  # so that one is warm
     with ThreadPoolExecutor(6) as many:
@@ -229,6 +231,7 @@ def test_more_at_once_than_are_answered_wait_their_turn(both):
 def test_closing_a_root_stops_a_question_that_is_being_answered(tmp_path):
     lay(tmp_path / "root", endless=HEADER.format("", "n", "n") + BOMBS["endless"][0])
     memory, told = jidomem.open(tmp_path / "root", project="p"), []
+    memory.pool.limits = Limits(query_seconds=600.0)
     memory.writer.submit_intent("p", intent())
 
     def ask():
@@ -241,6 +244,7 @@ def test_closing_a_root_stops_a_question_that_is_being_answered(tmp_path):
     asking.start()
     while not any(_busy(worker) for worker in workers(tmp_path / "root")):
         assert asking.is_alive()
+        time.sleep(0.05)
     memory.close()
     asking.join()
 

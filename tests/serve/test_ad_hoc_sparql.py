@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -98,7 +98,7 @@ def test_what_was_just_submitted_is_in_the_answer(client):
 def test_a_query_without_end_is_cut_stops_working_and_holds_up_nobody(server, client, text, codes):
     with ThreadPoolExecutor(1) as aside, Client(server.url) as other:
         cut = aside.submit(asked, other, text, timeout=1.5)
-        while not cut.done():
+        while not wait([cut], 0.02).done:
             assert len(client.get("/projects/p/queries/facts?limit=3")["rows"]) == 3
         status, media, body = cut.result()
 
@@ -157,6 +157,7 @@ def test_no_child_outlives_the_server(tmp_path, stop):
         cut = aside.submit(asked, client, CROSS)
         while not any(cpu(child) > 80 for child in children(process)):
             assert not cut.done()
+            time.sleep(0.02)
         left = children(process)
         process.send_signal(stop)
         assert cut.exception() is not None or cut.result()[0] == 503
@@ -199,9 +200,9 @@ def test_a_query_nobody_waits_for_any_more_is_stopped_and_makes_room_for_others(
         with socket.create_connection((place.hostname, place.port)) as asking:
             asking.sendall(head.encode())
             while figures(client, running) == [0]:
-                pass
+                time.sleep(0.02)
         while figures(client, running) != [0]:
-            pass
+            time.sleep(0.02)
 
     # Then none of their queries went on until its time was up
     assert figures(client, late) == [cut]
