@@ -8,10 +8,12 @@ import pytest
 from conftest import ToyEmbedder
 
 import jidomem
+from jidomem.entry import Entry, WriteRequest
 from jidomem.errors import Failed, NotFound
 from jidomem.index import vectors as module
 from jidomem.journal.files import Stream
 from jidomem.pieces import digest
+from jidomem.recall import RecallRequest
 
 P = Stream("p")
 
@@ -57,6 +59,24 @@ def test_what_is_written_has_its_vector_soon_after(memory, toy):
     told = memory.embedding.told("p")
     assert (told["model"], told["vectors"], told["pending"], told["error"]) == ("toy-1", 3, 0, None)
     assert told["bytes"] > 3 * 96
+
+
+def test_an_entry_is_recalled_by_its_words_at_once_by_likeness_soon_and_by_words_alone_where_that_fails(memory, toy):
+    def recalled(query, **opts):
+        return memory.entries.recall(RecallRequest(agent_id="me", query=query, limit=1), opts)
+
+    for text in ("the okapi sleeps", "lunch at noon"):
+        memory.entries.write(WriteRequest(entry=Entry(agent_id="me", content=text)))
+    assert [entry.content for entry in recalled("okapi").entries] == ["the okapi sleeps"]
+    until(lambda: recalled("okapi").metadata["vectors"]["pending"] == 0)
+    (parts,) = recalled("okapi sleeps", explain=True).metadata["parts"].values()
+    assert parts["likeness"] > 1
+
+    toy.fault = RuntimeError("the model is out")
+    memory.entries.write(WriteRequest(entry=Entry(agent_id="me", content="an okapi awakes")))
+    answer = recalled("awakes")
+    assert [entry.content for entry in answer.entries] == ["an okapi awakes"]
+    assert answer.metadata["vectors"]["error"] == "the model is out"
 
 
 def test_nothing_is_started_before_the_first_recall_and_nothing_goes_on_after_the_end(tmp_path, toy):
