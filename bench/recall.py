@@ -36,7 +36,8 @@ from jidomem.runtime.root import Jidomem
 
 SETS = {"locomo": "locomo/locomo-dev.json", "realtalk": "realtalk", "beam": "beam"}
 ASKED, PROJECT = 50, "talk"
-SPOKEN = frozenset(("entry",))
+#: Questions of this kind are not scored: they ask for what was not said.
+ADVERSARIAL = 5
 
 
 class Once:
@@ -53,10 +54,10 @@ class Once:
 
 
 class Ours:
-    """A root with one conversation, asked as agents ask it; *without* some signs the engine's own parts are asked."""
+    """A root with one conversation, asked as agents ask it."""
 
-    def __init__(self, embedder: Once | None, without: frozenset[str] = frozenset()) -> None:
-        self._embedder, self._without = embedder, without
+    def __init__(self, embedder: Once | None) -> None:
+        self._embedder = embedder
         self._folder = tempfile.TemporaryDirectory()
         self._memory: Jidomem | None = None
         self.refused = 0
@@ -88,11 +89,10 @@ class Ours:
 
     def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
         assert self._memory is not None
-        if not self._without:
-            return [self._ids[hit.id] for hit in self._memory.recall(query, kinds=["entry"], limit=k).entries]
-        return [self._ids[item] for item in self._ranked(query)[:k]]
+        return [self._ids[hit.id] for hit in self._memory.recall(query, kinds=["entry"], limit=k).entries]
 
-    def _ranked(self, query: str) -> list[str]:
+    def without(self, query: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield what is found without each sign of its profile, all of one gathering; and first, named "", with all."""
         memory = self._memory
         assert memory is not None
         alike = None
@@ -100,8 +100,10 @@ class Ours:
             alike = Alike(memory.embedding.vectors, self._embedder.generate([query])[0])
         asked = Asked(query, asked_for(memory.texts.stemmer, query), alike=alike)
         found, question = gather(memory.texts, Stream(PROJECT, "history"), asked, Within())
-        worth = {sign: value for sign, value in profiles.chosen(found).items() if sign not in self._without}
-        return [one.candidate.passage.item for one in fusion.ranked(found, question, worth)]
+        profile = profiles.chosen(found)
+        for sign in ("", *(name for name in profile if name != "name")):
+            worth = {name: value for name, value in profile.items() if name != sign}
+            yield sign, [self._ids[one.candidate.passage.item] for one in fusion.ranked(found, question, worth)]
 
 
 class Dense:
@@ -181,9 +183,6 @@ def sides(evaluation: ModuleType, embedder: Once, given: argparse.Namespace) -> 
     if given.peers:
         yield "chromadb", lambda: Chroma(embedder)
         yield "LangGraph", lambda: LangGraph(embedder)
-    signs = {sign: None for profile in profiles.PROFILES.values() for sign in profile if sign != "name"}
-    for sign in signs if given.without else ():
-        yield f"without {sign}", lambda sign=sign: Ours(embedder, frozenset((sign,)))  # type: ignore[misc]
 
 
 def measured(evaluation: ModuleType, make: Callable[[], Any], talks: Sequence[Any]) -> dict[str, float]:
@@ -201,6 +200,21 @@ def measured(evaluation: ModuleType, make: Callable[[], Any], talks: Sequence[An
     return {**figures, "low": 100 * low, "high": 100 * high, "questions": len(rows), "turns": found["turns"],
             "p50 ms": found["recall_ms_p50"], "p95 ms": found["recall_ms_p95"],
             "write ms": found["write_ms_per_turn"], "seconds": perf_counter() - start}  # fmt: skip
+
+
+def ablated(evaluation: ModuleType, embedder: Once, talks: Sequence[Any]) -> dict[str, dict[str, float]]:
+    """Return the recall without each sign, by its name, and "" with all of them, on the *talks* of one set."""
+    rows: dict[str, list[dict[str, float]]] = {}
+    system = Ours(embedder)
+    for talk in talks:
+        system.reset()
+        system.write(talk.turns)
+        for asked in (one for one in talk.questions if one.gold and one.category != ADVERSARIAL):
+            for sign, found in system.without(asked.text):
+                ids = [gid.split("/", 1)[1] for gid in found[:ASKED]]
+                rows.setdefault(sign, []).append(evaluation.score(ids, asked.gold))
+    system.close()
+    return {sign: {name: 100 * evaluation.mean(each, name) for name in ("R@5", "R@10")} for sign, each in rows.items()}
 
 
 def loaded(folder: Path) -> ModuleType:
@@ -237,6 +251,12 @@ def main() -> None:
                 f"| {one['MRR']:.1f} | {one['p50 ms']:.1f} | {one['p95 ms']:.1f} | {one['write ms']:.2f} |",
                 flush=True,
             )
+        if given.without:
+            print("\n| without | R@5 | R@10 |\n|---|---|---|")
+            each = ablated(evaluation, embedder, talks)
+            for sign, one in each.items():
+                print(f"| {sign or 'none'} | {one['R@5']:.1f} | {one['R@10']:.1f} |")
+            told[name] |= {f"without {sign}": one for sign, one in each.items() if sign}
     print(f"\nmost memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
     if given.json:
         given.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
