@@ -30,7 +30,7 @@ from jidomem.journal.files import Stream
 from jidomem.models.local import LocalEmbedder
 from jidomem.moments import stamp
 from jidomem.read import fusion, profiles
-from jidomem.read.gathering import Alike, Asked, gather
+from jidomem.read.gathering import Asked, gather
 from jidomem.read.search import asked_for
 from jidomem.runtime.root import Jidomem
 
@@ -95,10 +95,8 @@ class Ours:
         """Yield what is found without each sign of its profile, all of one gathering; and first, named "", with all."""
         memory = self._memory
         assert memory is not None
-        alike = None
-        if memory.embedding is not None and self._embedder is not None:
-            alike = Alike(memory.embedding.vectors, self._embedder.generate([query])[0])
-        asked = Asked(query, asked_for(memory.texts.stemmer, query), alike=alike)
+        alike = memory.alike_to(query, PROJECT, spoken=True)
+        asked = Asked(query, asked_for(memory.texts.stemmer, query), now=memory.now(), alike=alike)
         found, question = gather(memory.texts, Stream(PROJECT, "history"), asked, Within())
         profile = profiles.chosen(found)
         for sign in ("", *(name for name in profile if name != "name")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from jidomem.lexical import Counts
 
@@ -34,9 +34,8 @@ class Candidate:
     """A passage that may answer, and what stands around it.
 
     `kind` is `memory`, `entry` or `turn`. `before` and `after` are what was said around it in its session, the nearest
-    first. `session_holding` has, by stem, how many of the `session_passages` of its session hold it. `successors` are
-    what superseded it; one of those that are candidates as well never stands below it. `ended` is when it ceased to
-    hold, None for what is in force.
+    first. `successors` are what superseded it; one of those that are candidates as well never stands below it. `ended`
+    is when it ceased to hold, None for what is in force.
     """
 
     passage: Passage
@@ -48,8 +47,6 @@ class Candidate:
     session: str = ""
     before: tuple[Passage, ...] = ()
     after: tuple[Passage, ...] = ()
-    session_holding: Mapping[str, int] = field(default_factory=dict)
-    session_passages: int = 0
     is_about: bool = False
     ended: str | None = None
     successors: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 #: So much of a text is looked at: who speaks says what it is about at its beginning.
 BEGINNING = 600
@@ -25,7 +26,6 @@ def _any(words: str) -> str:
 _ASKS_TIME = re.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:date|day|month|year|time)\b"
                         r"|\bhow many (?:days|weeks|months|years)\b", re.IGNORECASE)  # fmt: skip
 _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|often|long|old)\b|\bnumber of\b", re.IGNORECASE)
-_ASKS_NAME = re.compile(r"\b(?:who|whose|where|which)\b|\bname of\b|\bis the name\b", re.IGNORECASE)
 _ASKS_ANSWERER = re.compile(
     r"\b(?:did|have|do|would|were) you\b|\byour (?:advice|answer|recommend|suggest|explanation)"
     r"|\byou(?:'ve|'d)? (?:recommend|suggest|advise|said|say|told|explain|propos|mention|give|gave|provide|list)",
@@ -33,16 +33,31 @@ _ASKS_ANSWERER = re.compile(
 )
 _GIVES_TIME = re.compile(rf"{_any(_TIME)}|\b\d{{4}}\b", re.IGNORECASE)
 _GIVES_NUMBER = re.compile(rf"\d|{_any(_NUMBER)}", re.IGNORECASE)
-_GIVES_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]")
+_NAME, _WORD = re.compile(r"\b([^\W\d_]+)(?:['’]s)?\b"), re.compile(r"\w")
 _OF_ITSELF = re.compile(r"\b(?:I|me|my|we|our)\b", re.IGNORECASE)
 
 
-_ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "name": _ASKS_NAME, "answerer": _ASKS_ANSWERER}
-_GIVES = {"time": _GIVES_TIME, "number": _GIVES_NUMBER, "name": _GIVES_NAME}
+_ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER}
+_GIVES = {"time": _GIVES_TIME, "number": _GIVES_NUMBER}
+
+
+def unnamed(question: str, names: Iterable[str]) -> str:
+    """Return *question* without the people of these *names*, as far as more is left: what it asks of them.
+
+    >>> unnamed("When did Ana's brother move?", ["ana lopez", "user"])
+    'When did brother move?'
+    """
+    people = {part.casefold() for name in names if name.casefold() not in ROLES for part in name.split()}
+
+    def told(word: re.Match[str]) -> str:
+        return " " if word[1][0].isupper() and word[1].casefold() in people else word[0]
+
+    left = _NAME.sub(told, question)
+    return " ".join(left.split()) if _WORD.search(left) else question
 
 
 def wanted(question: str) -> frozenset[str]:
-    """Return what *question* asks for: a `time`, a `number`, a `name`, or what the `answerer` said.
+    """Return what *question* asks for: a `time`, a `number`, or what the `answerer` said.
 
     >>> sorted(wanted("When did we move, and how many of us?"))
     ['number', 'time']
@@ -51,10 +66,10 @@ def wanted(question: str) -> frozenset[str]:
 
 
 def gives(kind: str, text: str) -> bool:
-    """Return whether the beginning of *text* has a `time`, a `number` or a `name`.
+    """Return whether the beginning of *text* has a `time` or a `number`.
 
-    >>> gives("time", "We moved last week."), gives("name", "We moved to Lisbon."), gives("number", "We moved.")
-    (True, True, False)
+    >>> gives("time", "We moved last week."), gives("number", "We moved.")
+    (True, False)
     """
     return _GIVES[kind].search(text, 0, BEGINNING) is not None
 

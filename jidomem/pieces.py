@@ -14,6 +14,8 @@ _ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
 def pieces(text: str) -> list[str]:
     """Return the pieces of *text*, which end where paragraphs or sentences do as far as those are short enough.
 
+    Who said it stands in none: with names, all that one person said is alike, and to each question that names them.
+
     >>> pieces("Short. And whole.")
     ['Short. And whole.']
     >>> [len(piece) for piece in pieces("a" * 499 + ". " + "b" * 750)]
@@ -36,16 +38,6 @@ def _parts(text: str) -> Iterator[str]:
         return
     for part in filter(None, map(str.strip, _ENDS.split(text))):
         yield from (part[at : at + PIECE] for at in range(0, len(part), PIECE))
-
-
-def meant(text: str, speakers: tuple[str, ...]) -> list[str]:
-    """Return what is given to an embedder for a text, piece by piece, under the names of who said it.
-
-    >>> meant("we ship on Friday", ("Ana",))
-    ['Ana: we ship on Friday']
-    """
-    said = f"{', '.join(speakers)}: " if speakers else ""
-    return [said + piece for piece in pieces(text)]
 
 
 def digest(text: str) -> bytes:

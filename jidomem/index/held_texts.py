@@ -10,7 +10,7 @@ from jidomem.embedder import Vector
 from jidomem.index.documents import Document
 from jidomem.index.text_file import TextFile
 from jidomem.journal.files import Stream
-from jidomem.pieces import digest, meant
+from jidomem.pieces import digest, pieces
 from jidomem.stems import Stemmer
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class HeldTexts:
             for item, (document, vector) in documents.items():
                 self._vectors.pop(item, None)
                 if vector is not None:
-                    pieces = [digest(piece) for piece in meant(document.text, document.speakers)]
-                    self._vectors[item] = pieces, vector
+                    self._vectors[item] = [*map(digest, pieces(document.text))], vector
             self._likeness = None
 
     def read(self, stream: Stream, use: Callable[[TextFile], T]) -> T:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jidomem.index.documents import Document
 from jidomem.index.kept_file import several
-from jidomem.pieces import digest, meant
+from jidomem.pieces import digest, pieces
 
 TABLES = """
 CREATE TABLE passage (number INTEGER PRIMARY KEY, content TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);
@@ -17,6 +17,7 @@ CREATE INDEX passage_talk ON passage (talk, place);
 CREATE TABLE piece (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB, number INTEGER, part INTEGER);
 CREATE INDEX piece_digest ON piece (digest);
 CREATE INDEX piece_number ON piece (number);
+CREATE TABLE speaker (name TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 #: What of a talk is known at a moment, and holds then.
 _KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = ?1 AND p.place %s ?2
@@ -55,9 +56,11 @@ class Passages:
         rows = ((number, one.text, "\n".join(one.speakers), one.said_at, one.talk, one.place)
                 for number, one in documents.items())  # fmt: skip
         self._store.executemany("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", rows)
-        pieces = {number: [*map(digest, meant(one.text, one.speakers))] for number, one in documents.items()}
+        speakers = {(name,) for one in documents.values() for name in one.speakers}
+        self._store.executemany("INSERT OR IGNORE INTO speaker VALUES (?)", speakers)
+        given = {number: [*map(digest, pieces(one.text))] for number, one in documents.items()}
         known = self.digests(documents)
-        new = {number: found for number, found in pieces.items() if found != known.get(number, [])}
+        new = {number: found for number, found in given.items() if found != known.get(number, [])}
         gone = self._forget_pieces(number for number in new if number in known)
         every = ((piece, number, part) for number, found in new.items() for part, piece in enumerate(found))
         self._store.executemany("INSERT INTO piece (digest, number, part) VALUES (?, ?, ?)", every)
@@ -90,32 +93,16 @@ class Passages:
         found = [self._store.execute(ask, (one.talk, one.place, moment, many)) for ask, many in asked]
         return [row[0] for row in found[0]], [row[0] for row in found[1]]
 
-    def talks(self, stems: Sequence[str], talks: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Return for each of *talks* how many passages hold each of *stems*, and under `""` how many it has."""
-        asked = json.dumps([*talks])
-        if asked == "[]":
-            return {}
-        within = "SELECT value FROM json_each(?)"
-        whole = f"SELECT talk, COUNT(*) FROM passage WHERE talk IN ({within}) GROUP BY talk"
-        found = {talk: {"": count} for talk, count in self._store.execute(whole, (asked,))}
-        holding = f"""SELECT p.talk, COUNT(*) FROM text JOIN passage p ON p.number = text.rowid
-WHERE text MATCH ? AND p.talk IN ({within}) GROUP BY p.talk"""
-        for stem in stems:
-            for talk, count in self._store.execute(holding, (f'"{stem}"', asked)):
-                found[talk][stem] = count
-        return found
-
     def speakers(self) -> set[str]:
-        """Return everybody who said something that is there."""
-        found = self._store.execute("SELECT DISTINCT speakers FROM passage")
-        return {name for row in found for name in row[0].splitlines()}
+        """Return everybody who ever said something that was taken in."""
+        return {name for (name,) in self._store.execute("SELECT name FROM speaker")}
 
     def pieces(self, after: int, limit: int) -> list[Piece]:
         """Return the next *limit* pieces after the one with the id *after*, in the order they were taken in."""
         ask = "SELECT id, digest, number, part FROM piece WHERE id > ? ORDER BY id LIMIT ?"
         rows = self._store.execute(ask, (after, limit)).fetchall()
         said = self.of({row[2] for row in rows})
-        texts = {number: meant(one.text, one.speakers) for number, one in said.items()}
+        texts = {number: pieces(one.text) for number, one in said.items()}
         return [Piece(at, known, texts[number][part]) for at, known, number, part in rows]
 
     def last(self) -> int:

@@ -27,8 +27,8 @@ BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
 #: So much of what was said before and after a candidate is told of it.
 BEFORE, AFTER = 3, 3
 #: So many memories that hold the rarest words are looked at, and what other words count in those, as far as no more
-#: than BESIDE hold them together; and the words of a session are told as far as no more than HELD hold them.
-FIRST, BESIDE, HELD = 4_000, 30_000, 10_000
+#: than BESIDE hold them together.
+FIRST, BESIDE = 4_000, 30_000
 #: So many pieces are compared one by one where what is looked through is but a part of all.
 COMPARED = 20_000
 #: So many vectors are compared in full where all are looked through.
@@ -89,11 +89,8 @@ class _Gathering:
         known = {**rows, **{row.number: row for row in file.rows(beside, Within(within.moment, inactive=True))}}
         said = file.passages.of(known)
         met = self._met(known, said)
-        rare = [stem for stem in self._weight if self._counts.holding[stem] <= HELD]
-        talks = file.passages.talks(rare, {said[number].talk for number in rows} - {""})
         found = [
-            self._candidate(row, met, around.get(number, ((), ())), said[number], talks, number in about)
-            for number, row in rows.items()
+            self._candidate(row, met, around.get(number, ((), ())), number in about) for number, row in rows.items()
         ]
         return found, self._question({name for one in said.values() for name in one.speakers}, met)
 
@@ -197,12 +194,9 @@ class _Gathering:
         row: Row,
         met: Mapping[int, Passage],
         around: tuple[Sequence[int], Sequence[int]],
-        said: passages.Passage,
-        talks: Mapping[str, Mapping[str, int]],
         is_about: bool,
     ) -> Candidate:
         before, after = around
-        session = talks.get(said.talk, {"": 0})
         return Candidate(
             passage=met[row.number],
             kind=next((_KINDS[name] for name in row.types if name in _KINDS), "memory"),
@@ -213,8 +207,6 @@ class _Gathering:
             session=row.session,
             before=tuple(met[number] for number in before if number in met),
             after=tuple(met[number] for number in after if number in met),
-            session_holding={stem: count for stem, count in session.items() if stem},
-            session_passages=session[""],
             is_about=is_about,
             ended=row.ended if self._within.moment is None or (row.ended or "") <= self._within.moment else None,
             successors=row.successors,

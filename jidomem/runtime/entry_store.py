@@ -63,7 +63,7 @@ class EntryStore:
             until=_moment(opts, "until"),
             own=own(request, every=every),
         )
-        alike = self._memory.alike_to(request.query, project)
+        alike = self._memory.alike_to(request.query, project, spoken=True)
         found = self._entries(opts).covered(request, within, now, alike)
         told = _fitting(found.entries, narrowing.budget_tokens)
         named = {name: entry.id for name, entry in told.items() if name in found.scores}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jidomem.clock import Sources
 from jidomem.embedder import Embedder
 from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.journal.files import FileJournal
+from jidomem.journal.files import FileJournal, Stream
 from jidomem.moments import stamp
 from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
@@ -70,12 +70,12 @@ class Recalls:
         """
         from jidomem.govern.freshness import fresh
         from jidomem.govern.recalled import anchored, fitted
-        from jidomem.read.recalling import Recalling
+        from jidomem.read.recalling import SPOKEN, Recalling
 
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
         self.catch_up(name)  # of a project there is not, nothing is embedded
-        alike = self.alike_to(request.query, name)
+        alike = self.alike_to(request.query, name, spoken=not SPOKEN.keys().isdisjoint(narrowing.kinds))
         pages = self._pages_of(narrowing.agent or request.agent_id, name, alike) if PAGES in narrowing.kinds else None
         asking = Recalling(self.texts, self.index, self.schema, self.now(), alike, pages)
         found = asking.recall(name, request, narrowing)
@@ -87,16 +87,20 @@ class Recalls:
             self.read_log.shown(name, items, by=request.agent_id, in_="recall")
         return told
 
-    def alike_to(self, query: str, project: str) -> Alike | None:
+    def alike_to(self, query: str, project: str, *, spoken: bool) -> Alike | None:
         """Return what makes known how alike *query* is to what *project* holds; None where nothing does, or fails to.
 
-        From now on the vectors of the project are made.
+        Where it is asked of what was *spoken*, it is compared without the names of who speaks there. From now on the
+        vectors of the project are made.
         """
+        from jidomem.cues import unnamed
         from jidomem.read.gathering import Alike
 
         embedding = self.embedding
         if embedding is None:
             return None
+        if spoken:
+            query = unnamed(query, self.texts.read(Stream(project, "history"), lambda file: file.passages.speakers()))
         vector = embedding.asked(query)
         if self.embeds_for is None:
             embedding.begin(project)

@@ -73,13 +73,12 @@ def test_what_was_said_on_or_soon_after_the_day_asked_for_comes_first_and_so_doe
     assert best([*turns, told], question("which boat was it on 9 March 2025?")) == "told"
 
 
-def test_a_question_for_a_time_a_number_or_a_name_prefers_what_has_one():
-    texts = ("the boat came", "the boat came last week", "the boat has seven sails", "the boat went to Lisbon")
+def test_a_question_for_a_time_or_a_number_prefers_what_has_one():
+    texts = ("the boat came", "the boat came last week", "the boat has seven sails")
     turns = [candidate(text, text, ["boat"], ["Ana"]) for text in texts]
 
     assert best(turns, question("When did the boat come?")) == "the boat came last week"
     assert best(turns, question("How many sails has the boat?")) == "the boat has seven sails"
-    assert best(turns, question("Where did the boat go?")) == "the boat went to Lisbon"
 
 
 def test_what_a_machine_said_comes_after_what_was_said_to_it_unless_its_answer_is_asked_for():
@@ -113,7 +112,7 @@ def test_what_has_no_vector_yet_is_taken_to_be_as_alike_as_most():
 
 def test_a_memory_without_a_word_of_the_question_answers_it_only_where_it_is_alike():
     asked = question("boat?", has_vectors=True)
-    memories = [candidate("far", cosine=0.1), candidate("near", cosine=0.11), candidate("unknown"),
+    memories = [candidate("far", cosine=0.25), candidate("near", cosine=0.26), candidate("unknown"),
                 candidate("word", words=["boat"], cosine=-0.1)]  # fmt: skip
 
     assert {one.candidate.passage.item for one in ranked(memories, asked, MEMORIES)} == {"near", "word"}
@@ -127,7 +126,7 @@ def test_where_nothing_is_known_of_likeness_words_are_worth_more():
     (alone,), (beside,) = (ranked([turn], question("boat?", has_vectors=known), PEOPLE) for known in (False, True))
 
     assert alone.parts["coverage"] == pytest.approx(1.5 * beside.parts["coverage"])
-    assert alone.parts["itself"] == beside.parts["itself"] == 1.0
+    assert alone.parts["itself"] == beside.parts["itself"] == PEOPLE["itself"]
 
 
 def test_the_profile_is_that_of_who_speaks_in_what_was_found():

@@ -231,3 +231,13 @@ def test_an_embedder_that_failed_is_left_alone_for_a_while_each_time_a_longer_on
         moment[0] += later
         assert len(memory.recall("zebra").entries) == 1
     assert tried == pytest.approx([100.0, 101.1, 103.2, 107.3])
+
+
+def test_what_was_said_is_compared_without_the_names_of_who_speaks(memory, toy):
+    memory.conversation("s").record("okapi: ana's zebra", asked_by="ana")
+
+    memory.recall("what of Ana's zebra?", kinds=["turn"])
+    memory.recall("what of Ana's lynx?")
+    until(lambda: "okapi: ana's zebra" in toy.asked)
+
+    assert {"what of zebra?", "what of Ana's lynx?"} <= {*toy.asked}
