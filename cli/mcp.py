@@ -16,10 +16,10 @@ from jidomem_cli.server_log import log_options, open_log
 @click.command(cls=Verb, writes=("agent", "session", "wait"))
 @click.option(
     "--toolset",
-    type=click.Choice(("jidomem", "working", "server-memory")),
+    type=click.Choice(("jidomem", "working", "dialogue", "server-memory")),
     default="jidomem",
     show_default=True,
-    help="Which tools: our own; with two more for what an agent holds and says; those of the reference memory server.",
+    help="Which tools: our own; with two more for what it holds and says, or for its dialogue; the reference server's.",
 )
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
 @click.option(
@@ -55,13 +55,19 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
             f"the MCP SDK is not installed ({error})", hint="pip install 'jidomem[mcp]'", code="missing_extra"
         ) from error
     from jidomem.serve.desk import Desks
+    from jidomem.serve.dialogue import FIND_PAGES, KEEP_PAGE
     from jidomem.serve.knowledge import KNOWLEDGE
     from jidomem.serve.tools import TOOLS
     from jidomem.serve.work import SAID, WORKING
 
     memory = door.open(stays=True)
     memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
-    tools = {"jidomem": TOOLS, "working": (*TOOLS, WORKING, SAID), "server-memory": KNOWLEDGE}[toolset]
+    tools = {
+        "jidomem": TOOLS,
+        "working": (*TOOLS, WORKING, SAID),
+        "dialogue": (*TOOLS, KEEP_PAGE, FIND_PAGES),
+        "server-memory": KNOWLEDGE,
+    }[toolset]
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     if not http:
         serving.leave_on_signals(desks, memory.close)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.intent import Receipt
@@ -11,6 +12,9 @@ from jidomem.runtime.agent import AgentMemory
 from jidomem.runtime.own import Token
 from jidomem.runtime.root import Jidomem
 from jidomem.write.names import slug
+
+if TYPE_CHECKING:
+    from jidomem.runtime.memoryos.memory_os import MemoryOS
 
 
 class Desk:
@@ -57,6 +61,10 @@ class Desk:
     def working(self) -> AgentMemory:
         """Return what the agent holds now; raises PolicyDenied for a curator's name that nobody gave it."""
         return self.memory.agent(self.who()["asserted_by"], project=self.project)
+
+    def dialogue(self) -> MemoryOS:
+        """Return the tiers of the agent; raises PolicyDenied as `working` does."""
+        return self.memory.os(self.who()["asserted_by"], project=self.project)
 
     def begin(self) -> dict[str, str]:
         """Return who asserts what is to be kept: as `who`, in a session that is open where the project is strict."""

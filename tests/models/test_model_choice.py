@@ -214,9 +214,10 @@ def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
 
     with jidomem.open(root, project="p", agent="ada") as memory:
         scripted = ScriptedModel(generate_meta_chain=late, extract_keywords=lambda text: ("index",))
-        ada = memory.os(model=scripted, work="background")
-        for number in range(5):
-            ada.add(f"question {number}", "Noted.", timestamp=f"2026-11-2{number}T08:00:00Z")
+        with memory.os(model=scripted, work="queued") as ada:
+            for number in range(5):
+                ada.add(f"question {number}", "Noted.", timestamp=f"2026-11-2{number}T08:00:00Z")
+        ada = memory.os(model=scripted, work="background")  # all five are due when it begins
         begun.wait()
         closing = threading.Thread(target=ada.close)
         closing.start()

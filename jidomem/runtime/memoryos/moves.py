@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
 Move = Callable[[Tiers, Policy], Step[Tiers]]
-SystemMove = Callable[[SystemMemory, Policy], Step[SystemMemory]]
+SystemMove = Callable[[SystemMemory, Tiers, Policy], Step[SystemMemory]]
 #: What else a move gives rise to, of the tiers after it.
 Then = Callable[[Tiers, Policy], Iterable[Task]]
 #: What is noted of an agent; whose vectors it has, of system memory, too, which is held by nobody.
@@ -100,23 +100,25 @@ class AgentMoves:
             if maintained is not None:
                 notes.keep(store, self.project, _MAINTAINED, self.agent, stamp(maintained))
 
-        return self._moved(self.kept, how, done, noted)
+        return self._moved(self.kept, lambda store, tiers, policy: how(tiers, policy), done, noted)
 
     def move_system(self, how: SystemMove, *, done: Job | None = None) -> SystemMemory:
-        """Return system memory after a move, as `move` does the tiers."""
-        return self._moved(self.system, how, done)
+        """Return system memory after a move, as `move` does the tiers; it is made on what the agent holds then."""
+        return self._moved(
+            self.system, lambda store, system, policy: how(system, self.kept.read_in(store), policy), done
+        )
 
     def _moved(
         self,
         kept: Kept[M],
-        how: Callable[[M, Policy], Step[M]],
+        how: Callable[[Connection, M, Policy], Step[M]],
         done: Job | None,
         noted: Callable[[Connection, Moved[M], Policy], None] = lambda store, moved, policy: None,
     ) -> M:
         """Return what *kept* is after a move, with what is *noted* of it, and with its job let go of."""
         with self._changing() as store:
             policy = self._policy_now(store)
-            moved = kept.move_in(store, lambda before: how(before, policy))
+            moved = kept.move_in(store, lambda before: how(store, before, policy))
             noted(store, moved, policy)
             if done is not None:
                 self.jobs.done(store, done)

@@ -18,7 +18,7 @@ from jidomem.memoryos.reshaping import Retelling, Splitting, oversized, retell, 
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.sharing import Diffusion, Judgement, diffuse, judge, unjudged
 from jidomem.memoryos.teaching import teach, untaught
-from jidomem.memoryos.tiers import Tiers
+from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.memoryos.values import DialoguePage
 from jidomem.memoryos.warming import Round, hot, maintain
 from jidomem.model import LanguageModel, Learned
@@ -27,6 +27,7 @@ from jidomem.providers import Providers, execute_directive
 from jidomem.runtime.memoryos.jobs import Job, Task
 from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.runtime.memoryos.vectors import filled, filled_system, lacking
+from jidomem.spaces.step import Step
 from jidomem.write.secrets import find
 
 #: How often the model is asked again because the tiers moved on, how many texts are embedded at once, and of how many
@@ -101,9 +102,13 @@ class Work:
             rated = self._model.rate_importance([fact.text for fact in facts])
             judged = Judgement({fact.id: score for fact, score in zip(facts, rated, strict=True)})
             self._moves.move(lambda tiers, policy: judge(tiers, judged, policy))
-        held = tuple(fact for persona in self._moves.tiers().personas for fact in persona.knowledge)
-        told = Diffusion(self._moves.agent, held, self._moves.now())
-        self._moves.move_system(lambda system, policy: diffuse(system, told, policy), done=job)
+        at = self._moves.now()
+
+        def tell(system: SystemMemory, tiers: Tiers, policy: Policy) -> Step[SystemMemory]:
+            held = tuple(fact for persona in tiers.personas for fact in persona.knowledge)
+            return diffuse(system, Diffusion(self._moves.agent, held, at), policy)
+
+        self._moves.move_system(tell, done=job)
 
     def embed(self, job: Job | None = None) -> None:
         """Make the vectors that are missing, some at a time."""
@@ -163,7 +168,7 @@ class Work:
     def _fill(self, texts: Sequence[str]) -> None:
         found = dict(zip(texts, self._vectors(texts), strict=True))
         self._moves.move(lambda tiers, policy: filled(tiers, found, policy.config))
-        self._moves.move_system(lambda system, policy: filled_system(system, found))
+        self._moves.move_system(lambda system, tiers, policy: filled_system(system, found))
 
     def _describe(self, page_id: str, job: Job | None) -> None:
         tiers = self._moves.tiers()
