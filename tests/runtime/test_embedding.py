@@ -241,3 +241,19 @@ def test_what_was_said_is_compared_without_the_names_of_who_speaks(memory, toy):
     until(lambda: "okapi: ana's zebra" in toy.asked)
 
     assert {"what of zebra?", "what of Ana's lynx?"} <= {*toy.asked}
+
+
+def test_the_background_leaves_an_embedder_that_failed_alone_for_a_while_too(memory, toy, monkeypatch):
+    moment, looks, tried, generate = [100.0], [], [], toy.generate
+    monkeypatch.setattr("jidomem.runtime.embedding.LOOK", 0.01)
+    monkeypatch.setattr("jidomem.runtime.embedding.monotonic", lambda: looks.append(1) or moment[0])
+    monkeypatch.setattr(toy, "generate", lambda texts: tried.append(texts) or generate(texts))
+    memory.writer.remember("p", "the zebra runs")
+    toy.fault = Failed("out of order")
+    memory.recall("a zebra?")
+    looks.clear()
+
+    until(lambda: len(looks) > 3)
+    assert tried == [["a zebra?"]]
+    moment[0] += 2
+    until(lambda: ["the zebra runs"] in tried)
