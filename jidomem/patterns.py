@@ -69,6 +69,15 @@ def compiled(pattern: str, flags: str = "") -> Any:
         raise Unsearchable(said, next(instead, "see https://github.com/google/re2/wiki/Syntax")) from error
 
 
+def unsearchable(pattern: str) -> Unsearchable | None:
+    """Return why nobody can look for *pattern*; None where one can."""
+    try:
+        compiled(pattern)
+    except Unsearchable as error:
+        return error
+    return None
+
+
 def finder(pattern: str) -> Callable[[str], bool]:
     """Return what says whether a text has something that fits *pattern*; raises Unsearchable."""
     search = compiled(pattern).search

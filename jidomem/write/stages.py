@@ -237,6 +237,8 @@ class Stages:
         validate.require_fields(intent, project)
         validate.check_references(intent, view, self.policy, known)
         validate.check_extra_triples(intent, view, self.schema)
+        if not manner.as_it_was:
+            validate.check_patterns(intent)
         described = [
             (subject, predicate, value)
             for subject, predicate, value in triples.describe(intent)

@@ -9,6 +9,7 @@ from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.judge import Finding
+from jidomem.patterns import unsearchable
 from jidomem.policy import Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
@@ -31,6 +32,8 @@ ONLY_FOR: Mapping[str, Collection[str]] = {
     "enforcement_level": CONVENTIONS,
     "alternatives": DECISIONS,
 }
+#: What a guard looks for in files.
+_PATTERNS = (f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern")
 #: What an extra triple may not say of a memory, and the field that says it.
 OWN_FIELD: Mapping[str, str] = {
     "summary": "summary",
@@ -168,6 +171,17 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View, schema: Schema) 
             violations.append(broken_triple(value["@id"], "a memory has the class of its type: set type instead"))
         if is_ours(value.get("@id", "")) and not view.describes(iri(value["@id"])) and value["@id"] != intent.iri:
             violations.append(_unknown_item("extra_triples", value["@id"], []))
+    if violations:
+        raise IntentRefused(violations)
+
+
+def check_patterns(intent: MemoryUpdateIntent) -> None:
+    """Raise IntentRefused for a pattern of a convention that no guard could run, with what RE2 says of it."""
+    violations = []
+    for _, predicate, value in intent.extra_triples:
+        name, pattern = vocab.local_name(predicate), value.get("@value", "")
+        if predicate in _PATTERNS and (why := unsearchable(pattern)) is not None:
+            violations.append(broken_triple(pattern, f"jido:{name} {pattern!r:.200} is no pattern: {why}; {why.hint}"))
     if violations:
         raise IntentRefused(violations)
 

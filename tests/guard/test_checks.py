@@ -8,6 +8,7 @@ from conftest import intent
 from guard_world import convention, denied, hooked, keep, repository_at, run, told
 
 import jidomem
+from jidomem.errors import IntentRefused
 from jidomem.guard.checks import Found, judge
 from jidomem.guard.edits import Edit
 from jidomem.guard.rule import Check
@@ -236,3 +237,17 @@ def test_the_words_of_a_check_cannot_pose_as_something_else(repository):
 
     assert "SPDX" in reason
     assert len(reason.splitlines()) == 3
+
+
+@pytest.mark.parametrize("name", ["forbidsPattern", "requiresPattern"])
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [("print(", "missing"), (r"(a)\1", "write out what the group may be"), ("(?<!x)y", "it looks around")],
+)
+def test_a_pattern_that_could_never_be_looked_for_is_refused_where_it_is_written(repository, name, pattern, why):
+    with jidomem.open(repository / ".jidomem") as memory:
+        with pytest.raises(IntentRefused, match=why) as refusal:
+            memory.writer.submit_intent("p", convention("No print", "src", **{name: pattern}))
+
+        assert refusal.value.violations[0].value == pattern
+        assert memory.reader.ask("conventions", project="p") == []
