@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from jidomem.index.text_file import TextFile
 from jidomem.vocab import TYPE_OF_CLASS, local_name
@@ -28,6 +29,11 @@ _IS = {
 _DAYS = """SELECT substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
 AND m.recorded >= :since %s GROUP BY day"""
 _LATEST = "9999"  # after every moment
+#: kind, agent, session and state of memories that are alike in these, and how many they are.
+Groups = list[tuple[int, str, str, str, int]]
+#: facet -> value -> how many.
+Facets = Mapping[str, Mapping[str, int]]
+_KEPT = 8
 
 
 class Told(NamedTuple):
@@ -47,13 +53,7 @@ class Overview:
     told: tuple[Told, ...]
     more: bool
     days: Mapping[str, int]
-    facets: Mapping[str, Mapping[str, int]]
-
-
-def span(file: TextFile) -> tuple[str, str] | None:
-    """Return when the first and the last memory was recorded, None where there is none."""
-    row = next(file.ask("SELECT (SELECT MIN(recorded) FROM memory), (SELECT MAX(recorded) FROM memory)"))
-    return None if row[0] is None else (row[0], row[1])
+    facets: Facets
 
 
 def overview(
@@ -73,16 +73,49 @@ def overview(
     return Overview(shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"]))
 
 
-def _facets(
-    file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str
-) -> dict[str, Mapping[str, int]]:
+class _Counts:
+    """What was counted of one state of a file: the groups at some moments, and the facets of some choices."""
+
+    def __init__(self, mark: Any) -> None:
+        self.mark = mark
+        self.groups: dict[str, Groups] = {}
+        self.facets: dict[tuple[str, frozenset[tuple[str, str]]], Facets] = {}
+
+
+#: What was counted of the newest state of each file.
+_COUNTED: WeakKeyDictionary[TextFile, _Counts] = WeakKeyDictionary()
+
+
+def _facets(file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str) -> Facets:
+    """Return the facets of a choice at *moment*; counted once for each state of the file."""
+    mark = file.said("mark")
+    known = _COUNTED.get(file)
+    if known is None or known.mark != mark:
+        known = _COUNTED[file] = _Counts(mark)
+    key = (moment, frozenset(chosen.items()))
+    if key not in known.facets:
+        if moment not in known.groups:
+            _make_room(known.groups)
+            known.groups[moment] = [*file.ask(_GROUPS, {"moment": moment})]
+        _make_room(known.facets)
+        known.facets[key] = _counted(known.groups[moment], classes, chosen)
+    return known.facets[key]
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    if len(kept) >= _KEPT:
+        kept.pop(next(iter(kept)))
+
+
+def _counted(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, str]) -> Facets:
     found: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for kind, agent, session, state, number in file.ask(_GROUPS, {"moment": moment}):
-        of = dict(zip(FACETS, (classes[kind], agent, session, state), strict=True))
-        unmet = [name for name, value in chosen.items() if of[name] != value]
-        for name in FACETS:
-            if not unmet or unmet == [name]:
-                found[name][of[name]] += number
+    wanted = [(place, chosen[name]) for place, name in enumerate(FACETS) if name in chosen]
+    for group in groups:
+        of = (classes[group[0]], *group[1:4])
+        unmet = [place for place, value in wanted if of[place] != value]
+        for place, name in enumerate(FACETS):
+            if not unmet or unmet == [place]:
+                found[name][of[place]] += group[4]
     return {name: dict(counted.most_common()) for name, counted in found.items()}
 
 

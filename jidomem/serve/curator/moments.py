@@ -5,10 +5,13 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from jidomem.index import overview
-from jidomem.journal.files import Stream
-from jidomem.moments import parse_moment
+from jidomem.moments import parse_moment, stamp
 from jidomem.serve.curator.asked import Asked
+from jidomem.vocab import graph_iri
+
+#: Each branch that was begun apart has a first commit of its own.
+_FIRST = """PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?at WHERE { GRAPH <%s> { ?commit jido:position 1 ; jido:recordedAt ?at } } ORDER BY ?at"""
 
 
 class Span(NamedTuple):
@@ -20,10 +23,14 @@ class Span(NamedTuple):
 
 
 def span(asked: Asked) -> Span:
-    """Return from when to when memories were recorded."""
-    found = asked.memory.texts.read(Stream(asked.project), overview.span)
-    first, last = (0, 0) if found is None else map(_seconds, found)
-    return Span(first, last, last if asked.as_of is None else min(max(_seconds(asked.as_of), first), last))
+    """Return from when to when something was recorded, as the first commits and the newest one say."""
+    newest = asked.memory.catch_up(asked.project).recorded_at
+    rows = asked.memory.reader.select(asked.project, _FIRST % graph_iri(asked.project))
+    first = min((stamp(row["at"]) for row in rows), default=newest)
+    if not (first and newest):
+        return Span(0, 0, 0)
+    at = _seconds(newest) if asked.as_of is None else _seconds(asked.as_of)
+    return Span(_seconds(first), _seconds(newest), min(max(at, _seconds(first)), _seconds(newest)))
 
 
 def _seconds(moment: str) -> int:

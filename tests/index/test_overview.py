@@ -1,0 +1,82 @@
+"""Memories in order and counted by facet, held against what the reader tells of each."""
+
+from collections import Counter
+
+import pytest
+from conftest import intent
+
+from bench import generate
+from jidomem.index.overview import FACETS, Told, overview
+from jidomem.journal.files import Stream
+
+MEMORIES, PROPOSED = 300, 3
+
+
+@pytest.fixture
+def moments(memory):
+    """Three moments: after a part of the memories, after all, and before any."""
+    intents = [*generate.intents(MEMORIES, project="p")]
+    memory.writer.submit_many("p", intents[:180])
+    middle = memory.sources.now().isoformat()
+    memory.writer.submit_many("p", intents[180:])
+    memory.writer.submit_many("p", [intent(summary=f"proposed {n}") for n in range(PROPOSED)], propose=True)
+    return {"middle": middle.replace("+00:00", ".000000Z"), "now": None, "before": "2020-01-01T00:00:00.000000Z"}
+
+
+def asked(memory, chosen, moment, after=None, count=1_000):
+    memory.catch_up("p")
+    return memory.texts.read(Stream("p"), lambda file: overview(file, chosen, moment=moment, after=after, count=count))
+
+
+def known(memory, moment):
+    """Each memory by its facets, as the reader tells it."""
+    items = [one.item for one in asked(memory, {}, moment).told]
+    found = {}
+    for item in items:
+        told = memory.reader.get_memory("p", item, **({} if moment is None else {"as_of": moment}))
+        status, said = told["status"], told["properties"]
+        state = status if status in ("active", "proposed") else "ended"
+        found[item] = dict(
+            zip(FACETS, (told["class"], said["assertedBy"][0], said["assertedIn"][0], state), strict=True)
+        )
+    return found
+
+
+@pytest.mark.parametrize("when", ["middle", "now", "before"])
+def test_facets_count_what_the_reader_tells_at_every_moment_and_choice(memory, moments, when):
+    moment = moments[when]
+    told = known(memory, moment)
+    assert len(told) == {"middle": 180, "now": MEMORIES + PROPOSED, "before": 0}[when]
+    some = next(iter(told.values()), dict.fromkeys(FACETS, "none"))
+    for chosen in ({}, {"kind": some["kind"]}, {"state": "ended"}, {"agent": some["agent"], "state": "active"}):
+        found = asked(memory, chosen, moment)
+
+        fits = [item for item, of in told.items() if all(of[name] == value for name, value in chosen.items())]
+        assert sorted(one.item for one in found.told) == sorted(fits)
+        for name in FACETS:
+            others = {each: value for each, value in chosen.items() if each != name}
+            expected = Counter(of[name] for of in told.values() if others.items() <= of.items())
+            assert found.facets[name] == expected
+
+
+def test_pages_one_after_the_other_give_each_memory_once_the_newest_first(memory, moments):
+    every, after, pages = asked(memory, {}, None), None, []
+    while True:
+        page = asked(memory, {}, None, after, 37)
+        pages += page.told
+        if not page.more:
+            break
+        after = page.told[-1]
+
+    assert pages == [*every.told]
+    assert every.days == Counter(one.recorded[:10] for one in every.told)
+    assert pages == sorted(pages, key=lambda one: (one.recorded, one.item), reverse=True)
+    assert asked(memory, {}, None, Told("", "2000"), 5).told == ()
+
+
+def test_what_is_written_is_counted_at_once(memory, moments):
+    before = asked(memory, {}, None).facets["kind"]["Fact"]
+
+    memory.writer.remember("p", "a further fact")
+
+    assert asked(memory, {}, None).facets["kind"]["Fact"] == before + 1
