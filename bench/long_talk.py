@@ -36,7 +36,6 @@ from jidomem.runtime.root import Jidomem
 
 PROJECT, AGENT = "talk", "listener"
 SETTINGS = {"paper": MemoryOSConfig, "bai_lab": MemoryOSConfig.bai_lab, "smith": MemoryOSConfig.smith}
-ROLES = {"user", "assistant"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +59,8 @@ def exchanges(turns: Sequence[Any]) -> Iterator[Exchange]:
         at = asked.when.replace(tzinfo=UTC) + timedelta(minutes=minutes[asked.session])
         minutes[asked.session] += 1
         ids = (asked.id,) if answer is None else (asked.id, answer.id)
-        told = _said(answer) if answer is not None else ""
-        yield Exchange(_said(asked), told, asked.speaker, asked.session, at, ids)
-
-
-def _said(turn: Any) -> str:
-    return turn.content if turn.speaker in ROLES else f"{turn.speaker}: {turn.content}"
+        told = answer.content if answer is not None else ""
+        yield Exchange(asked.content, told, asked.speaker, asked.session, at, ids)
 
 
 class Listener:
