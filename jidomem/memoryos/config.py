@@ -78,7 +78,7 @@ _FORMS: Mapping[str, Callable[[str, Any], Any]] = {
     "retrieved_pages": _several, "retrieved_knowledge": _several, "retrieved_traits": _several,
     "retrieved_system": _several, "segment_threshold": form.unless_none(_SCORE),
     "page_threshold": form.unless_none(_SCORE), "knowledge_threshold": form.unless_none(_SCORE),
-    "profiles": _profiles, "extra": form.mapping,
+    "single_traits": form.texts, "profiles": _profiles, "extra": form.mapping,
 }  # fmt: skip
 
 
@@ -122,6 +122,7 @@ class MemoryOSConfig(Value):
     segment_threshold: float | None = None
     page_threshold: float | None = None
     knowledge_threshold: float | None = 0.0
+    single_traits: tuple[str, ...] = ("name", "age", "lives in", "tone", "asks for answers")
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 

@@ -72,8 +72,9 @@ def untaught(segment: DialogueSegment) -> DialogueSegment:
 def learn(tiers: Tiers, learnt: Learnt, policy: Policy) -> Step[Tiers]:
     """Return the step to a persona, new if there was none, with a profile, facts and traits besides its own.
 
-    Of a profile the keys are merged. A fact that is known is the newest again, and rests on more pages; a trait takes
-    the place of the one of its name. Raises InvalidRequest for a profile that its type does not have.
+    Of a profile the keys are merged. A fact or trait that is known is the newest again and rests on more pages; a trait
+    of a name that the settings call single takes the place of any other. Raises InvalidRequest for a profile that its
+    type does not have.
     """
     return stepped(tiers, policy.config, **_learning(tiers, [learnt], policy.config))
 
@@ -120,10 +121,15 @@ def _resting(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
 def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) -> dict[str, Any]:
     """Return the personas after what was learnt: others by their keys, and the agent's own."""
     personas, agent = {each.key: each for each in tiers.personas}, tiers.agent
+    single = frozenset(map(normalised, config.single_traits))
+
+    def inferred(trait: TraitEntry) -> str:
+        return normalised(trait.name if normalised(trait.name) in single else trait.text)
+
     for each in learnt:
         if each.type is None:
             profile = {**agent.profile, **each.profile}
-            agent = replace(agent, profile=profile, traits=_queued(agent.traits, each.traits, _named, config))
+            agent = replace(agent, profile=profile, traits=_queued(agent.traits, each.traits, inferred, config))
             continue
         key = ObjectKey(each.type, cast(str, each.identifier))
         held = personas.get(key) or ObjectPersona(tiers.agent_id, *key)
@@ -132,7 +138,7 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
             held,
             profile={**held.profile, **each.profile},
             knowledge=_queued(held.knowledge, each.knowledge, _said, config),
-            traits=_queued(held.traits, each.traits, _named, config),
+            traits=_queued(held.traits, each.traits, inferred, config),
         )
     return {"personas": tuple(personas.values()), "agent": agent}
 
@@ -148,22 +154,21 @@ def _queued(held: tuple[E, ...], more: Iterable[E], same: Callable[[E], str], co
 
 
 def _again(known: E, newer: E) -> E:
-    """Return what is said once more: a fact as it was first said, a trait as it is now; private if either is."""
+    """Return what is said once more: a fact as it was first said, a trait as it is now; private if either is.
+
+    A trait that is another by now is nothing that was said before.
+    """
+    if isinstance(known, TraitEntry) and normalised(known.text) != normalised(newer.text):
+        return newer
     private, evidence = known.private or newer.private, tuple(dict.fromkeys((*known.evidence, *newer.evidence)))
     if isinstance(known, KnowledgeEntry):
         confidence = max(known.confidence, newer.confidence)
         return replace(known, confidence=confidence, private=private, evidence=evidence)
-    if normalised(known.text) != normalised(newer.text):
-        return replace(newer, private=private)
     return replace(newer, private=private, evidence=evidence)
 
 
 def _said(entry: KnowledgeEntry) -> str:
     return normalised(entry.text)
-
-
-def _named(entry: TraitEntry) -> str:
-    return normalised(entry.name)
 
 
 def normalised(text: str) -> str:

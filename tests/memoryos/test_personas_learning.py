@@ -121,13 +121,34 @@ def test_a_fact_that_is_learnt_again_is_the_newest_rests_on_more_pages_and_stays
         learn(tiers, Learnt("user", "bob", knowledge=[fact(1, "Bob has a dog")]), PLAIN)
 
 
-def test_a_trait_takes_the_place_of_the_one_of_its_name():
-    tiers = taught(ADA, Learnt(traits=[trait(1, "terse", evidence=["p1"]), trait(2)]))
-    same = taught(tiers, Learnt(traits=[replace(trait(1, "Terse", evidence=["p2"]), id="t7")]))
-    other = taught(tiers, Learnt(traits=[replace(trait(1, "chatty", evidence=["p2"]), id="t7")]))
+# D027
+def test_a_trait_that_is_inferred_again_is_the_newest_and_of_one_name_there_may_be_many():
+    tiers = taught(ADA, of_ana(traits=[TraitEntry(f"t{number}", "likes", taste, at(number), private=taste == "gin")
+                                       for number, taste in enumerate(["tea", "gin", "chess"])]))  # fmt: skip
+    again = taught(
+        tiers, of_ana(traits=[TraitEntry("t9", "Likes", "tea.", at(9)), TraitEntry("t8", "likes", "ale", at())])
+    )
 
-    assert [(each.value, each.evidence) for each in same.agent.traits] == [("so", ()), ("Terse", ("p1", "p2"))]
-    assert [(each.value, each.evidence) for each in other.agent.traits] == [("so", ()), ("chatty", ("p2",))]
+    assert [(each.value, each.private) for each in again.persona(ANA).traits] == [
+        ("gin", True), ("chess", False), ("tea.", False), ("ale", False)]  # fmt: skip
+
+
+def test_a_trait_of_a_single_name_takes_the_place_of_any_other_and_is_as_private_as_it_is_itself():
+    def tone(trait_id, value, pages, **given):
+        return Learnt(traits=[TraitEntry(trait_id, "Tone", value, at(), evidence=pages, **given)])
+
+    tiers = taught(ADA, tone("t1", "terse", ["p1"], private=True), Learnt(traits=[trait(2)]))
+    same, other = taught(tiers, tone("t7", "Terse", ["p2"])), taught(tiers, tone("t7", "chatty", ["p2"]))
+
+    def told(tiers):
+        return [(each.value, each.evidence, each.private) for each in tiers.agent.traits]
+
+    assert told(same) == [("so", (), False), ("Terse", ("p1", "p2"), True)]
+    assert told(other) == [("so", (), False), ("chatty", ("p2",), False)]
+    many = taught(tiers, tone("t7", "chatty", ["p2"]), policy=policy(single_traits=["name"]))
+    assert [each.value for each in many.agent.traits] == ["terse", "so", "chatty"]
+    with pytest.raises(InvalidRequest, match="single_traits"):
+        policy(single_traits="tone")
 
 
 def test_facts_are_learnt_of_an_object_and_half_of_one_is_none():
