@@ -34,7 +34,7 @@ def learned(segment):
 
 def reader(**script):
     return ScriptedModel(
-        generate_meta_chain=lambda pages: " / ".join(page.query for page in pages),
+        generate_meta_chain=lambda pages: " / ".join(page.meta_chain or page.query for page in pages),
         continues=lambda previous, page: True,
         extract_keywords=lambda text: (text.split()[-1],),
         generate_segment_summary=lambda pages: "They say: " + " ".join(page.query for page in pages),
@@ -104,6 +104,21 @@ def test_a_page_that_was_archived_is_forgotten_there_and_one_that_waits_to_be_as
 def archived(memory):
     with memory._state.reading() as store:
         return store.execute("SELECT key, value FROM key_values ORDER BY key").fetchall()
+
+
+def test_what_another_page_told_all_agents_as_well_is_told_by_that_one_then(memory):
+    ada = memory.os(model=reader(), policy=policy(mtm_fscore_threshold=2))
+    said_by = {ada.add("I am a nurse.", "Noted.", about=("user", name)).id for name in ("ana", "ben")}
+    for said in TALK[2:]:
+        ada.add(said, "Noted.")
+    ada.maintain()
+    (before,) = ada.system_memory.entries
+
+    ada.forget_page(before.evidence[0])
+
+    (after,) = ada.system_memory.entries
+    assert {*before.evidence} | {*after.evidence} == said_by
+    assert len(before.evidence) == len(after.evidence) == 1
 
 
 def test_an_archived_segment_keeps_its_other_pages(memory):
