@@ -219,6 +219,8 @@ def test_a_model_that_fails_loses_nothing_and_is_asked_again_later(opened, clock
     assert len(ada.tiers.leaving) == 3
     found = ada.retrieve("the index on disk")
     assert [each.what.id for each in found.leaving] == [page.id for page in pages[:3]]
+    assert (found.error, found.question.embedding, found.question.keywords) == (
+        "the model is away", None, {"index", "disk"})  # fmt: skip
     assert (ada.status()["jobs"], ada.status()["error"]) == (8, "the model is away")
     model.fails = False
     while ada.jobs():
