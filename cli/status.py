@@ -120,7 +120,7 @@ def _tell(project: dict[str, Any]) -> None:
     for kind, states in project["counts"].items():
         click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
     if any(project["history"].values()):
-        told = ", ".join(f"{number:,} {what}" for what, number in project["history"].items())
+        told = ", ".join(_numbered(number, what) for what, number in project["history"].items())
         click.echo(f"  {'history':24} {told}")
     if project["recall"]:
         click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
@@ -133,8 +133,9 @@ def _tell(project: dict[str, Any]) -> None:
     due = f"{_COUNTED:,} or more" if project["due_or_more"] else project["due"]
     waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": due}
     if any(waits.values()):
-        told = ", ".join(f"{number} {what}" for what, number in waits.items() if number)
-        click.echo(f"  {told} wait for a curator: jidomem review")
+        told = ", ".join(_numbered(number, what) for what, number in waits.items() if number)
+        waiting = "waits" if [number for number in waits.values() if number] == [1] else "wait"
+        click.echo(f"  {told} {waiting} for a curator: jidomem review")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")
 
@@ -144,12 +145,23 @@ def _texts(told: dict[str, Any], version: str) -> str:
     if told["amiss"]:
         return f"is made anew when it is next asked: {told['amiss']}"
     at = "level" if told["version"] == version else f"at version {told['version']}"
-    return f"{told['memories']:,} memories, {told['bytes']:,} bytes, {at}; made because {told['made_because']}"
+    memories, why = _numbered(told["memories"], "memories"), told["made_because"]
+    return f"{memories}, {told['bytes']:,} bytes, {at}; made because {why}"
 
 
 def vectors_told(told: dict[str, Any]) -> str:
     """Return what is known of the vectors that recall compares, in words."""
     failed = f"; the embedder failed: {told['error']}" if told["error"] else ""
-    waiting = f"{told['pending']:,} texts wait for one" if told["pending"] else "level"
+    waits = "text waits" if told["pending"] == 1 else "texts wait"
+    waiting = f"{told['pending']:,} {waits} for one" if told["pending"] else "level"
     waiting = "looked for when it is next asked" if told["pending"] is None else waiting
     return f"{told['vectors']:,} by {told['model']}, {told['bytes']:,} bytes, {waiting}{failed}"
+
+
+_ONE = {"entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals": "proposal", "memories": "memory"}
+
+
+def _numbered(number: int | str, what: str) -> str:
+    """Return how many there are of something, in words that fit the number."""
+    said = _ONE.get(what, what) if number == 1 else what
+    return f"{number} {said}" if isinstance(number, str) else f"{number:,} {said}"

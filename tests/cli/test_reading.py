@@ -9,6 +9,7 @@ import pytest
 from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
 
 import jidomem
+from jidomem.entries import Entry, write
 from jidomem_cli.door import Door
 from jidomem_cli.tables import show_rows
 
@@ -238,6 +239,19 @@ def test_the_status_counts_each_project_by_kind_and_status(repository):
     assert project["counts"]["Fact"] == {"invalidated": 1}
     assert project["last_commit"].startswith("20")
     assert project["damage"] == []
+
+
+def test_the_status_says_how_many_there_are_in_words_that_fit_one(repository):
+    def kept():
+        return next(line.split(maxsplit=1)[1] for line in run("status").stdout.splitlines() if "history" in line)
+
+    with jidomem.open(repository / ".jidomem", project="p") as memory:
+        write(memory.entries, Entry(agent_id="ana", content="it rains"))
+        assert kept() == "1 entry, 0 turns"
+        write(memory.entries, Entry(agent_id="ana", content="it snows"))
+        memory.conversation("morning", "p").record("why?", "because")
+
+    assert kept() == "2 entries, 1 turn"
 
 
 def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(repository):

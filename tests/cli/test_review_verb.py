@@ -108,7 +108,7 @@ def test_status_counts_what_disagrees_and_what_is_due_as_far_as_that_is_quick(re
 
     (told,) = json.loads(run("status", "--json").stdout)["projects"]
     assert (told["conflicts"], told["waiting"], told["due"]) == (1, 2, 1)
-    assert "1 conflicts, 2 proposals, 1 due wait for a curator: jidomem review" in run("status").stdout
+    assert "1 conflict, 2 proposals, 1 due wait for a curator: jidomem review" in run("status").stdout
 
     monkeypatch.setattr("jidomem_cli.status._COUNTED", 1)
     (told,) = json.loads(run("status", "--json").stdout)["projects"]
