@@ -1,5 +1,6 @@
 """What tests share: a memory root in a temporary folder, with a clock, ids and nonces that repeat."""
 
+import gc
 import hashlib
 import os
 import re
@@ -53,6 +54,17 @@ def files(root: Path) -> dict[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and not path.name.endswith(".lock")
     }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for garbage neither while ten thousand tests are collected, nor later among what that made."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_addoption(parser):
