@@ -81,14 +81,16 @@ def diffuse(system: SystemMemory, told: Diffusion, policy: Policy) -> Step[Syste
     entries = {
         entry.id: entry for entry in system.entries if entry.id not in private or entry.source_agent_id != told.agent_id
     }
+    said = {normalised(entry.content): entry.id for entry in reversed(entries.values())}
     for fact in told.facts:
         if not _matters(fact, config):
             continue
-        importance = fact.importance or 0.0
-        same = _same(entries, fact, config)
-        if same is not None:
-            entries[same.id] = replace(same, importance_score=max(same.importance_score, importance))
-        else:
+        importance, words = fact.importance or 0.0, normalised(fact.text)
+        same = entries.get(fact.id) or entries.get(said.get(words, "")) or _nearest(entries, fact, config)
+        if same is not None and same.importance_score < importance:
+            entries[same.id] = replace(same, importance_score=importance)
+        elif same is None:
+            said[words] = fact.id
             entries[fact.id] = SystemEntry(
                 fact.id, fact.text, told.agent_id, importance, told.at, fact.embedding, fact.evidence
             )
@@ -103,13 +105,8 @@ def _matters(fact: KnowledgeEntry, config: MemoryOSConfig) -> bool:
     return not fact.private and fact.importance is not None and config.reaches(fact.importance, threshold)
 
 
-def _same(entries: Mapping[str, SystemEntry], fact: KnowledgeEntry, config: MemoryOSConfig) -> SystemEntry | None:
-    """Return the entry that says what *fact* says: in the same words, else the one whose vector is nearest."""
-    if fact.id in entries:
-        return entries[fact.id]
-    said = normalised(fact.text)
-    if (found := next((each for each in entries.values() if normalised(each.content) == said), None)) is not None:
-        return found
+def _nearest(entries: Mapping[str, SystemEntry], fact: KnowledgeEntry, config: MemoryOSConfig) -> SystemEntry | None:
+    """Return the entry whose vector is nearest to that of *fact*, if it is so near that both say the same."""
     if fact.embedding is None:
         return None
     near = {
