@@ -6,12 +6,14 @@ import logging
 import socket
 from collections.abc import Callable
 
+import h11
 import uvicorn
 from flask import Response as Told
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jidomem.errors import JidomemError, NotFound, NotServed
 from jidomem.runtime.keyring import Keyring
@@ -19,7 +21,7 @@ from jidomem.runtime.own import Token
 from jidomem.serve import wire
 from jidomem.serve.desk import Desks
 from jidomem.serve.exposition import TYPE
-from jidomem.serve.gate import caller_of, headers
+from jidomem.serve.gate import HEADERS, caller_of, headers
 from jidomem.serve.http import LOOPBACK, check_host
 from jidomem.serve.mcp import CALLER, leave_all, server
 from jidomem.serve.mcp_watch import LibraryLog, McpWatch, SeenCall
@@ -56,10 +58,28 @@ def serve_http(
         logging.getLogger(name).addHandler(LibraryLog(operation))
         logging.getLogger(name).propagate = False
     config = uvicorn.Config(
-        door, log_config=None, log_level="warning", timeout_graceful_shutdown=GRACE, lifespan="on", access_log=False
+        door,
+        http=_Refusing,
+        log_config=None,
+        log_level="warning",
+        timeout_graceful_shutdown=GRACE,
+        lifespan="on",
+        access_log=False,
     )
     uvicorn.Server(config).run(sockets=[listening])
     leave_all(desks, leave)
+
+
+class _Refusing(H11Protocol):
+    """HTTP as uvicorn speaks it; what is no HTTP is refused with the headers that no answer goes without."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what could not be read, and hang up."""
+        told = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
+        begun = h11.Response(status_code=400, headers=list(told.items()), reason=b"Bad Request")
+        for event in (begun, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
 
 class _Door:

@@ -4,12 +4,14 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import anyio
@@ -30,6 +32,7 @@ from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.root import init
 from jidomem.runtime.settings import own_config
 from jidomem.serve.desk import Desks
+from jidomem.serve.gate import HEADERS
 from jidomem.serve.knowledge import KNOWLEDGE
 from jidomem.serve.mcp import server
 from jidomem.serve.tools import TOOLS
@@ -541,6 +544,18 @@ def test_clients_of_one_http_server_are_agents_of_their_own(url, mode):
     assert again.structured_content["filled"]["asserted_by"] == "codex"
     assert again.structured_content["status"] == "deduplicated"
     assert [row["summary"] for row in facts.structured_content["rows"]] == ["over HTTP"]
+
+
+def test_what_is_no_http_is_refused_with_the_headers_of_every_answer(url):
+    place = urlsplit(url)
+    with socket.create_connection((place.hostname, place.port)) as asking:
+        asking.sendall(b"no HTTP at all\r\n\r\n")
+        answer = b"".join(iter(lambda: asking.recv(4096), b"")).decode()
+
+    head, _, body = answer.partition("\r\n\r\n")
+    assert head.splitlines()[0] == "HTTP/1.1 400 Bad Request"
+    assert {f"{name}: {value}".lower() for name, value in HEADERS.items()} <= set(head.lower().splitlines())
+    assert body
 
 
 def tokened(url, secret):
