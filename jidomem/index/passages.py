@@ -42,7 +42,8 @@ class Piece(NamedTuple):
 
     id: int
     digest: bytes
-    text: str
+    number: int
+    part: int
 
 
 class Passages:
@@ -100,10 +101,12 @@ class Passages:
     def pieces(self, after: int, limit: int) -> list[Piece]:
         """Return the next *limit* pieces after the one with the id *after*, in the order they were taken in."""
         ask = "SELECT id, digest, number, part FROM piece WHERE id > ? ORDER BY id LIMIT ?"
-        rows = self._store.execute(ask, (after, limit)).fetchall()
-        said = self.of({row[2] for row in rows})
-        texts = {number: pieces(one.text) for number, one in said.items()}
-        return [Piece(at, known, texts[number][part]) for at, known, number, part in rows]
+        return [Piece(*row) for row in self._store.execute(ask, (after, limit))]
+
+    def texts(self, some: Sequence[Piece]) -> list[str]:
+        """Return what each of *some* pieces, which are there, is."""
+        texts = {number: pieces(one.text) for number, one in self.of({each.number for each in some}).items()}
+        return [texts[each.number][each.part] for each in some]
 
     def last(self) -> int:
         """Return the id of the piece taken in last, 0 where there is none."""

@@ -88,6 +88,11 @@ class Texts:
 
             return self.files.use(name, level)
 
+    def are_there(self, stream: Stream) -> bool:
+        """Return whether a text file is there, or was made in memory, in whatever state."""
+        name = name_of(stream)
+        return self.files.is_open(name) or self.files.path(name).exists()
+
     def told(self, stream: Stream) -> dict[str, Any] | None:
         """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
 

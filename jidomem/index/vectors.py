@@ -14,6 +14,7 @@ from jidomem.embedder import Embedder, Vector
 from jidomem.errors import ModelUnavailable
 from jidomem.index.kept_files import Amiss, KeptFiles
 from jidomem.index.likeness import Likeness, written
+from jidomem.index.passages import Piece
 from jidomem.index.text_file import TextFile
 from jidomem.index.texts import Texts, name_of
 from jidomem.index.vector_file import FOLDER, VectorFile
@@ -48,6 +49,10 @@ class Vectors:
         """
         with self._alone(self._name(stream)) as is_mine:
             return is_mine and self._take_in(stream)
+
+    def has_texts(self, stream: Stream) -> bool:
+        """Return whether the texts of a stream were ever taken in."""
+        return self._texts.are_there(stream)
 
     def waiting(self, stream: Stream) -> int:
         """Return how many pieces of text no vector was looked for yet."""
@@ -100,20 +105,9 @@ class Vectors:
 
     def _take_in(self, stream: Stream) -> bool:
         at = self._reached(stream)
-        pieces, reached, identity = self._texts.read(
-            stream, lambda texts: (texts.passages.pieces(_from(at, texts), LOOKED), _from(at, texts), _identity(texts))
-        )
-        if not pieces:
+        last, batch, identity = self._texts.read(stream, lambda texts: self._next(stream, texts, _from(at, texts)))
+        if last is None:
             return self._sweep(stream)
-        there = self._use(stream, lambda file: file.numbers([piece.digest for piece in pieces]))
-        batch: dict[bytes, str] = {}
-        last = reached
-        for piece in pieces:
-            if piece.digest not in there and piece.digest not in batch:
-                if len(batch) == BATCH:
-                    break
-                batch[piece.digest] = piece.text
-            last = piece.id
         values = [*zip(batch, self._written(self._made([*batch.values()])), strict=True)]
         if self._is_closed:
             return False  # it was not waited for, and nothing is opened anew for it
@@ -121,6 +115,20 @@ class Vectors:
             return True  # the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
         self._use(stream, lambda file: self._keep(file, values, [identity, last]))
         return True
+
+    def _next(self, stream: Stream, texts: TextFile, after: int) -> tuple[int | None, dict[bytes, str], str]:
+        """Return the id of the last of the next pieces, the texts of those that have no vector, and whose they are."""
+        pieces = texts.passages.pieces(after, LOOKED)
+        there = self._use(stream, lambda file: file.numbers([piece.digest for piece in pieces]))
+        new: dict[bytes, Piece] = {}
+        last = None
+        for piece in pieces:
+            if piece.digest not in there and piece.digest not in new:
+                if len(new) == BATCH:
+                    break
+                new[piece.digest] = piece
+            last = piece.id
+        return last, dict(zip(new, texts.passages.texts([*new.values()]), strict=True)), _identity(texts)
 
     def _keep(self, file: VectorFile, values: Sequence[tuple[bytes, bytes]], reached: list[Any]) -> None:
         with file.writing():

@@ -86,8 +86,13 @@ class Embedding:
         return {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
 
     def lag(self, project: str) -> dict[str, Any]:
-        """Return the model, how many texts wait for a vector, and the error of the embedder, if it failed last."""
-        return {"model": self.vectors.embedder.name, "pending": self.waiting(project), "error": self.error}
+        """Return the model, how many texts wait for a vector, and the error of the embedder, if it failed last.
+
+        No texts are made to be counted: those of what was never looked through are not.
+        """
+        made = [stream for stream in _streams(project) if self.vectors.has_texts(stream)]
+        pending = sum(map(self.vectors.waiting, made))
+        return {"model": self.vectors.embedder.name, "pending": pending, "error": self.error}
 
     def close(self) -> None:
         """Make no more vectors; the batch that is being made is waited for, but not for long."""
