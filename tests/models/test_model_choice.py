@@ -204,6 +204,31 @@ def test_a_page_waits_for_no_endpoint_and_a_question_for_none_either(config, roo
         assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (SAID["chain"], {"index"})
 
 
+def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
+    begun, may_answer = threading.Semaphore(0), threading.Event()
+
+    def late(pages):
+        begun.release()
+        may_answer.wait()
+        return "a chain"
+
+    memory = jidomem.open(root, project="p")
+    scripted = ScriptedModel(generate_meta_chain=late, extract_keywords=lambda text: ("index",))
+    agents = [memory.os(name, model=scripted, work="background") for name in ("ada", "bob")]
+    for agent in agents:
+        agent.add("which index?", "Oxigraph.")
+    for _ in agents:
+        begun.acquire()
+    closing = threading.Thread(target=memory.close)
+    closing.start()
+    while not all(agent._closing.is_set() for agent in agents):
+        pass
+    may_answer.set()
+    closing.join()
+
+    assert not any(agent._timer.goes_on for agent in agents)
+
+
 def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
     begun, may_answer = threading.Event(), threading.Event()
 

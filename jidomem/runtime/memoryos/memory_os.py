@@ -293,9 +293,13 @@ class MemoryOS:
         with self._runner.turn():
             return self._moves.forget()
 
+    def end(self) -> None:
+        """Have the thread, if there is one, begin no job any more."""
+        self._closing.set()
+
     def close(self) -> None:
         """End the thread, if there is one: the job that is being done is waited for, the next ones wait on disk."""
-        self._closing.set()
+        self.end()
         self._timer.stop()
         self._forget()
 

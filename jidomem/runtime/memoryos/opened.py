@@ -38,8 +38,11 @@ class MemoryOSes:
             return self._open[place]
 
     def close(self) -> None:
-        """Close all of them."""
-        for each in [*self._open.values()]:
+        """Close all of them; the jobs that are being done are waited for together."""
+        opened = [*self._open.values()]
+        for each in opened:
+            each.end()
+        for each in opened:
             each.close()
 
     def _closed(self, place: tuple[str, str], closed: MemoryOS) -> None:
