@@ -15,7 +15,7 @@ from jidomem.govern.report import Found
 from jidomem.govern.sources import FileSource, by_subject, line_in
 from jidomem.judge import SH, severity_of
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, iri, is_iri
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import (
     CLASS_OF_TYPE,
     CONVERSATION,
@@ -146,6 +146,12 @@ def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> Entry:
         path=path,
         line=line,
     )
+
+
+def definitions(schema: Schema) -> dict[Term, str]:
+    """Return what each term means, found in one walk through the ontology."""
+    defines = iri(_SKOS + "definition")
+    return {term: parts(text).text for term, predicate, text in schema.triples if predicate == defines}
 
 
 def terms(schema: Schema) -> list[Term]:

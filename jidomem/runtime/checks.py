@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -25,6 +26,8 @@ class Checks:
     def __init__(self, root: Path, *, seconds: float = SECONDS) -> None:
         """Give each check up to *seconds*."""
         self.seconds = seconds
+        #: project -> its latest report as `json`, and the moment it was made; while this process lives.
+        self.latest: dict[str, tuple[datetime, bytes]] = {}
         self._root = root
         self._place, self._lock = Lock(), Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -42,7 +45,10 @@ class Checks:
             raise Busy("a check is being made, and no more than one at once", hint=hint, code="too_many_requests")
         try:
             command = [sys.executable, "-m", "jidomem.runtime.checking", str(self._root), project, form]
-            return self._answer(command, asker)
+            found = self._answer(command, asker)
+            if form == "json":
+                self.latest[project] = (datetime.now(UTC), found)
+            return found
         finally:
             self._place.release()
 

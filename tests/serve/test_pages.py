@@ -9,7 +9,17 @@ from pages_world import HOSTILE, fill
 from selenium.webdriver.common.keys import Keys
 
 pytestmark = needs_browser
-SCREENS = ("timeline", "memory", "review", "playbook", "playbook/open-tasks", "console")
+SCREENS = (
+    "timeline",
+    "memory",
+    "review",
+    "playbook",
+    "playbook/open-tasks",
+    "console",
+    "check",
+    "ontology",
+    "ontology/Decision",
+)
 
 
 @pytest.fixture(scope="module")

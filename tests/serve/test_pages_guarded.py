@@ -16,6 +16,8 @@ from jidomem.serve.curator.screens import SCREENS
 from jidomem.serve.http import create_app
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+#: What is shown where a page is of one thing that has a name.
+NAMES = {"playbook": "open-tasks", "ontology": "Decision"}
 VENDORED = Path(assets.__file__).parent / "vendored"
 
 
@@ -161,12 +163,48 @@ def test_the_past_is_not_corrected(browser, memory, item):
 
 def test_every_page_has_a_twin_that_says_the_same_in_json(browser, item):
     for screen in SCREENS:
-        path = f"/ui/p/{screen.path.replace('{id}', item[-12:]).replace('{name}', 'open-tasks')}"
+        path = f"/ui/p/{screen.path.replace('{id}', item[-12:]).replace('{name}', NAMES.get(screen.name, ''))}"
         twin = browser.get(f"{path}.json")
         assert (twin.status_code, twin.json["project"]) == (200, "p")
         assert browser.get(path).mimetype == "text/html"
     assert browser.get(f"/ui/p/memories/{item[-12:]}.ttl").mimetype == "text/turtle"
     assert browser.get(f"/ui/p/memories/{item[-12:]}.jsonld").json
+
+
+def test_the_check_is_made_on_the_page_and_its_report_shown_by_rule_and_item(browser, memory, root, item):
+    assert browser.get("/ui/p/check.json").json["at"] is None
+    file = next(path for path in sorted(root.rglob("*.ttl")) if b"Use Oxigraph" in path.read_bytes())
+    file.write_bytes(file.read_bytes().replace(b"Use Oxigraph", b"Use Oxygraph"))
+
+    assert browser.post("/ui/p/check", data={"act": "check"}).status_code == 303
+
+    found = browser.get("/ui/p/check.json").json
+    assert not found["conforms"]
+    assert "JournalIsIntact" in [rule["name"] for rule in found["rules"]]
+    assert "JournalIsIntact" in browser.get("/ui/p/check").text
+
+
+def test_proposed_terms_are_accepted_mapped_or_refused(browser, memory):
+    for name in ("Recipe", "Soup", "Stew"):
+        memory.term_proposals("p").propose(
+            name, kind="class", parents=["Fact"], definition=f"{name}.", reason="we cook"
+        )
+    waiting = {
+        each["term"].rpartition("#")[2]: each["term"] for each in browser.get("/ui/p/ontology.json").json["proposals"]
+    }
+
+    def answered(name, **form):
+        return browser.post("/ui/p/ontology", data={"term": waiting[name], **form})
+
+    assert answered("Recipe", act="accept").status_code == 303
+    assert answered("Soup", act="map", instead="LessonLearned", reason="it is one").status_code == 303
+    assert answered("Stew", act="map", instead="Lessonlearned").status_code == 404
+    assert answered("Stew", act="refuse").status_code == 400
+    assert answered("Stew", act="refuse", reason="too much").status_code == 303
+    outcomes = {each.term.rpartition("#")[2]: (each.outcome, each.answer) for each in memory.term_proposals("p").all()}
+    assert outcomes["Recipe"][0] == "accepted"
+    assert outcomes["Soup"] == ("rejected", "use jido:LessonLearned: it is one")
+    assert outcomes["Stew"] == ("rejected", "too much")
 
 
 def test_what_others_made_is_there_byte_for_byte_with_its_licence():

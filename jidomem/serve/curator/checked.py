@@ -1,0 +1,88 @@
+"""The check: the latest report on the memory, by rule and by item, with what is waived until when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from jidomem.errors import InvalidRequest
+from jidomem.govern.report import RULES, SEVERITIES
+from jidomem.serve import wire
+from jidomem.serve.curator.asked import Asked
+from jidomem.serve.curator.screen import Screen
+from jidomem.vocab import BASE, local_name
+
+#: Findings of one rule, and items, that are listed.
+LISTED = 50
+
+
+def show(asked: Asked) -> Mapping[str, Any]:
+    """Return what the latest check found; `at` is None where none was made since the server began."""
+    asked.memory.catch_up(asked.project)
+    latest = asked.memory.checks.latest.get(asked.project)
+    told: dict[str, Any] = {"at": None, "done": asked.given.get("done"), "may_check": asked.as_of is None}
+    if latest is None:
+        return told
+    report = json.loads(latest[1])
+    problems = report["problems"]
+    return {
+        **told,
+        **{name: report[name] for name in ("conforms", "judged", "counts", "unchecked", "notes", "untargeted")},
+        "at": latest[0],
+        "rules": _by_rule(asked, problems),
+        "items": _by_item(asked, problems),
+        "waived": [_placed(asked, each) for each in sorted(report["waived"], key=lambda one: str(one["until"]))],
+    }
+
+
+def _by_rule(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the findings of each rule, the grave rules first, then those that are broken most."""
+    found = []
+    for rule, group in groupby(sorted(problems, key=lambda one: str(one["rule"])), key=lambda one: str(one["rule"])):
+        each = [*group]
+        gravest = min((one["severity"] for one in each), key=SEVERITIES.index)
+        found.append({
+            "rule": rule,
+            "name": local_name(rule),
+            "asks": RULES.get(rule) or each[0]["message"],
+            "severity": gravest,
+            "count": len(each),
+            "problems": [_placed(asked, one) for one in each[:LISTED]],
+        })  # fmt: skip
+    return sorted(found, key=lambda one: (SEVERITIES.index(one["severity"]), -one["count"], one["rule"]))
+
+
+def _by_item(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items with the most findings."""
+    counts: dict[str, list[str]] = {}
+    for one in problems:
+        counts.setdefault(one["item"], []).append(local_name(one["rule"]))
+    most = sorted(counts.items(), key=lambda one: (-len(one[1]), one[0]))
+    return [{"item": item, "link": _link(asked, item), "rules": sorted(rules)} for item, rules in most[:LISTED]]
+
+
+def _placed(asked: Asked, problem: dict[str, Any]) -> dict[str, Any]:
+    place = None if problem["path"] is None else f"{problem['path']}:{problem['line'] or 1}"
+    return {**problem, "name": local_name(problem["rule"]), "link": _link(asked, problem["item"]), "place": place}
+
+
+def _link(asked: Asked, item: str) -> str | None:
+    return asked.link("memories", item) if item.startswith(f"{BASE}memory/") else None
+
+
+def act(asked: Asked, form: Mapping[str, str]) -> str:
+    """Check the memory now, and return the page of the report."""
+    if asked.as_of is not None:
+        raise InvalidRequest("the memory is checked as it is now", hint="go back to now")
+    for name in form:
+        if name != "act":
+            raise wire.unknown(f"this form has no field {name!r}", name, ("act",))
+    if form.get("act") != "check":
+        raise InvalidRequest("there is nothing else to do here", hint="act=check")
+    asked.memory.checks.answer(asked.project, "json", wire.asker())
+    return asked.link("check", done="check")
+
+
+CHECK = Screen("check", "check.html", show, takes=("done",), act=act, menu="Check")
