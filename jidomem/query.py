@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.moments import parse_moment, stamp
 from jidomem.plain import is_unicode
-from jidomem.terms import Term, boolean, date_time, integer, iri, literal
+from jidomem.terms import Term, bare, boolean, date_time, integer, iri, literal
 from jidomem.vocab import BASE
 
 #: What `asOf` is when nobody asks for a moment: everything recorded so far.
@@ -176,6 +176,15 @@ def snake(name: str) -> str:
 #: Where the IRIs of a parameter of that name lie, and the names that stand in them as they are.
 _FOLDERS = {"agent": "agents", "session": "sessions"}
 _NAME = re.compile(r"[a-z0-9_.-]{1,100}")
+
+
+def moment_of(value: object, name: str) -> str | None:
+    """Return a moment in the one written form, None for None; raises InvalidRequest, which calls it *name*.
+
+    >>> moment_of("2026-11-21", "as_of")
+    '2026-11-21T00:00:00.000000Z'
+    """
+    return None if value is None else bare(to_term(value, "dateTime", name))
 
 
 def to_term(value: object, kind: str, name: str) -> Term:

@@ -17,8 +17,10 @@ CREATE INDEX passage_talk ON passage (talk, place);
 CREATE TABLE piece (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB, number INTEGER, part INTEGER);
 CREATE INDEX piece_digest ON piece (digest);
 CREATE INDEX piece_number ON piece (number);
-CREATE TABLE speaker (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE speaker (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID;
 """
+_SPOKE = """INSERT INTO speaker VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET since = MIN(since, excluded.since)"""
 #: What of a talk is known at a moment, and holds then.
 _KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = ?1 AND p.place %s ?2
 AND m.recorded <= COALESCE(?3, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(?3, m.ended))
@@ -57,8 +59,8 @@ class Passages:
         rows = ((number, one.text, "\n".join(one.speakers), one.said_at, one.talk, one.place)
                 for number, one in documents.items())  # fmt: skip
         self._store.executemany("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", rows)
-        speakers = {(name,) for one in documents.values() for name in one.speakers}
-        self._store.executemany("INSERT OR IGNORE INTO speaker VALUES (?)", speakers)
+        speakers = {(name, one.recorded) for one in documents.values() for name in one.speakers}
+        self._store.executemany(_SPOKE, speakers)
         given = {number: [*map(digest, pieces(one.text))] for number, one in documents.items()}
         known = self.digests(documents)
         new = {number: found for number, found in given.items() if found != known.get(number, [])}
@@ -94,9 +96,10 @@ class Passages:
         found = [self._store.execute(ask, (one.talk, one.place, moment, many)) for ask, many in asked]
         return [row[0] for row in found[0]], [row[0] for row in found[1]]
 
-    def speakers(self) -> set[str]:
-        """Return everybody who ever said something that was taken in."""
-        return {name for (name,) in self._store.execute("SELECT name FROM speaker")}
+    def speakers(self, moment: str | None = None) -> set[str]:
+        """Return everybody who ever said something that was taken in, and recorded by *moment* where one is given."""
+        ask = "SELECT name FROM speaker WHERE since <= COALESCE(?, since)"
+        return {name for (name,) in self._store.execute(ask, (moment,))}
 
     def pieces(self, after: int, limit: int) -> list[Piece]:
         """Return the next *limit* pieces after the one with the id *after*, in the order they were taken in."""

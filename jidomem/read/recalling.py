@@ -19,7 +19,7 @@ from jidomem.index.turn_words import TURN
 from jidomem.journal.files import Stream
 from jidomem.lexical import Counts
 from jidomem.moments import parse_moment
-from jidomem.query import to_term
+from jidomem.query import moment_of
 from jidomem.read import item
 from jidomem.read.answering import Source, answered
 from jidomem.read.entries import own
@@ -121,13 +121,13 @@ class Recalling:
         if request.scope == "session" and request.session_id is None:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
         return Within(
-            moment=_moment(narrowing, "as_of"),
+            moment=moment_of(narrowing.as_of, "as_of"),
             inactive=narrowing.include_inactive,
             kinds=self._kinds(narrowing),
             but=frozenset() if narrowing.kinds or narrowing.include_inactive else _TOMBSTONES,
-            since=_moment(narrowing, "since"),
-            until=_moment(narrowing, "until"),
-            valid_at=_moment(narrowing, "valid_at"),
+            since=moment_of(narrowing.since, "since"),
+            until=moment_of(narrowing.until, "until"),
+            valid_at=moment_of(narrowing.valid_at, "valid_at"),
             agents=_either("agents", narrowing.agent),
             sessions=_both(
                 _either("sessions", narrowing.session),
@@ -196,11 +196,6 @@ def _metadata(project: str, words: Iterable[str], stems: Iterable[str], counts: 
     """Return what an answer says of the asking."""
     unknown = [stem for stem in stems if not counts.holding.get(stem)]
     return {"project": project, "words": [*words], "unknown_words": unknown, "memories": counts.memories, "more": more}
-
-
-def _moment(narrowing: Narrowing, name: str) -> str | None:
-    value = getattr(narrowing, name)
-    return None if value is None else bare(to_term(value, "dateTime", name))
 
 
 def _either(folder: str, name: str | None) -> frozenset[str] | None:

@@ -12,10 +12,9 @@ from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.govern.quoted import tokens
 from jidomem.index.text_file import Within
 from jidomem.intent import Receipt
-from jidomem.query import to_term
+from jidomem.query import moment_of
 from jidomem.read.entries import ENTRIES, Entries, own
 from jidomem.recall import Narrowing, RecallRequest, RecallResult
-from jidomem.terms import bare
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
@@ -57,13 +56,13 @@ class EntryStore:
             return RecallResult(request, [], {"scores": {}})
         project, now = self._project(opts), self._memory.now()
         within = Within(
-            moment=_moment(opts, "as_of"),
+            moment=moment_of(opts.get("as_of"), "as_of"),
             kinds=ENTRIES,
-            since=_moment(opts, "since"),
-            until=_moment(opts, "until"),
+            since=moment_of(opts.get("since"), "since"),
+            until=moment_of(opts.get("until"), "until"),
             own=own(request, every=every),
         )
-        alike = self._memory.alike_to(request.query, project, spoken=True)
+        alike = self._memory.alike_to(request.query, project, within.moment, spoken=True)
         found = self._entries(opts).covered(request, within, now, alike)
         told = _fitting(found.entries, narrowing.budget_tokens)
         named = {name: entry.id for name, entry in told.items() if name in found.scores}
@@ -104,7 +103,7 @@ class EntryStore:
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return the entries of every agent, the one that was written first before the others."""
-        return self._entries(opts).kept(_moment(opts, "as_of")) if self._is_there(opts) else []
+        return self._entries(opts).kept(moment_of(opts.get("as_of"), "as_of")) if self._is_there(opts) else []
 
     def _entries(self, opts: Options) -> Entries:
         return Entries(self._project(opts), self._memory.texts, self._memory.index)
@@ -146,9 +145,3 @@ def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entr
         return dict(entries)
     spent = accumulate(tokens(entry.content) for entry in entries.values())
     return {name: entry for (name, entry), sum_ in zip(entries.items(), spent, strict=True) if sum_ <= budget}
-
-
-def _moment(opts: Mapping[str, Any], name: str) -> str | None:
-    """Return the moment that is given under *name*, None where none is."""
-    given = opts.get(name)
-    return None if given is None else bare(to_term(given, "dateTime", name))

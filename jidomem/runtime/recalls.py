@@ -11,6 +11,7 @@ from jidomem.embedder import Embedder
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.moments import stamp
+from jidomem.query import moment_of
 from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
@@ -75,7 +76,8 @@ class Recalls:
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
         self.catch_up(name)  # of a project there is not, nothing is embedded
-        alike = self.alike_to(request.query, name, spoken=not SPOKEN.keys().isdisjoint(narrowing.kinds))
+        spoken = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGES})
+        alike = self.alike_to(request.query, name, moment_of(narrowing.as_of, "as_of"), spoken=spoken)
         pages = self._pages_of(narrowing.agent or request.agent_id, name, alike) if PAGES in narrowing.kinds else None
         asking = Recalling(self.texts, self.index, self.schema, self.now(), alike, pages)
         found = asking.recall(name, request, narrowing)
@@ -87,11 +89,11 @@ class Recalls:
             self.read_log.shown(name, items, by=request.agent_id, in_="recall")
         return told
 
-    def alike_to(self, query: str, project: str, *, spoken: bool) -> Alike | None:
+    def alike_to(self, query: str, project: str, moment: str | None, *, spoken: bool) -> Alike | None:
         """Return what makes known how alike *query* is to what *project* holds; None where nothing does, or fails to.
 
-        Where it is asked of what was *spoken*, it is compared without the names of who speaks there. From now on the
-        vectors of the project are made.
+        Where it is asked of what was *spoken*, it is compared without the names of who spoke there by the *moment*.
+        From now on the vectors of the project are made.
         """
         from jidomem.cues import unnamed
         from jidomem.read.gathering import Alike
@@ -100,7 +102,8 @@ class Recalls:
         if embedding is None:
             return None
         if spoken:
-            query = unnamed(query, self.texts.read(Stream(project, "history"), lambda file: file.passages.speakers()))
+            history = Stream(project, "history")
+            query = unnamed(query, self.texts.read(history, lambda file: file.passages.speakers(moment)))
         vector = embedding.asked(query)
         if self.embeds_for is None:
             embedding.begin(project)

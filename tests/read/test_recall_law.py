@@ -35,7 +35,7 @@ def lived(memory, seed, steps=16):
             if deed == "talk":
                 memory.conversation("s").record(text, random.choice(WORDS), asked_by=random.choice(["ana", "ben"]))
             elif deed == "note":
-                said = {"speaker": random.choice(["Ana", "Ben"]), "session": random.choice(["1", "2"])}
+                said = {"speaker": random.choice(["Ana", "Ben", "Zebra"]), "session": random.choice(["1", "2"])}
                 where = {"id": random.choice("abcd"), "session_id": random.choice([None, "s"])}
                 memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=said, **where)))
             elif deed == "say" or pick is None:
@@ -79,7 +79,7 @@ def replayed(root, moment, folder, by):
 
 def answers(memory, **options):
     """What is found for some questions, whole."""
-    queries = ("quagga zebra", "the", "the store index", "okapi lynx tapir quagga")
+    queries = ("quagga Zebra", "the", "the store index", "okapi lynx tapir quagga")
     return [memory.recall(query, explain=True, **{**more, **options}).to_dict() for query in queries for more in ASKED]
 
 
