@@ -196,7 +196,7 @@ SIGNS: Mapping[str, Sign] = {
     "answered": _answered,
 }
 #: What words tell, and how many times as much it is worth where no likeness is known.
-WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 1.5
+WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 2.0
 #: A candidate with none of these answers nothing, unless it is alike.
 FITS = ("lexical", "coverage", "coverage_around", "date")
 

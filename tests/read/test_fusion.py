@@ -125,7 +125,7 @@ def test_where_nothing_is_known_of_likeness_words_are_worth_more():
 
     (alone,), (beside,) = (ranked([turn], question("boat?", has_vectors=known), PEOPLE) for known in (False, True))
 
-    assert alone.parts["coverage"] == pytest.approx(1.5 * beside.parts["coverage"])
+    assert alone.parts["coverage"] == pytest.approx(2 * beside.parts["coverage"])
     assert alone.parts["itself"] == beside.parts["itself"] == PEOPLE["itself"]
 
 
