@@ -26,7 +26,7 @@ import jidomem
 from bench.recall import SETS, loaded
 from jidomem.clock import Sources
 from jidomem.directive import MemoryQuery
-from jidomem.errors import IntentRefused
+from jidomem.errors import IntentRefused, TooLarge
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.scores import Policy
 from jidomem.models.local import LocalEmbedder
@@ -86,7 +86,7 @@ class Listener:
             self.now = max(self.now, each.at)
             try:
                 made = self.os.add(each.query, each.response, about=("user", each.speaker), timestamp=each.at)
-            except IntentRefused:  # it has what looks like a secret
+            except (IntentRefused, TooLarge):  # it has what looks like a secret, or more than a text may have
                 self.refused += 1
             else:
                 pages[made.id] = each
