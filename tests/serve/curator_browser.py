@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
 AXE = Path(__file__).parent.parent / "peers" / "node_modules" / "axe-core" / "axe.min.js"
 #: How long the browser waits for what is to appear on a page.
@@ -52,6 +54,16 @@ class Browser:
     def link(self, text):
         """The link that has this text in it."""
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
+
+    def shows(self, text, selector="main"):
+        """Whether an element has *text* in it, once a page that is on its way is there."""
+        try:
+            WebDriverWait(self.driver, PATIENCE, ignored_exceptions=[WebDriverException]).until(
+                lambda _: text in self.text(selector)
+            )
+        except TimeoutException:
+            return False
+        return True
 
     def press(self, *keys):
         """Press keys where the focus is."""

@@ -85,7 +85,7 @@ def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
     pages.focus_by_tab("#supersede-summary")
     pages.press(Keys.CONTROL + "a", "Use Qlever for the index", Keys.TAB, "it answers faster", Keys.ENTER)
 
-    assert pages.text("h1") == "Use Qlever for the index"
+    assert pages.shows("Use Qlever for the index", "h1")
     assert "it answers faster" in pages.text()
     pages.link("Use Oxigraph for the index").click()
     assert "superseded" in pages.text(".facts")
@@ -94,6 +94,7 @@ def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
     pages.press(Keys.ENTER)
     pages.focus_by_tab("#undo-reason")
     pages.press("it does not answer faster", Keys.ENTER)
+    assert pages.shows("in force", ".facts")
     assert pages.text("h1") == "Use Oxigraph for the index"
     assert "in force" in pages.text(".facts")
 
@@ -108,7 +109,7 @@ def test_a_correction_without_a_reason_is_refused_on_the_page_and_keeps_what_was
     box.send_keys("A short one")
     box.submit()
 
-    assert "a correction has a reason" in pages.text("[role=alert]")
+    assert pages.shows("a correction has a reason", "[role=alert]")
     assert pages.one("#supersede-summary").get_attribute("value") == "A short one"
     pages.complaints()  # the browser tells of the status
 
@@ -119,18 +120,18 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     assert [each.text for each in pages.all("tr.differs:first-of-type mark")] == ["SQLite", "PostgreSQL"]
 
     pages.press("l")
-    assert "left" in pages.text(".done")
+    assert pages.shows("left", ".done")
     pages.press("r")
-    assert "right" in pages.text(".done")
+    assert pages.shows("right", ".done")
     pages.one("#text").clear()
     pages.one("#text").send_keys("Use DuckDB for part 2")
     pages.driver.execute_script("document.activeElement.blur()")
     pages.press("m")
-    assert "merge" in pages.text(".done")
+    assert pages.shows("merge", ".done")
     pages.one("#about").send_keys("src/part3.py")
     pages.driver.execute_script("document.activeElement.blur()")
     pages.press("b")
-    assert "both" in pages.text(".done")
+    assert pages.shows("both", ".done")
 
     def status(name):
         pages.open(f"/ui/p/memories/{quote(known[name], safe='')}")
@@ -156,7 +157,7 @@ def test_what_is_ticked_is_settled_together(pages, world):
     pages.one("#batch-reason").send_keys("both were looked at")
     pages.one("form[aria-label] button[value=accept]").click()
 
-    assert "2 together" in pages.text(".done")
+    assert pages.shows("2 together", ".done")
     pages.open(f"/ui/p/memories/{quote(known['proposal 1'], safe='')}")
     assert pages.text(".facts .status") == "superseded"  # by the same, asserted
 
@@ -195,16 +196,17 @@ def test_the_whole_site_moves_to_the_past_and_back(pages, world):
     slide = pages.one("#as-of-slide")
     pages.driver.execute_script("arguments[0].focus()", slide)
     pages.press(Keys.HOME)
-    pages.one(".moment.past")
-
+    assert pages.shows("The past", ".moment")
     assert "as_of=2026-11-01" in pages.path
     assert "state=active" in pages.path
     assert "The past" in pages.text(".moment")
     pages.one(".card h3 a").click()
+    assert pages.shows("The rules it is held to")
     assert pages.path.startswith("/ui/p/memories/")
     assert "The past" in pages.text(".moment")
     assert pages.driver.find_elements("css selector", ".acts") == []
     pages.link("Back to now").click()
+    assert pages.shows("Correct it")
     assert "The past" not in pages.text(".moment")
 
 

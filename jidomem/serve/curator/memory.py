@@ -35,7 +35,10 @@ _LINKED: Mapping[str, str] = {
 }
 _FIELDS = ("act", "reason", "summary")
 #: What the page tells in places of its own.
-_TOLD = frozenset(("summary", "hasConfidence", "assertedBy", "assertedIn", "derivedFrom", "supersedes", "invalidates"))
+_TOLD = frozenset((
+    *("summary", "hasConfidence", "assertedBy", "assertedIn", "derivedFrom", "supersedes", "invalidates", "revives"),
+    *("recordedAt", "recordedIn", "appliesToProject", "hasAssertionStatus", "conflictKey", "requestDigest", "receipt"),
+))  # fmt: skip
 
 
 def show(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name of the part of the path

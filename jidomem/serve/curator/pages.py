@@ -46,7 +46,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_plain,
     )
-    made.filters |= {"short": text.short, "day": text.day, "clock": text.clock, "when": text.when}
+    made.filters |= {"short": text.short, "day": text.day, "clock": text.clock, "when": text.when, "name": text.name}
     made.tests["web"] = text.is_web
     made.globals["asset"] = assets.address
     return made

@@ -6,7 +6,8 @@ import unicodedata
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from jidomem.vocab import BASE
+from jidomem.read.item import short_id
+from jidomem.vocab import BASE, local_name
 
 #: Signs that a browser acts on, or that turn the direction of what follows them.
 _ACTING = frozenset(("Cc", "Cf", "Co", "Cs"))
@@ -52,6 +53,18 @@ def is_web(address: object) -> bool:
         return False
     is_ours = str(address).startswith(BASE)  # names of ours lead nowhere
     return parsed.scheme in ("http", "https") and bool(parsed.netloc) and str(address).isprintable() and not is_ours
+
+
+def name(value: object) -> str:
+    """Return how people name a value: a memory by its short id, another name of ours by its last part, others whole.
+
+    >>> name("https://jido.ai/ontology#Planned")
+    'Planned'
+    """
+    told = str(value)
+    if told.startswith(f"{BASE}memory/"):
+        return short_id(told)
+    return local_name(told) if told.startswith(BASE) and local_name(told) else told
 
 
 def day(moment: object) -> str:
