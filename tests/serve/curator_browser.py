@@ -51,6 +51,10 @@ class Browser:
         """What is seen of an element."""
         return self.one(selector).text
 
+    def has(self, selector):
+        """Whether an element that fits is there now."""
+        return self.driver.execute_script("return document.querySelector(arguments[0]) !== null", selector)
+
     def link(self, text):
         """The link that has this text in it."""
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
