@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -210,17 +211,21 @@ class OxigraphIndex:
         subject: Term | None = None,
         predicate: Term | None = None,
         object: Term | None = None,  # noqa: A002 - the third part of a triple has no other name
+        *,
+        most: int | None = None,
     ) -> Iterator[Triple]:
-        """Return the triples of *graph* that match, as they are at this moment."""
+        """Return the triples of *graph* that match, as they are at this moment: *most* of them, all unless given."""
         self.settle()
-        return iter(self.taken(graph, subject, predicate, object))
+        return iter(self.taken(graph, subject, predicate, object, most))
 
-    def taken(self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
+    def taken(
+        self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None, most: int | None = None
+    ) -> list[Triple]:
         """Return the triples of *graph* that match, but not of what waits to be taken in."""
         s, p, o = [None if term is None else node(term) for term in (subject, predicate, value)]
 
         def look(store: Any) -> list[Triple]:
-            quads = store.quads_for_pattern(s, p, o, named(f"<{graph}>"))
+            quads = islice(store.quads_for_pattern(s, p, o, named(f"<{graph}>")), most)
             return [(subject or str(row.subject), predicate or str(row.predicate), str(row.object)) for row in quads]
 
         return self._read(look)

@@ -1,0 +1,90 @@
+import pytest
+from reader_world import new_index, triples
+
+from jidomem import schema
+from jidomem.read.around import CONFLICTS, Link, around, is_mentioned, on_topic
+from jidomem.vocab import graph_iri
+
+M = "https://jido.ai/memory/"
+EVIDENCE = "https://jido.ai/evidence/e"
+
+
+def memory(name, day, more=""):
+    """A fact that was recorded on a day of January."""
+    moment = f'"2026-01-{day:02}T00:00:00.000000Z"^^xsd:dateTime'
+    return f"""m:{name} a jido:Fact ; jido:summary "{name}" ; jido:appliesToProject p:demo ;
+      jido:hasAssertionStatus jido:Asserted ; jido:recordedAt {moment} {more} .
+    """
+
+
+WORLD = f"""
+{memory("old", 1, '; jido:topic "store" ; jido:supersededBy m:new')}
+{memory("new", 3, f'; jido:topic "store" ; jido:supersedes m:old ; jido:derivedFrom <{EVIDENCE}>')}
+{memory("other", 4, f'; jido:derivedFrom <{EVIDENCE}> ; jido:conflictKey "duplicate:1"')}
+{memory("rival", 5, '; jido:conflictKey "duplicate:1"')}
+{memory("beside", 5, '; jido:conflictKey "duplicate:1" ; jido:coexistsWith m:other, m:rival')}
+{memory("task", 6, "; jido:dependsOn m:other ; jido:blockedBy m:gone")}
+<{EVIDENCE}> a jido:Evidence ; <http://www.w3.org/2000/01/rdf-schema#label> "a log" .
+"""
+
+
+@pytest.fixture(scope="module")
+def index():
+    made = new_index()
+    made.apply(graph_iri("demo"), "world", triples(WORLD))
+    return made
+
+
+def drawn(index, *starts, **options):
+    return around(index, schema.load(), "demo", starts, **options)
+
+
+def names(found):
+    return [node.rpartition("/")[2] for node in found.nodes]
+
+
+def test_what_is_linked_is_found_nearest_first_whichever_end_says_so(index):
+    assert names(drawn(index, M + "old", depth=0)) == ["old"]
+    assert names(drawn(index, M + "old", depth=1)) == ["old", "new"]
+    found = drawn(index, M + "old", depth=3)
+
+    assert names(found) == ["old", "new", "e", "other"]
+    assert found.links == (
+        Link(M + "new", "derivedFrom", EVIDENCE),
+        Link(M + "new", "supersedes", M + "old"),
+        Link(M + "other", "derivedFrom", EVIDENCE),
+    )
+    assert found.nodes[EVIDENCE] == {"iri": EVIDENCE, "class": "Evidence", "text": "a log"}
+    assert found.nodes[M + "old"]["status"] == "superseded"
+
+
+def test_what_finds_no_room_is_counted_where_it_would_stand(index):
+    found = drawn(index, M + "other", depth=2, most=3)
+
+    assert (names(found), found.more) == (["other", "rival", "task"], {M + "other": 2, M + "rival": 1, M + "task": 1})
+
+
+def test_what_shares_a_key_disagrees_unless_one_says_that_both_hold(index):
+    found = drawn(index, M + "rival", depth=1)
+
+    assert (Link(M + "other", CONFLICTS, M + "rival")) in found.links
+    assert (Link(M + "beside", "coexistsWith", M + "rival")) in found.links
+    assert [link.kind for link in found.links].count(CONFLICTS) == 1
+
+
+def test_the_past_has_neither_nodes_nor_links_of_later(index):
+    then = drawn(index, M + "old", M + "rival", as_of="2026-01-02", depth=3)
+
+    assert (names(then), then.links, then.more) == (["old"], (), {M + "old": 0})
+    assert then.nodes[M + "old"]["status"] == "active"
+
+
+def test_what_a_link_names_and_nobody_keeps_is_a_node_without_a_text(index):
+    found = drawn(index, M + "task", depth=1)
+
+    assert found.nodes[M + "gone"] == {"iri": M + "gone", "class": "Evidence", "text": None}
+    assert [is_mentioned(index, "demo", each) for each in (EVIDENCE, M + "old", "urn:none")] == [True, False, False]
+
+
+def test_a_topic_has_its_newest_memories_first(index):
+    assert on_topic(index, "demo", "store") == [M + "old", M + "new"]  # ids tell when something was made
