@@ -155,6 +155,8 @@ def vectors_told(told: dict[str, Any]) -> str:
     waits = "text waits" if told["pending"] == 1 else "texts wait"
     waiting = f"{told['pending']:,} {waits} for one" if told["pending"] else "level"
     waiting = "looked for when it is next asked" if told["pending"] is None else waiting
+    if told["passed_by"]:
+        waiting += f", {told['passed_by']:,} that it does not take"
     return f"{told['vectors']:,} by {told['model']}, {told['bytes']:,} bytes, {waiting}{failed}"
 
 

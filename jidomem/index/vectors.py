@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from jidomem.embedder import Embedder, Vector
 from jidomem.errors import ModelUnavailable
+from jidomem.index.batches import Batches
 from jidomem.index.kept_files import Amiss, KeptFiles
 from jidomem.index.likeness import Likeness, written
 from jidomem.index.passages import Piece
@@ -22,9 +23,10 @@ from jidomem.journal.files import Stream
 
 T = TypeVar("T")
 
-#: So many pieces of text are given to the embedder at a time, so many looked through for new ones, and so many vectors
-#: read at a time.
-BATCH, LOOKED, READ = 64, 1_000, 5_000
+#: So many pieces of text are looked through for new ones, and so many vectors read at a time.
+LOOKED, READ = 1_000, 5_000
+#: What an embedder that is there makes a vector of, whatever else it refuses.
+_PROBE = "a"
 
 
 class Vectors:
@@ -40,12 +42,14 @@ class Vectors:
         self._files = KeptFiles(root / FOLDER, "vectors", VectorFile)
         self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
         self._likeness: dict[str, tuple[VectorFile, int, Likeness]] = {}
+        self._batches = Batches()
         self._is_closed = False
 
     def take_in(self, stream: Stream) -> bool:
         """Make vectors of the next pieces of text there are none of; return whether there are more.
 
-        While another process does it nothing is done. Raises ModelUnavailable, and then no vector is kept.
+        While another process does it nothing is done. Raises ModelUnavailable, and then no vector is kept: fewer are
+        tried the next time. A text that fails by itself, while another is taken, is passed by.
         """
         with self._alone(self._name(stream)) as is_mine:
             return is_mine and self._take_in(stream)
@@ -87,12 +91,15 @@ class Vectors:
     def told(self, stream: Stream) -> dict[str, Any]:
         """Return what is known of the vectors of a stream: model, how many, bytes, and how many texts wait for one.
 
+        Those `passed_by` are texts that the embedder failed with, each by itself, and not with others.
+
         None wait that are known of where the texts are to be made anew: nothing is made to tell of it.
         """
         name, texts = self._name(stream), self._texts.told(stream)
         pending = None if texts is None or texts["amiss"] else self.waiting(stream)
         told: dict[str, Any] = {"model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": pending}
         told["vectors"] = self._use(stream, lambda file: file.count())
+        told["passed_by"] = self._use(stream, lambda file: file.said("passed_by") or 0)
         with suppress(OSError):
             told["bytes"] = self._files.size(name)
         return told
@@ -108,32 +115,49 @@ class Vectors:
         last, batch, identity = self._texts.read(stream, lambda texts: self._next(stream, texts, _from(at, texts)))
         if last is None:
             return self._sweep(stream)
-        values = [*zip(batch, self._written(self._made([*batch.values()])), strict=True)]
+        values = self._values(self._name(stream), batch)
         if self._is_closed:
             return False  # it was not waited for, and nothing is opened anew for it
         if self._texts.read(stream, _identity) != identity:
             return True  # the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
-        self._use(stream, lambda file: self._keep(file, values, [identity, last]))
+        passed_by = len(batch) - len(values)
+        self._use(stream, lambda file: self._keep(file, values, [identity, last], passed_by))
         return True
+
+    def _values(self, name: str, batch: Mapping[bytes, str]) -> list[tuple[bytes, bytes]]:
+        """Return the vectors of *batch* as they are kept; none for one text that no embedder seems to take."""
+        try:
+            found = [*zip(batch, self._written(self._made([*batch.values()])), strict=True)]
+        except Exception:
+            if not self._batches.failed(name, batch):
+                raise
+            self._made([_PROBE])  # it may be that nothing at all is taken
+            found = []
+        self._batches.done(name)
+        return found
 
     def _next(self, stream: Stream, texts: TextFile, after: int) -> tuple[int | None, dict[bytes, str], str]:
         """Return the id of the last of the next pieces, the texts of those that have no vector, and whose they are."""
         pieces = texts.passages.pieces(after, LOOKED)
         there = self._use(stream, lambda file: file.numbers([piece.digest for piece in pieces]))
         new: dict[bytes, Piece] = {}
-        last = None
+        size, last = self._batches.size(self._name(stream)), None
         for piece in pieces:
             if piece.digest not in there and piece.digest not in new:
-                if len(new) == BATCH:
+                if len(new) == size:
                     break
                 new[piece.digest] = piece
             last = piece.id
         return last, dict(zip(new, texts.passages.texts([*new.values()]), strict=True)), _identity(texts)
 
-    def _keep(self, file: VectorFile, values: Sequence[tuple[bytes, bytes]], reached: list[Any]) -> None:
+    def _keep(
+        self, file: VectorFile, values: Sequence[tuple[bytes, bytes]], reached: list[Any], passed_by: int
+    ) -> None:
         with file.writing():
             file.put(values)
             file.note(reached=reached)
+            if passed_by:
+                file.note(passed_by=(file.said("passed_by") or 0) + passed_by)
 
     def _sweep(self, stream: Stream) -> bool:
         """Remove the vectors of texts that are gone, where some are; return False."""

@@ -80,7 +80,7 @@ class Embedding:
         How many wait is None where that is known only once recall is asked.
         """
         each = [self.vectors.told(stream) for stream in _streams(project)]
-        sums: dict[str, Any] = {name: sum(told[name] for told in each) for name in ("vectors", "bytes")}
+        sums: dict[str, Any] = {name: sum(told[name] for told in each) for name in ("vectors", "bytes", "passed_by")}
         waiting = [told["pending"] for told in each]
         pending = None if None in waiting else sum(waiting)
         return {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}

@@ -289,8 +289,8 @@ def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, roo
 def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, root, toy, monkeypatch):
     program = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
-        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import vectors\n"
-        "from jidomem.journal.files import Stream\nvectors.BATCH = 3\n"
+        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import batches, vectors\n"
+        "from jidomem.journal.files import Stream\nbatches.MOST = 3\n"
         "with jidomem.open(sys.argv[1], project='p') as memory:\n"
         "    mine = vectors.Vectors(memory.settings.root, memory.texts, ToyEmbedder())\n"
         "    while mine.waiting(Stream('p')): mine.take_in(Stream('p'))\n"
@@ -350,9 +350,9 @@ def test_who_is_killed_while_vectors_are_kept_leaves_what_the_next_goes_on_from(
     remember(memory, *(f"zebra {number}" for number in range(5)))
     program = (
         "import os, signal, sys; sys.path.insert(0, sys.argv[2])\n"
-        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import vectors\n"
+        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import batches, vectors\n"
         "from jidomem.index.vector_file import VectorFile\nfrom jidomem.journal.files import Stream\n"
-        "vectors.BATCH, put, done = 2, VectorFile.put, []\n"
+        "batches.MOST, put, done = 2, VectorFile.put, []\n"
         "def killed(self, values):\n"
         "    put(self, values)\n    done.append(1)\n"
         f"    if len(done) == 2: os.kill(os.getpid(), {int(signal.SIGKILL)})\n"

@@ -9,8 +9,8 @@ from conftest import ToyEmbedder
 
 import jidomem
 from jidomem.entry import Entry, WriteRequest
-from jidomem.errors import Failed, NotFound
-from jidomem.index import vectors as module
+from jidomem.errors import Failed, ModelUnavailable, NotFound
+from jidomem.index import batches
 from jidomem.journal.files import Stream
 from jidomem.pieces import digest
 from jidomem.recall import RecallRequest
@@ -127,7 +127,7 @@ def test_a_question_whose_vector_is_none_is_answered_by_words(memory, toy, monke
 
 
 def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone(tmp_path, toy, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(batches, "MOST", 2)
     began, go_on, generate = Event(), Event(), toy.generate
 
     def slow(texts):
@@ -207,7 +207,7 @@ def test_an_embedder_that_does_not_answer_is_waited_for_once_and_for_the_questio
 
 
 def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(batches, "MOST", 2)
     for number in range(5):
         memory.writer.remember("p", f"zebra {number}")
     seen = []
@@ -257,3 +257,36 @@ def test_the_background_leaves_an_embedder_that_failed_alone_for_a_while_too(mem
     assert tried == [["a zebra?"]]
     moment[0] += 2
     until(lambda: ["the zebra runs"] in tried)
+
+
+def test_a_text_that_the_embedder_never_takes_keeps_no_other_one_from_its_vector(memory, toy, monkeypatch):
+    for number in range(20):
+        memory.writer.remember("p", f"zebra {number}" if number != 7 else "poison")
+    generate = toy.generate
+
+    def choosy(texts):
+        if "poison" in texts:
+            raise ModelUnavailable("this is too long")
+        return generate(texts)
+
+    monkeypatch.setattr(toy, "generate", choosy)
+    for _ in range(12):
+        memory.embedding.try_for("p")
+
+    told = memory.embedding.told("p")
+    assert (told["vectors"], told["passed_by"], told["pending"]) == (19, 1, 0)
+
+
+def test_no_text_is_passed_by_while_the_embedder_takes_none(memory, toy):
+    for number in range(3):
+        memory.writer.remember("p", f"zebra {number}")
+    toy.fault = ModelUnavailable("away")
+    for _ in range(12):
+        memory.embedding.try_for("p")
+    assert memory.embedding.waiting("p") == 3
+
+    toy.fault = None
+    memory.embedding.try_for("p")
+
+    told = memory.embedding.told("p")
+    assert (told["vectors"], told["passed_by"], told["pending"]) == (3, 0, 0)
