@@ -28,6 +28,8 @@ _IS = {
 }
 _DAYS = """SELECT substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
 AND m.recorded >= :since %s GROUP BY day"""
+_BY_AGENT = """SELECT m.agent, substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
+GROUP BY m.agent, day"""
 _LATEST = "9999"  # after every moment
 #: kind, agent, session and state of memories that are alike in these, and how many they are.
 Groups = list[tuple[int, str, str, str, int]]
@@ -73,6 +75,38 @@ def overview(
     return Overview(shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"]))
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many memories `agents` wrote in all, those with the most first, and on each of `days`: agent -> day -> count.
+
+    An agent is the empty text where none is known.
+    """
+
+    agents: Mapping[str, int]
+    days: tuple[str, ...]
+    by_day: Mapping[str, Mapping[str, int]]
+
+
+def written(file: TextFile, *, moment: str | None, days: int) -> Written:
+    """Return who wrote what was known at *moment*, and on the last *days* of those on which anything was written."""
+    known, key = _known(file).written, (moment or _LATEST, days)
+    if key not in known:
+        _make_room(known)
+        known[key] = _written([*file.ask(_BY_AGENT, {"moment": key[0]})], days)
+    return known[key]
+
+
+def _written(rows: list[tuple[str, str, int]], days: int) -> Written:
+    last = tuple(sorted({day for _, day, _ in rows})[-days:])
+    agents: Counter[str] = Counter()
+    by_day: dict[str, dict[str, int]] = {}
+    for agent, day, count in rows:
+        agents[agent or ""] += count
+        if day in last:
+            by_day.setdefault(agent or "", {})[day] = count
+    return Written(dict(agents.most_common()), last, by_day)
+
+
 class _Counts:
     """What was counted of one state of a file: the groups at some moments, and the facets of some choices."""
 
@@ -80,6 +114,7 @@ class _Counts:
         self.mark = mark
         self.groups: dict[str, Groups] = {}
         self.facets: dict[tuple[str, frozenset[tuple[str, str]]], Facets] = {}
+        self.written: dict[tuple[str, int], Written] = {}
 
 
 #: What was counted of the newest state of each file.
@@ -88,10 +123,7 @@ _COUNTED: WeakKeyDictionary[TextFile, _Counts] = WeakKeyDictionary()
 
 def _facets(file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str) -> Facets:
     """Return the facets of a choice at *moment*; counted once for each state of the file."""
-    mark = file.said("mark")
-    known = _COUNTED.get(file)
-    if known is None or known.mark != mark:
-        known = _COUNTED[file] = _Counts(mark)
+    known = _known(file)
     key = (moment, frozenset(chosen.items()))
     if key not in known.facets:
         if moment not in known.groups:
@@ -100,6 +132,15 @@ def _facets(file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str
         _make_room(known.facets)
         known.facets[key] = _counted(known.groups[moment], classes, chosen)
     return known.facets[key]
+
+
+def _known(file: TextFile) -> _Counts:
+    """Return what was counted of the file as it is now."""
+    mark = file.said("mark")
+    known = _COUNTED.get(file)
+    if known is None or known.mark != mark:
+        known = _COUNTED[file] = _Counts(mark)
+    return known
 
 
 def _make_room(kept: dict[Any, Any]) -> None:

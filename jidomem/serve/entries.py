@@ -67,8 +67,17 @@ def _each(site: Site, project: str, values: list[Any]) -> Response:
     for place, refusal in refused.items():
         if refusal.code not in STOPPING:  # one error, of all that it stopped, has no place
             refusal.position = place
-            site.operation.measures.refused(refusal.code)
+            site.operation.measures.refused(refusal.code, _by(site, values[place]), project)
     return wire.answer([outcome.to_dict() for outcome in outcomes], 200 if refused or not outcomes else 201)
+
+
+def _by(site: Site, values: Any) -> str | None:
+    """Return who wrote what was refused: who asks, else the agent of the entry."""
+    if site.caller is not None:
+        return site.caller.agent
+    entry = values.get("entry") if isinstance(values, dict) else None
+    agent = entry.get("agent_id") if isinstance(entry, dict) else None
+    return agent if isinstance(agent, str) else None
 
 
 def _read(site: Site, values: Any) -> WriteRequest | JidomemError:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
 
-from flask import Response, request
+from flask import Response, g, request
 
 from jidomem import vocab
 from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError
@@ -37,6 +37,7 @@ def submit(site: Site, project: str) -> Response:
     if isinstance(values, list):
         _refuse_key()
         return _each(site, project, values, dry_run)
+    g.seen.claimed = _by(site, values)
     receipt = site.writer.submit_intent(project, _keyed(values), dry_run=dry_run)
     return answer_receipt(receipt, f"/projects/{project}/memories/{_id(receipt.iri)}")
 
@@ -128,8 +129,18 @@ def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) ->
     for position, outcome in enumerate(outcomes):
         if isinstance(outcome, JidomemError) and not _stops(outcome):
             outcome.position = position
-            site.operation.measures.refused(outcome.code)
+            site.operation.measures.refused(outcome.code, _by(site, values[position]), project)
     return outcomes
+
+
+def _by(site: Site, values: Any) -> str | None:
+    """Return who asserted what was refused: who asks, else who the intent names, else who this memory is of."""
+    if site.caller is not None:
+        return site.caller.agent
+    if not isinstance(values, dict):
+        return None
+    agent = values.get("asserted_by", site.memory.settings.agent)
+    return agent if isinstance(agent, str) else None
 
 
 def _judged(writer: MemoryWriter, project: str, value: Any) -> Outcome:

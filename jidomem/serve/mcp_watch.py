@@ -67,7 +67,7 @@ class McpWatch:
         method = scope["method"] if scope["method"] in METHODS else OTHER
         measures.ended(route, method, seen.status, seconds)
         if seen.refusal is not None:
-            measures.refused(seen.refusal)
+            measures.refused(seen.refusal, seen.agent)
         level = "error" if seen.refusal == "internal_error" else level_of(route, seen.status)
         if self._operation.log is not None and self._operation.log.takes(level):
             self._operation.tell(level, "request", {**_said(scope, seen), "ms": round(1000 * seconds, 3)})

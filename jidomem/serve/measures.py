@@ -7,6 +7,10 @@ from collections import Counter
 from threading import Lock
 from time import monotonic
 
+from jidomem.clock import now
+from jidomem.moments import stamp
+from jidomem.serve.tallies import Clients, Refusals
+
 #: The upper bounds of the buckets of a histogram, in seconds.
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -32,9 +36,12 @@ class Measures:
     def __init__(self) -> None:
         self.lock = Lock()
         self.began = monotonic()
+        self.since = now()
         self.under_way = 0
         self.requests: Counter[tuple[str, str, int]] = Counter()  # by route, method and status
         self.refusals: Counter[str] = Counter()  # by code
+        self.told_apart = Refusals()
+        self.clients = Clients()
         self.routes: dict[str, Histogram] = {}
         self.questions: dict[str, Histogram] = {}
         self.commits = Histogram()
@@ -62,10 +69,17 @@ class Measures:
             if tool:
                 _of(self.tools, tool).add(seconds)
 
-    def refused(self, code: str) -> None:
-        """Count a refusal: of a request, or of one intent among several."""
+    def refused(self, code: str, agent: str | None = None, project: str | None = None) -> None:
+        """Count a refusal: of a request, or of one intent among several, of *agent* where that is known."""
+        day = stamp(now())[:10]
         with self.lock:
             self.refusals[code] += 1
+            self.told_apart.add(day, project, agent, code)
+
+    def asked(self, project: str, agent: str | None, user_agent: str, address: str) -> None:
+        """Count who asked *project*."""
+        with self.lock:
+            self.clients.add(now(), project, agent, user_agent, address)
 
     def committed(self, seconds: float) -> None:
         """Count a commit that took so long to be durable."""

@@ -45,18 +45,31 @@ class Watch:
         if self._operation.log is not None and self._operation.log.takes(level):
             said = _said(asked, response, seen)
         method = asked.method if asked.method in METHODS else "other"
+        project = (asked.view_args or {}).get("project")
+        if project is not None and seen.refusal != "unauthenticated":
+            given, address = asked.headers.get("User-Agent", ""), asked.environ.get("REMOTE_ADDR", "")
+            self._operation.measures.asked(project, seen.agent, given, address)
         if response.is_streamed:
-            response.call_on_close(partial(self._told, seen, route, method, status, level, said))
+            response.call_on_close(partial(self._told, seen, route, method, status, project, level, said))
         else:
-            self._told(seen, route, method, status, level, said)
+            self._told(seen, route, method, status, project, level, said)
         return response
 
-    def _told(self, seen: Seen, route: str, method: str, status: int, level: str, said: dict[str, Any] | None) -> None:
+    def _told(
+        self,
+        seen: Seen,
+        route: str,
+        method: str,
+        status: int,
+        project: str | None,
+        level: str,
+        said: dict[str, Any] | None,
+    ) -> None:
         """Count a request that was answered, and write what is *said* of it."""
         seconds, measures = perf_counter() - seen.began, self._operation.measures
         measures.ended(route, method, status, seconds, seen.question)
         if seen.refusal is not None:
-            measures.refused(seen.refusal)
+            measures.refused(seen.refusal, seen.agent or seen.claimed, project)
         if said is not None:
             said["ms"] = round(1000 * seconds, 3)
             self._operation.tell(level, "request", said)

@@ -34,6 +34,7 @@ class Seen:
     began: float
     id: str
     agent: str | None = None
+    claimed: str | None = None  # who an intent says it is of, where nobody has to prove it
     question: str | None = None
     refusal: str | None = None
 

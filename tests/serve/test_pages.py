@@ -19,6 +19,8 @@ SCREENS = (
     "check",
     "ontology",
     "ontology/Decision",
+    "agents",
+    "health",
 )
 
 

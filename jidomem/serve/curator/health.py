@@ -1,0 +1,78 @@
+"""The health of a project: how far its index is, how much it holds in how many bytes, what is damaged, and who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import jidomem
+from jidomem.journal.files import NAMES, Stream
+from jidomem.moments import stamp
+from jidomem.serve.curator import seen
+from jidomem.serve.curator.asked import Asked
+from jidomem.serve.curator.screen import Screen
+from jidomem.serve.standing import standing
+from jidomem.serve.tallies import Client, Visits
+from jidomem.vocab import BASE
+
+#: Clients that are listed.
+CLIENTS = 50
+
+
+def show(asked: Asked) -> Mapping[str, Any]:
+    """Return how the project stands now, whatever the moment asked for."""
+    memory, project = asked.memory, asked.project
+    found = standing(memory, project)
+    memory.catch_up(project)
+    return {
+        "jidomem": jidomem.__version__,
+        "ontology": memory.schema.version,
+        "standing": found.to_dict(),
+        "last_commit": found.journal.recorded_at or None,
+        "journal_bytes": sum(_bytes(memory.journal.path(Stream(project, name))) for name in NAMES),
+        "snapshots": [{"name": each.path.name, "bytes": each.size} for each in memory.tail.snapshots()],
+        "on_disk": memory.tail.on_disk,
+        "texts": memory.texts.told(Stream(project)),
+        "vectors": memory.embedding and memory.embedding.told(project),
+        "damage": [error.to_dict() for error in memory.damage(project)],
+        "clients": _clients(asked),
+        "since": stamp(asked.site.operation.measures.since),
+        "sees_all": seen.sees_all(asked),
+    }
+
+
+def _bytes(folder: Path) -> int:
+    """Return how much is in the files of a folder; what goes meanwhile counts nothing."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def _clients(asked: Asked) -> list[dict[str, Any]]:
+    """Return who asked this project last and is there for who asks, the latest first."""
+    measures = asked.site.operation.measures
+    with measures.lock:
+        told = [_client(each, visits) for each, visits in measures.clients.seen.items() if _is_shown(asked, each)]
+    return told[: -CLIENTS - 1 : -1]
+
+
+def _is_shown(asked: Asked, client: Client) -> bool:
+    return client.project == asked.project and seen.sees(asked, client.agent)
+
+
+def _client(client: Client, visits: Visits) -> dict[str, Any]:
+    return {
+        "agent": client.agent.removeprefix(f"{BASE}agents/"),
+        "user_agent": client.user_agent,
+        "address": client.address,
+        "first": stamp(visits.first),
+        "last": stamp(visits.last),
+        "requests": visits.requests,
+    }
+
+
+HEALTH = Screen("health", "health.html", show, menu="Health")

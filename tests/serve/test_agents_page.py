@@ -1,0 +1,203 @@
+"""Who wrote and was refused what, how a project stands, and who of those who ask may see it."""
+
+import re
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+from conftest import intent
+
+import jidomem
+from jidomem.clock import Sources
+from jidomem.index.overview import written
+from jidomem.journal.files import Stream
+from jidomem.moments import stamp
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.settings import own_config
+from jidomem.serve import tallies
+from jidomem.serve.http import create_app
+from jidomem.serve.measures import Measures
+from jidomem.serve.tallies import Clients, Refusals
+from jidomem.vocab import BASE
+
+ACTING = "<script>alert(1)</script>\u202e"
+INTENTS = "/projects/p/intents"
+
+
+@pytest.fixture
+def client(memory):
+    """A client on a memory without tokens."""
+    return create_app(memory).test_client()
+
+
+@pytest.fixture
+def speaking(memory):
+    """Return what asks with a new token of a name and a role that reaches some projects; all ask one server."""
+    root = memory.settings.root
+    for project in ("p", "q"):
+        memory.writer.submit_intent(project, intent(applies_to_project=project))
+    Keyring(own_config(), root).give_out("nobody", "reader", ("p",), memory.sources)
+    app = create_app(memory, keyring=Keyring(own_config(), root))
+
+    def speaks(name, role="agent", projects=("p",)):
+        secret, _ = Keyring(own_config(), root).give_out(name, role, projects, memory.sources)
+
+        def ask(path, **given):
+            kind = app.test_client().post if given else app.test_client().get
+            headers = {"Authorization": f"Bearer {secret}", "User-Agent": f"{name}/1"}
+            return kind(path, headers=headers, **given)
+
+        return ask
+
+    return speaks
+
+
+def refusals(answer):
+    assert answer.status_code == 200
+    return {(each["agent"], each["code"]): each["count"] for each in answer.json["refusals"]}
+
+
+def test_each_agent_is_told_with_its_memories_by_day_and_leads_to_them(client, memory):
+    for agent in ("ana", "ben", "ben"):
+        memory.writer.submit_intent("p", intent(summary=f"{agent} {memory.sources.new_id()}", asserted_by=agent))
+
+    found = client.get("/ui/p/agents.json").json
+
+    assert [(each["agent"], each["count"]) for each in found["agents"]] == [("ben", 2), ("ana", 1)]
+    assert [sum(each["by_day"]) for each in found["agents"]] == [2, 1]
+    link = found["agents"][0]["link"]
+    assert f'href="{link}"' in client.get("/ui/p/agents").text
+    days = client.get(link.replace("?", ".json?")).json["days"]
+    assert {each["agent"] for day in days for each in day["memories"]} == {"ben"}
+    assert sum(len(day["memories"]) for day in days) == 2
+
+
+def test_at_a_past_moment_what_was_written_later_is_not_counted(client, memory):
+    memory.writer.submit_intent("p", intent(summary="one", asserted_by="ana"))
+    then = memory.catch_up("p").recorded_at
+    memory.writer.submit_intent("p", intent(summary="two", asserted_by="ben"))
+
+    found = client.get("/ui/p/agents.json", query_string={"as_of": then}).json
+
+    assert [(each["agent"], each["count"]) for each in found["agents"]] == [("ana", 1)]
+
+
+def test_days_are_the_last_on_which_anything_was_written(root):
+    now, ids = [datetime(2020, 1, 1, tzinfo=UTC)], count(1)
+    sources = Sources(now=lambda: now[0], new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}")
+    with jidomem.open(root, project="p", sources=sources) as memory:
+        for day, agents in ((1, ["a"]), (3, ["a", "b", "b"]), (9, ["b"])):
+            now[0] = datetime(2020, 1, day, 8, tzinfo=UTC)
+            for agent in agents:
+                memory.writer.submit_intent("p", intent(summary=f"number {next(ids)}", asserted_by=agent))
+        memory.catch_up("p")
+        found = memory.texts.read(Stream("p"), lambda file: written(file, moment=None, days=2))
+
+    a, b = f"{BASE}agents/a", f"{BASE}agents/b"
+    assert found.days == ("2020-01-03", "2020-01-09")
+    assert found.agents == {b: 3, a: 2}
+    assert found.by_day == {a: {"2020-01-03": 1}, b: {"2020-01-03": 2, "2020-01-09": 1}}
+
+
+def test_refusals_are_told_by_agent_and_code_and_those_of_several_each(client):
+    client.post(INTENTS, json=intent(type="fcat", asserted_by="ana"))
+    client.post(INTENTS, json=[intent(asserted_by="ana"), intent(type="fcat", asserted_by="ben")])
+    client.post("/projects/p/entries", json=[{"entry": {"agent_id": "eve", "content": ""}}, {"entry": {}}])
+    client.post("/projects/q/intents", json=intent(type="fcat", applies_to_project="q", asserted_by="dan"))
+
+    answer = client.get("/ui/p/agents.json")
+    found = refusals(answer)
+
+    assert (found["ana", "unknown_type"], found["ben", "unknown_type"]) == (1, 1)
+    assert "eve" in {agent for agent, _ in found}
+    assert "dan" not in {agent for agent, _ in found}  # who was refused in another project
+    assert {each["day"] for each in answer.json["refusals"]} == {stamp(datetime.now(UTC))[:10]}
+    assert "unknown_type" in client.get("/ui/p/agents").text
+    assert 'jidomem_refusals_total{code="unknown_type"} 3' in client.get("/metrics").text
+
+
+def test_with_tokens_refusals_and_clients_of_others_are_there_for_curators_of_the_project(speaking):
+    ana, ben, cur, other = (
+        speaking("ana"),
+        speaking("ben"),
+        speaking("cur", "curator"),
+        speaking("far", "curator", ("q",)),
+    )
+    for ask in (ana, ben):
+        assert ask(INTENTS, json=[intent(), intent(type="fcat", asserted_by="cur")]).status_code == 200
+
+    def seen(ask, project="p"):
+        agents, health = ask(f"/ui/{project}/agents.json"), ask(f"/ui/{project}/health.json")
+        return {agent for agent, _ in refusals(agents)}, {each["agent"] for each in health.json["clients"]}
+
+    assert seen(ana) == ({"ana"}, {"ana"})
+    assert seen(cur) == ({"ana", "ben"}, {"ana", "ben", "cur"})  # by the token, whoever the intent names
+    assert seen(other, "q") == (set(), {"far"})
+    assert other("/ui/p/health.json").status_code == 404
+
+
+def test_health_tells_versions_sizes_counts_and_clients(client, memory, root):
+    memory.writer.submit_intent("p", intent())
+    client.get("/ui/p/timeline", headers={"User-Agent": "nosy/1 " + "x" * 200})
+
+    found = client.get("/ui/p/health.json", headers={"User-Agent": "me"}).json
+
+    version = str(memory.catch_up("p"))
+    assert found["standing"] == {"journal": version, "index": version, "behind": 0}
+    assert (found["texts"]["memories"], found["texts"]["version"]) == (1, version)
+    written_bytes = sum(path.stat().st_size for path in (root / "projects" / "p").rglob("*") if path.is_file())
+    assert found["journal_bytes"] == written_bytes
+    assert found["ontology"] == memory.schema.version
+    assert found["damage"] == []
+    (nosy,) = found["clients"]
+    assert nosy["user_agent"] == "nosy/1 " + "x" * 93
+    assert (nosy["address"], nosy["requests"]) == ("this machine", 1)
+    assert "level" in client.get("/ui/p/health").text
+
+
+def test_a_damaged_journal_is_told(root):
+    with jidomem.open(root, project="p") as memory:
+        memory.writer.submit_intent("p", intent(summary="Use Oxigraph"))
+    file = next(path for path in sorted(root.rglob("*.ttl")) if b"Use Oxigraph" in path.read_bytes())
+    file.write_bytes(file.read_bytes()[:-200])
+
+    with jidomem.open(root, project="p") as memory:
+        client = create_app(memory).test_client()
+        found = client.get("/ui/p/health.json").json
+        told = [error.detail for error in memory.damage("p")]
+
+        assert [each["detail"] for each in found["damage"]] == told
+        assert told
+        assert "Damaged" in client.get("/ui/p/health").text
+
+
+def test_what_a_client_or_an_agent_calls_itself_is_text_alone(client, memory):
+    memory.writer.submit_intent("p", intent())
+    client.post(
+        INTENTS, json=intent(type="fcat", asserted_by=ACTING), headers={"User-Agent": "<img src=x onerror=alert(1)>"}
+    )
+
+    for page in ("agents", "health"):
+        text = client.get(f"/ui/p/{page}").text
+        assert not re.search(r"<img|<script>|\u202e", text)
+    assert "&lt;img src=x" in client.get("/ui/p/health").text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;⟨U+202E⟩" in client.get("/ui/p/agents").text
+
+
+def test_what_is_kept_of_refusals_and_clients_is_bounded(monkeypatch):
+    monkeypatch.setattr(tallies, "REFUSALS", 3)
+    monkeypatch.setattr(tallies, "CLIENTS", 3)
+    told, seen, at = Refusals(), Clients(), datetime(2026, 11, 21, tzinfo=UTC)
+    for number in range(5):
+        told.add("2026-11-21", "p", f"agent {number}", "denied")
+        seen.add(at, "p", f"agent {number}", "x" * 1_000, "127.0.0.1")
+        seen.add(at, "p", "agent 0", "x" * 1_000, "127.0.0.1")
+
+    assert [each.agent for each in told.counts] == ["agent 2", "agent 3", "agent 4"]
+    assert told.others == {"denied": 2}
+    assert [each.agent for each in seen.seen] == ["agent 3", "agent 4", "agent 0"]
+    assert [visits.requests for visits in seen.seen.values()] == [1, 1, 6]
+    assert {len(each.user_agent) for each in seen.seen} == {100}
+    measures = Measures()
+    measures.refused("denied")
+    assert measures.refusals == {"denied": 1}
