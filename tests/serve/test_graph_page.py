@@ -115,7 +115,7 @@ def test_the_twin_has_what_is_around_an_item_and_how_much_more_there_is(served, 
     [evidence] = [node for node in found["nodes"] if node["group"] == "evidence"]
     assert (evidence["class"], evidence["link"], evidence["more"]) == ("Evidence", None, RUNS)
     assert [node["id"] for node in found["nodes"] if node["start"]] == [known["second"]]
-    further = served.get(evidence["further"])
+    further = served.get(evidence["graph"].replace("?", ".json?") + "&depth=1")
     assert (len(further["nodes"]), further["nodes"][0]["more"]) == (further["most"], RUNS + 3 - further["most"])
 
 
@@ -126,7 +126,7 @@ def test_the_past_of_a_graph_has_nothing_of_later(served, world):
 
     assert {node["id"] for node in found["nodes"]} >= {known["first"], known["second"]}
     assert known["third"] not in {node["id"] for node in found["nodes"]}
-    assert all("as_of=" in node["further"] for node in found["nodes"])
+    assert all("as_of=" in node["graph"] for node in found["nodes"])
 
 
 def test_a_graph_is_around_a_topic_too_and_what_is_no_place_in_it_is_refused(served, world):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -48,13 +49,16 @@ def show(asked: Asked) -> Mapping[str, Any]:
     memory.catch_up(asked.project)
     starts = _starts(asked, name, topic)
     found = around(memory.index, memory.schema, asked.project, starts, as_of=asked.as_of, depth=depth, most=MOST)
+    begun, links = {*starts}, defaultdict[str, list[Link]](list)
+    for link in found.links:
+        links[link.source].append(link)
     return {
         "item": starts[0] if name else None,
         "topic": topic or None,
         "depth": depth,
         "most": MOST,
         "more": sum(1 for count in found.more.values() if count),
-        "nodes": [_node(asked, found, each, is_start=each in {*starts}) for each in found.nodes],
+        "nodes": [_node(asked, found, node, is_start=node in begun, links=links[node]) for node in found.nodes],
     }
 
 
@@ -80,7 +84,7 @@ def _named(asked: Asked, name: str) -> str:
         return name
 
 
-def _node(asked: Asked, found: Around, node: str, *, is_start: bool) -> dict[str, Any]:
+def _node(asked: Asked, found: Around, node: str, *, is_start: bool, links: Iterable[Link]) -> dict[str, Any]:
     """Return one node with its texts as they are shown: drawn on a canvas, no page makes them harmless any more."""
     said = found.nodes[node]
     is_memory = "properties" in said
@@ -96,10 +100,9 @@ def _node(asked: Asked, found: Around, node: str, *, is_start: bool) -> dict[str
         "short": short_id(node) if is_memory else None,
         "link": asked.link("memories", node) if is_memory else None,
         "graph": asked.link("graph", item=node),
-        "further": asked.link("graph.json", item=node, depth=1),
         "more": found.more[node],
         "start": is_start,
-        "links": [_link(link) for link in found.links if link.source == node],
+        "links": [_link(link) for link in links],
     }
 
 

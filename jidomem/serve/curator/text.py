@@ -23,12 +23,18 @@ def shown(text: object) -> str:
     >>> shown("a\x07b\u202ec")
     'a\u2407b⟨U+202E⟩c'
     """
-    return "".join(each if _is_harmless(each) else _named(each) for each in str(text))
+    told = str(text)
+    if _is_plain(told):
+        return told
+    return "".join(each if _is_harmless(each) else _named(each) for each in told)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def _is_harmless(sign: str) -> bool:
-    is_plain = sign.isascii() and sign.isprintable()
-    return is_plain or sign in _WRITTEN or unicodedata.category(sign) not in _ACTING
+    return _is_plain(sign) or sign in _WRITTEN or unicodedata.category(sign) not in _ACTING
 
 
 def _named(sign: str) -> str:

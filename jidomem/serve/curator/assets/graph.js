@@ -100,20 +100,54 @@
     performance.measure("graph-layout", { start: began });
   };
 
+  const dagred = () => {
+    cy.layout({ name: "dagre", rankDir: "TB", nodeSep: BESIDE, edgeSep: 0, rankSep: BELOW + LAYER, fit: false, animate: false }).run();
+    const layers = Map.groupBy(cy.nodes().toArray(), (node) => Math.round(node.position("y")));
+    return [...layers].sort((a, b) => a[0] - b[0]).map(([, layer]) => layer.sort((a, b) => a.position("x") - b.position("x")));
+  };
+  // Each stands below all that lead to it, rings left open; in its layer it stands below and above what it is linked with.
+  const layered = () => {
+    const depth = new Map(), place = new Map();
+    const ends = new Map(cy.nodes().map((node) => [node.id(), { above: [], below: [] }]));
+    for (const edge of cy.edges().toArray()) {
+      ends.get(edge.data("source")).below.push(edge.data("target"));
+      ends.get(edge.data("target")).above.push(edge.data("source"));
+    }
+    const find = (id) => {
+      if (!depth.has(id)) {
+        depth.set(id, -1); // who comes back here while it is sought leaves the ring open
+        depth.set(id, ends.get(id).above.reduce((most, other) => Math.max(most, find(other) + 1), 0));
+      }
+      return depth.get(id);
+    };
+    for (const id of ends.keys()) find(id);
+    for (const [id, { above, below }] of ends) if (!above.length && below.length) depth.set(id, Math.max(0, Math.min(...below.map((other) => depth.get(other))) - 1));
+    const sorted = [...Map.groupBy(ends.keys(), (id) => depth.get(id))].sort((a, b) => a[0] - b[0]).map(([, layer]) => layer);
+    const settle = (layer) => layer.forEach((id, at) => place.set(id, (at + .5) / layer.length));
+    sorted.forEach(settle);
+    for (let sweep = 0; sweep < 6; sweep += 1) {
+      const side = sweep % 2 ? "below" : "above";
+      for (const layer of sweep % 2 ? sorted.toReversed() : sorted) {
+        const wanted = new Map(layer.map((id) => [id, ends.get(id)[side].reduce((sum, other, _, all) => sum + place.get(other) / all.length, 0) || place.get(id)]));
+        settle(layer.sort((a, b) => wanted.get(a) - wanted.get(b)));
+      }
+    }
+    return sorted.map((layer) => layer.map((id) => cy.getElementById(id)));
+  };
   // Layers in rows of so many, these in so many blocks side by side, that they are seen as large as can be, up to EASY.
-  const folded = (layers, down) => {
+  const folded = (layers, down, gap) => {
     let best = { worth: -1 };
     const widest = Math.max(...layers.map((layer) => layer.length));
     for (let columns = 1; columns <= Math.min(widest, 40); columns += 1) {
       const rows = layers.flatMap((layer) => Array.from({ length: Math.ceil(layer.length / columns) },
         (_, at) => ({ begins: at === 0, nodes: layer.slice(at * columns, (at + 1) * columns) })));
-      for (let count = 1; count <= Math.min(rows.length, 12); count += 1) {
+      for (let count = 1; count <= Math.min(rows.length, 20); count += 1) {
         const length = Math.ceil(rows.length / count), blocks = [];
         for (let at = 0; at < rows.length; at += length) {
           const some = rows.slice(at, at + length);
-          blocks.push({ rows: some, width: Math.max(...some.map((row) => row.nodes.length)) * (WIDTH + BESIDE), height: some.reduce((sum, row) => sum + down + (row.begins ? LAYER : 0), 0) });
+          blocks.push({ rows: some, width: Math.max(...some.map((row) => row.nodes.length)) * (WIDTH + BESIDE), height: some.reduce((sum, row) => sum + down + (row.begins ? gap : 0), 0) });
         }
-        const width = blocks.reduce((sum, block) => sum + block.width + 3 * LAYER, 0);
+        const width = blocks.reduce((sum, block) => sum + block.width + 2 * LAYER, 0);
         const zoom = Math.min(cy.width() / width, cy.height() / Math.max(...blocks.map((block) => block.height)));
         const worth = Math.min(zoom, EASY) * .98 ** blocks.length;
         if (worth > best.worth) best = { worth, zoom: Math.min(zoom, EASY), blocks };
@@ -122,27 +156,22 @@
     return best;
   };
 
-  // dagre says in which layer each is, and beside which; what is too wide or too high goes on beside or below.
+  // In which layer each is, and beside which: as dagre says where they are few; many, it would take many seconds.
   const arrange = (high) => {
-    cy.layout({ name: "dagre", rankDir: "TB", ranker: "longest-path", nodeSep: BESIDE, edgeSep: 0, rankSep: BELOW + LAYER, fit: false, animate: false }).run();
-    const layers = new Map();
-    for (const node of cy.nodes().toArray()) {
-      const at = Math.round(node.position("y"));
-      layers.set(at, [...(layers.get(at) || []), node]);
-    }
-    const sorted = [...layers].sort((a, b) => a[0] - b[0]).map(([, layer]) => layer.sort((a, b) => a.position("x") - b.position("x")));
+    const down = high + BELOW;
+    const many = nodes.size > FEW || cy.edges().size() > 2 * FEW, gap = many ? LAYER / 3 : LAYER;
+    const best = folded(many ? layered() : dagred(), down, gap);
     const box = cy.nodes().boundingBox();
-    const best = folded(sorted, high + BELOW);
-    if (best.zoom > Math.min(cy.width() / box.w, cy.height() / box.h)) cy.batch(() => {
+    if (many || best.zoom > Math.min(cy.width() / box.w, cy.height() / box.h)) cy.batch(() => {
       let left = 0;
       for (const block of best.blocks) {
         let y = 0;
         for (const row of block.rows) {
-          if (row.begins) y += LAYER;
+          if (row.begins) y += gap;
           row.nodes.forEach((node, at) => node.position({ x: left + (block.width + (2 * at + 1 - row.nodes.length) * (WIDTH + BESIDE)) / 2, y }));
-          y += high + BELOW;
+          y += down;
         }
-        left += block.width + 3 * LAYER;
+        left += block.width + 2 * LAYER;
       }
     });
     all();
@@ -150,9 +179,9 @@
   const start = () => cy.nodes("[?start]").first();
   const all = () => {
     cy.fit(cy.nodes(), 6);
-    if (cy.zoom() > 1.2 || cy.zoom() < .45) { // too small to be read: the beginning of it
-      cy.zoom(Math.min(1.2, Math.max(.45, cy.zoom())));
-      cy.center(cy.zoom() > .45 || start().empty() ? cy.nodes() : start());
+    if (cy.zoom() > 1.2 || cy.zoom() < .4) { // too small to be read: the beginning of it
+      cy.zoom(Math.min(1.2, Math.max(.4, cy.zoom())));
+      cy.center(cy.zoom() > .4 || start().empty() ? cy.nodes() : start());
     }
   };
 
@@ -194,7 +223,7 @@
   const say = (text) => panel.append(Object.assign(made("p", text), { role: "status" }));
   const expand = async (id) => {
     try {
-      const response = await fetch(nodes.get(id).further, { headers: { Accept: "application/json" } });
+      const response = await fetch(`${nodes.get(id).graph.replace("/graph?", "/graph.json?")}&depth=1`, { headers: { Accept: "application/json" } });
       const found = await response.json();
       if (!response.ok) throw new Error(found.detail || `status ${response.status}`);
       const left = take(found, told.most);
