@@ -59,12 +59,14 @@ class Browser:
         """The link that has this text in it."""
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
 
+    def until(self, holds):
+        """Wait until *holds* returns true."""
+        WebDriverWait(self.driver, PATIENCE, ignored_exceptions=[WebDriverException]).until(lambda _: holds())
+
     def shows(self, text, selector="main"):
         """Whether an element has *text* in it, once a page that is on its way is there."""
         try:
-            WebDriverWait(self.driver, PATIENCE, ignored_exceptions=[WebDriverException]).until(
-                lambda _: text in self.text(selector)
-            )
+            self.until(lambda: text in self.text(selector))
         except TimeoutException:
             return False
         return True

@@ -79,6 +79,20 @@ def test_an_item_is_found_by_narrowing_down_and_by_words(pages, world):
     assert "it embeds" in pages.text()
 
 
+def test_what_is_earlier_follows_on_the_same_page(pages, world):
+    pages.open("/ui/p/timeline")
+    first = [each.get_attribute("href") for each in pages.all(".card h3 a")]
+
+    pages.link("Earlier").click()
+    pages.until(lambda: len(pages.all(".card h3 a")) == 2 * len(first))
+
+    links = [each.get_attribute("href") for each in pages.all(".card h3 a")]
+    assert links[: len(first)] == first
+    assert len({*links}) == 2 * len(first)
+    assert len(pages.all(".further")) == 1
+    assert pages.path == "/ui/p/timeline"
+
+
 def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
     known, _ = world
     pages.open(address(known, "memory"))
