@@ -88,3 +88,10 @@ def test_what_a_link_names_and_nobody_keeps_is_a_node_without_a_text(index):
 
 def test_a_topic_has_its_newest_memories_first(index):
     assert on_topic(index, "demo", "store") == [M + "old", M + "new"]  # ids tell when something was made
+
+
+def test_of_many_triples_so_many_as_are_wanted_are_given(index):
+    everything = [*index.triples(graph_iri("demo"))]
+
+    assert [*index.triples(graph_iri("demo"), most=3)] == everything[:3]
+    assert len(everything) > 3

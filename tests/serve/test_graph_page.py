@@ -139,6 +139,17 @@ def test_a_graph_is_around_a_topic_too_and_what_is_no_place_in_it_is_refused(ser
         assert served.ask("GET", f"/ui/p/graph?{asked}")[0] in (400, 404)
 
 
+def test_the_page_says_the_same_in_links_to_who_runs_no_scripts(served, world):
+    known, _ = world
+    page = served.ask("GET", address(known["second"], depth=1))[2].decode()
+    drawn, listed = page.partition('<details class="listed" id="listed" open>')[::2]
+
+    assert 'id="drawn" aria-label="Picture" hidden' in drawn
+    assert f'supersedes <a href="/ui/p/memories/{quote(known["first"], safe="")}">' in listed
+    assert f'derived from <bdi dir="auto" class="said">{EVIDENCE}' in listed
+    assert f'<a href="/ui/p/graph?item={quote(known["third"], safe="")}"' in listed
+
+
 @needs_browser
 def test_three_hundred_nodes_are_laid_out_with_no_two_labels_over_one_another(pages, world):
     known, _ = world
