@@ -9,6 +9,7 @@ from conftest import intent
 
 import jidomem
 from jidomem.clock import Sources
+from jidomem.index import tail
 from jidomem.index.overview import written
 from jidomem.journal.files import Stream
 from jidomem.moments import stamp
@@ -134,6 +135,18 @@ def test_with_tokens_refusals_and_clients_of_others_are_there_for_curators_of_th
     assert seen(cur) == ({"ana", "ben"}, {"ana", "ben", "cur"})  # by the token, whoever the intent names
     assert seen(other, "q") == (set(), {"far"})
     assert other("/ui/p/health.json").status_code == 404
+
+
+def test_the_size_of_what_all_projects_share_is_told_to_who_reaches_all_of_them(speaking, memory, monkeypatch):
+    for name, value in (("LARGE", 1), ("MANY", 0), ("MUCH", 0)):
+        monkeypatch.setattr(tail, name, value)
+    ask, every = speaking("ana"), speaking("all", projects=("*",))
+    memory.tail.rebuild()
+
+    assert ask("/ui/p/health.json").json["snapshots"] == []
+    told = every("/ui/p/health.json").json["snapshots"]
+    assert [each["bytes"] for each in told] == [each.size for each in memory.tail.snapshots()]
+    assert told
 
 
 def test_health_tells_versions_sizes_counts_and_clients(client, memory, root):

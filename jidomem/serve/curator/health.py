@@ -32,7 +32,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
         "standing": found.to_dict(),
         "last_commit": found.journal.recorded_at or None,
         "journal_bytes": sum(_bytes(memory.journal.path(Stream(project, name))) for name in NAMES),
-        "snapshots": [{"name": each.path.name, "bytes": each.size} for each in memory.tail.snapshots()],
+        "snapshots": _snapshots(asked),
         "on_disk": memory.tail.on_disk,
         "texts": memory.texts.told(Stream(project)),
         "vectors": memory.embedding and memory.embedding.told(project),
@@ -41,6 +41,12 @@ def show(asked: Asked) -> Mapping[str, Any]:
         "since": stamp(asked.site.operation.measures.since),
         "sees_all": seen.sees_all(asked),
     }
+
+
+def _snapshots(asked: Asked) -> list[dict[str, Any]]:
+    """Return the snapshots of the index, which has all projects: none to who does not reach all of them."""
+    kept = [] if asked.site.is_hidden() else asked.memory.tail.snapshots()
+    return [{"name": each.path.name, "bytes": each.size} for each in kept]
 
 
 def _bytes(folder: Path) -> int:
