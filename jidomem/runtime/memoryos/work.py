@@ -256,9 +256,10 @@ def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
 
     So nothing that was made of a text comes back once that has been taken out.
     """
-    now = {page.id: (page.text, page.meta_chain) for page in tiers.pages()}
-    for page in read:
-        if now.get(page.id, (page.text, page.meta_chain)) != (page.text, page.meta_chain):
+    shown = {page.id: page for page in read}
+    for page in tiers.pages():
+        was = shown.get(page.id)
+        if was is not None and (was.text, was.meta_chain) != (page.text, page.meta_chain):
             raise RevisionConflict(
                 f"page {page.id} says something else by now", hint="ask the model about what it says"
             )
