@@ -9,15 +9,13 @@ from typing import Any
 from jidomem.index.overview import written
 from jidomem.journal.files import Stream
 from jidomem.moments import stamp
-from jidomem.serve.curator import seen
+from jidomem.serve.curator import seen, told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.tallies import OTHERS
-from jidomem.vocab import BASE
 
 #: Agents and refusals that are listed, and days on which something was written.
 LISTED, REFUSED, DAYS = 100, 200, 14
-_AGENTS = f"{BASE}agents/"
 
 
 def show(asked: Asked) -> Mapping[str, Any]:
@@ -36,7 +34,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
 
 
 def _agent(asked: Asked, agent: str, count: int, by_day: Mapping[str, int], days: tuple[str, ...]) -> dict[str, Any]:
-    name = agent.removeprefix(_AGENTS)
+    name = told.agent(agent)
     link = asked.link("timeline", agent=name) if name else None
     return {"agent": name, "count": count, "link": link, "by_day": [by_day.get(day, 0) for day in days]}
 
@@ -45,11 +43,11 @@ def _refusals(asked: Asked) -> dict[str, Any]:
     """Return the refusals that are there for who asks, the newest day first and of it those that are most."""
     measures = asked.site.operation.measures
     with measures.lock:
-        told, others = dict(measures.told_apart.counts), dict(measures.told_apart.others)
+        apart, others = dict(measures.told_apart.counts), dict(measures.told_apart.others)
     counts: Counter[tuple[str, str, str]] = Counter()
-    for each, count in told.items():
+    for each, count in apart.items():
         if seen.is_here(asked, each.project) and seen.sees(asked, each.agent):
-            counts[each.day, each.agent.removeprefix(_AGENTS), each.code] += count
+            counts[each.day, told.agent(each.agent), each.code] += count
     if seen.sees_all(asked) and seen.is_here(asked, ""):
         counts.update({("", OTHERS, code): count for code, count in others.items()})
     rows = sorted(counts.items(), key=lambda one: (one[0][0], one[1], one[0][1:]), reverse=True)

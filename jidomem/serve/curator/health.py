@@ -10,12 +10,11 @@ from typing import Any
 import jidomem
 from jidomem.journal.files import NAMES, Stream
 from jidomem.moments import stamp
-from jidomem.serve.curator import seen
+from jidomem.serve.curator import seen, told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.standing import standing
 from jidomem.serve.tallies import Client, Visits
-from jidomem.vocab import BASE
 
 #: Clients that are listed.
 CLIENTS = 50
@@ -62,8 +61,8 @@ def _clients(asked: Asked) -> list[dict[str, Any]]:
     """Return who asked this project last and is there for who asks, the latest first."""
     measures = asked.site.operation.measures
     with measures.lock:
-        told = [_client(each, visits) for each, visits in measures.clients.seen.items() if _is_shown(asked, each)]
-    return told[: -CLIENTS - 1 : -1]
+        shown = [_client(each, visits) for each, visits in measures.clients.seen.items() if _is_shown(asked, each)]
+    return shown[: -CLIENTS - 1 : -1]
 
 
 def _is_shown(asked: Asked, client: Client) -> bool:
@@ -72,7 +71,7 @@ def _is_shown(asked: Asked, client: Client) -> bool:
 
 def _client(client: Client, visits: Visits) -> dict[str, Any]:
     return {
-        "agent": client.agent.removeprefix(f"{BASE}agents/"),
+        "agent": told.agent(client.agent),
         "user_agent": client.user_agent,
         "address": client.address,
         "first": stamp(visits.first),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jidomem.errors import InvalidRequest
 from jidomem.govern import glossary
 from jidomem.govern.proposals import Proposal, TermProposals
 from jidomem.index.overview import overview
 from jidomem.journal.files import Stream
-from jidomem.serve import wire
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.terms import Term, bare, iri
@@ -18,7 +16,6 @@ from jidomem.vocab import local_name
 
 #: What is done with a term that is proposed.
 ACTS = ("accept", "map", "refuse")
-_FIELDS = ("act", "term", "reason", "instead")
 #: What an entry names -> what is said over it.
 _NAMED: Mapping[str, str] = {
     "above": "Below", "below": "Above", "domain": "Said of", "range": "Its values are", "classes": "Of the classes",
@@ -97,14 +94,7 @@ def show(asked: Asked, name: str) -> Mapping[str, Any]:
 
 def act(asked: Asked, form: Mapping[str, str]) -> str:
     """Accept a term that is proposed, say which one there is to use instead, or refuse it."""
-    if asked.as_of is not None:
-        raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
-    for name in form:
-        if name not in _FIELDS:
-            raise wire.unknown(f"this form has no field {name!r}", name, _FIELDS)
-    way, term, reason = form.get("act", ""), form.get("term", ""), form.get("reason", "").strip()
-    if way not in ACTS:
-        raise wire.unknown(f"nothing can be done by the name {way[:100]!r}", way, ACTS)
+    way, term, reason = form["act"], form.get("term", ""), form.get("reason", "").strip()
     proposals = _proposals(asked)
     if way == "accept":
         proposals.accept(term, reason=reason)
@@ -117,5 +107,14 @@ def act(asked: Asked, form: Mapping[str, str]) -> str:
     return asked.link("ontology", done=way)
 
 
-ONTOLOGY = Screen("ontology", "ontology.html", show_all, takes=("done",), act=act, menu="Ontology")
+ONTOLOGY = Screen(
+    "ontology",
+    "ontology.html",
+    show_all,
+    takes=("done",),
+    act=act,
+    acts=ACTS,
+    fields=("term", "reason", "instead"),
+    menu="Ontology",
+)
 TERM = Screen("ontology/{name}", "term.html", show)

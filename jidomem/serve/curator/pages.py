@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from flask import Response, g, request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from jidomem.errors import JidomemError, Unauthenticated
+from jidomem.errors import InvalidRequest, JidomemError, Unauthenticated
 from jidomem.serve import answers, sparql, wire
 from jidomem.serve.curator import assets, memory, moments, origin, playbook, signing, text
 from jidomem.serve.curator.asked import AS_OF, Asked
@@ -116,12 +116,29 @@ def _acted(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     asked = Asked.of(site, project, _arguments(screen))
     assert screen.act is not None
     try:
+        _check_act(screen, asked, form)
         return signing.lead_to(screen.act(asked, form, **parts))
     except JidomemError as error:
         if error.http_status >= 500:
             raise
         g.seen.refusal = error.code
         return _shown(screen, asked, parts, status=error.http_status, refusal=error)
+
+
+def _check_act(screen: Screen, asked: Asked, form: Mapping[str, str]) -> None:
+    """Raise InvalidRequest for what is to be done in the past, with a field there is not, or by no act of *screen*."""
+    if asked.as_of is not None:
+        raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
+    _check_fields(form, ("act", *screen.fields))
+    way = form.get("act", "")
+    if way not in screen.acts:
+        raise wire.unknown(f"nothing can be done by the name {way[:100]!r}", way, screen.acts)
+
+
+def _check_fields(form: Mapping[str, str], known: Collection[str]) -> None:
+    for name in form:
+        if name not in known:
+            raise wire.unknown(f"this form has no field {name!r}", name, known)
 
 
 def refused(error: JidomemError) -> Response:
@@ -156,7 +173,8 @@ def _sign_in_page(site: Site) -> Response:
 
 def _sign_in(site: Site) -> Response:
     """Keep the token that was given, where it is one; else raise Unauthenticated."""
-    given = _form(site, signing.NEXT, "token")
+    given = _form(site)
+    _check_fields(given, (signing.NEXT, "token"))
     page, token = signing.further(given), given.get("token", "").strip()
     if site.keyring is None or site.keyring.whose(token) is None:
         raise Unauthenticated("this token is none, or none any more", hint=_TOKEN)
@@ -169,17 +187,13 @@ def _sign_out(site: Site) -> Response:
     return signing.signed_out()
 
 
-def _form(site: Site, *known: str, several: Collection[str] = ()) -> dict[str, str]:
+def _form(site: Site, several: Collection[str] = ()) -> dict[str, str]:
     """Return the fields of a form that one of our pages sent; raises PolicyDenied, InvalidRequest and NotServed."""
     origin.check(site.public_url)
     wire.content_type("application/x-www-form-urlencoded")
     single = request.form.copy()
     lines = {name: "\n".join(single.poplist(name)) for name in several if name in single}
-    given = {**wire.once(single), **lines}
-    for name in given:
-        if known and name not in known:
-            raise wire.unknown(f"this form has no field {name!r}", name, known)
-    return given
+    return {**wire.once(single), **lines}
 
 
 def _of(screen: Screen) -> Iterator[Route]:

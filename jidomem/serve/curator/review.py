@@ -8,7 +8,6 @@ from typing import Any
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.govern.review import Queue, Waiting, queued
 from jidomem.intent import Receipt
-from jidomem.serve import wire
 from jidomem.serve.curator import told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.compared import compared
@@ -25,7 +24,6 @@ OF_TWO: Mapping[str, tuple[str, str]] = {
 }
 #: What is done with one that is proposed, or due.
 OF_ONE: Mapping[str, tuple[str, str]] = {"accept": ("a", "Accept"), "reject": ("x", "Reject")}
-_FIELDS = ("act", "item", "other", "reason", "text", "about", "chosen")
 #: What a curator compares by; what the machinery says of a memory is left out.
 _COMPARED = (
     "summary", "topic", "about", "rationale", "detailedExplanation", "hasConfidence", "assertedBy", "hasTimestamp",
@@ -80,14 +78,7 @@ def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
 
 def act(asked: Asked, form: Mapping[str, str]) -> str:
     """Settle one that waits, or all that were chosen, as *form* says, and return the page of what waits then."""
-    if asked.as_of is not None:
-        raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
-    for name in form:
-        if name not in _FIELDS:
-            raise wire.unknown(f"this form has no field {name!r}", name, _FIELDS)
-    way, reason = form.get("act", ""), form.get("reason", "").strip() or None
-    if way not in (*OF_TWO, *OF_ONE):
-        raise wire.unknown(f"nothing can be done by the name {way[:100]!r}", way, (*OF_TWO, *OF_ONE))
+    way, reason = form["act"], form.get("reason", "").strip() or None
     if "chosen" in form:
         return asked.link("review", done=_together(asked, way, form["chosen"].split("\n"), reason))
     item, other = form.get("item", ""), form.get("other") or None
@@ -126,7 +117,6 @@ def _settled(
         raise InvalidRequest(f"{way} is done with two, and there is one", hint="accept or reject it")
     if way in ("left", "right"):
         return writer.settle(project, item, "accept" if way == "left" else "reject", other=other, reason=reason)
-    who = {} if asked.site.caller is None else {"asserted_by": asked.site.caller.agent}
     if way == "merge":
         text = form.get("text", "").strip()
         if not text:
@@ -134,17 +124,24 @@ def _settled(
                 "there is no text that both become", hint="write what holds, in the words of neither or both"
             )
         merged = {"supersedes": [item, other]}
-        return writer.correct(
-            project, item, supersede=text, changes=merged, reason=reason or "merged in review", who=who
-        )
+        return writer.correct(project, item, supersede=text, changes=merged, reason=reason or "merged in review")
     places = form.get("about", "").split()
     if not places:
         raise InvalidRequest(
             "both are kept where each says where it applies", hint="name the files the left one is about"
         )
     beside = {"about": places, "coexists_with": [other]}
-    return writer.correct(project, item, changes=beside, reason=reason or "kept beside in review", who=who)
+    return writer.correct(project, item, changes=beside, reason=reason or "kept beside in review")
 
 
-REVIEW = Screen("review", "review.html", show, takes=("item", "other", "cursor", "done"), act=act, menu="Review",
-                several=("chosen",))  # fmt: skip
+REVIEW = Screen(
+    "review",
+    "review.html",
+    show,
+    takes=("item", "other", "cursor", "done"),
+    act=act,
+    acts=(*OF_TWO, *OF_ONE),
+    fields=("item", "other", "reason", "text", "about", "chosen"),
+    several=("chosen",),
+    menu="Review",
+)

@@ -17,9 +17,9 @@ class Screen:
     """One kind of page.
 
     `path` is what follows the project in its address, with parts in braces; `takes` are its arguments besides as_of,
-    with `is_open` there are more. `act` answers its forms, of whose fields `several` may stand
-    more than once, a line each. What stands in the menu has a `menu`, the others are
-    reached from there.
+    with `is_open` there are more. `act` does one of `acts`, as the fields of a form say, which are `fields` besides the
+    act itself; `several` of them may stand more than once, a line each. The past is not acted on. What stands in the
+    menu has a `menu`, the others are reached from there.
     """
 
     path: str
@@ -27,6 +27,8 @@ class Screen:
     show: Show
     takes: tuple[str, ...] = ()
     act: Act | None = None
+    acts: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     menu: str | None = None
     scripts: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ def of(asked: Asked, found: Mapping[str, Any]) -> dict[str, Any]:
         "summary": first(said, "summary") or "",
         "topic": first(said, "topic"),
         "confidence": str(first(said, "hasConfidence") or "").rpartition("#")[2],
-        "agent": str(first(said, "assertedBy") or "").removeprefix(_AGENTS),
+        "agent": agent(first(said, "assertedBy") or ""),
         "session": str(first(said, "assertedIn") or "").removeprefix(_SESSIONS),
         "recorded_at": _stamped(found["recorded_at"]),
         "badges": badges(asked, found),
@@ -63,6 +63,11 @@ def badges(asked: Asked, found: Mapping[str, Any]) -> list[dict[str, str]]:
         elif due is not None and due - now < SOON:
             marks.append({"kind": "expires", "text": f"{soon} {due:%Y-%m-%d}"})
     return marks
+
+
+def agent(name: str) -> str:
+    """Return what people call an agent: its name, or its IRI where it is none of ours."""
+    return name.removeprefix(_AGENTS)
 
 
 def state(status: str) -> str:
