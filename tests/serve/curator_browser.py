@@ -10,6 +10,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 AXE = Path(__file__).parent.parent / "peers" / "node_modules" / "axe-core" / "axe.min.js"
@@ -58,6 +59,13 @@ class Browser:
     def link(self, text):
         """The link that has this text in it."""
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
+
+    def leads(self, does, *given):
+        """Do what leads to another page, and wait until that is there in the place of this one."""
+        page = self.one("html")
+        does(*given)
+        self.until(lambda: staleness_of(page)(self.driver))
+        self.until(lambda: self.driver.execute_script("return document.readyState") == "complete")
 
     def until(self, holds):
         """Wait until *holds* returns true."""
@@ -123,6 +131,14 @@ class Browser:
         """Write what is seen as a PNG."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.driver.get_screenshot_as_file(str(path))
+
+
+def as_if_just_opened(window):
+    """Give *window*, wide and light, to a test, and hold against the pages whatever it complained of then."""
+    window.size(*WIDE)
+    window.scheme("light")
+    yield window
+    assert window.complaints() == []
 
 
 @contextmanager

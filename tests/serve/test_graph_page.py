@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 from conftest import decision, intent
-from curator_browser import NARROW, WIDE, browser, needs_browser
+from curator_browser import NARROW, as_if_just_opened, browser, needs_browser
 from http_world import Client, running
 from selenium.webdriver.common.keys import Keys
 
@@ -83,10 +83,7 @@ def window(world):
 @pytest.fixture
 def pages(window):
     """The browser, wide and light, as if just opened."""
-    window.size(*WIDE)
-    window.scheme("light")
-    yield window
-    assert window.complaints() == []
+    yield from as_if_just_opened(window)
 
 
 def address(item, **options):
@@ -176,10 +173,10 @@ def test_somebody_without_a_mouse_walks_expands_and_opens_what_is_drawn(pages, w
     pages.press(Keys.ENTER)
     pages.driver.find_element("xpath", "//div[@id='graph'][@aria-label='Graph of 4 nodes']")
     assert "2 more" not in pages.text("#graph-one")
-    pages.press("o")
+    pages.leads(pages.press, "o")
     pages.one(".known")
     assert pages.path == f"/ui/p/memories/{quote(known['second'], safe='')}"
-    pages.link("Graph").click()
+    pages.leads(pages.link("Graph").click)
     assert pages.path.startswith("/ui/p/graph")
 
 

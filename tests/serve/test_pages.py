@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from curator_browser import NARROW, WIDE, browser, needs_browser
+from curator_browser import NARROW, as_if_just_opened, browser, needs_browser
 from http_world import running
 from pages_world import HOSTILE, fill
 from selenium.webdriver.common.keys import Keys
@@ -42,10 +42,7 @@ def window(world):
 @pytest.fixture
 def pages(window):
     """The browser, wide and light, as if just opened."""
-    window.size(*WIDE)
-    window.scheme("light")
-    yield window
-    assert window.complaints() == []
+    yield from as_if_just_opened(window)
 
 
 def address(known, screen):
@@ -67,13 +64,13 @@ def test_an_item_is_found_by_narrowing_down_and_by_words(pages, world):
     known, _ = world
     pages.open("/")
     assert pages.path == "/ui/p/timeline"
-    pages.link("LessonLearned").click()
+    pages.leads(pages.link("LessonLearned").click)
     assert {each.text for each in pages.all(".card .kind")} == {"LessonLearned"}
 
     pages.open("/ui/p/timeline")
     pages.press("/")
-    pages.press("oxigraph index store", Keys.ENTER)
-    pages.link("Use Oxigraph for the index").click()
+    pages.leads(pages.press, "oxigraph index store", Keys.ENTER)
+    pages.leads(pages.link("Use Oxigraph for the index").click)
 
     assert pages.path == address(known, "memory")
     assert "it embeds" in pages.text()
@@ -99,17 +96,18 @@ def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
     pages.focus_by_tab(".acts details:first-of-type summary")
     pages.press(Keys.ENTER)
     pages.focus_by_tab("#supersede-summary")
-    pages.press(Keys.CONTROL + "a", "Use Qlever for the index", Keys.TAB, "it answers faster", Keys.ENTER)
+    pages.press(Keys.CONTROL + "a", "Use Qlever for the index", Keys.TAB)
+    pages.leads(pages.press, "it answers faster", Keys.ENTER)
 
     assert pages.shows("Use Qlever for the index", "h1")
     assert "it answers faster" in pages.text()
-    pages.link("Use Oxigraph for the index").click()
+    pages.leads(pages.link("Use Oxigraph for the index").click)
     assert "superseded" in pages.text(".facts")
 
     pages.focus_by_tab(".acts summary")
     pages.press(Keys.ENTER)
     pages.focus_by_tab("#undo-reason")
-    pages.press("it does not answer faster", Keys.ENTER)
+    pages.leads(pages.press, "it does not answer faster", Keys.ENTER)
     assert pages.shows("in force", ".facts")
     assert pages.text("h1") == "Use Oxigraph for the index"
     assert "in force" in pages.text(".facts")
@@ -135,18 +133,18 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     pages.open("/ui/p/review")
     assert [each.text for each in pages.all("tr.differs:first-of-type mark")] == ["SQLite", "PostgreSQL"]
 
-    pages.press("l")
+    pages.leads(pages.press, "l")
     assert pages.shows("left", ".done")
-    pages.press("r")
+    pages.leads(pages.press, "r")
     assert pages.shows("right", ".done")
     pages.one("#text").clear()
     pages.one("#text").send_keys("Use DuckDB for part 2")
     pages.driver.execute_script("document.activeElement.blur()")
-    pages.press("m")
+    pages.leads(pages.press, "m")
     assert pages.shows("merge", ".done")
     pages.one("#about").send_keys("src/part3.py")
     pages.driver.execute_script("document.activeElement.blur()")
-    pages.press("b")
+    pages.leads(pages.press, "b")
     assert pages.shows("both", ".done")
 
     def status(name):
@@ -166,12 +164,12 @@ def test_what_is_ticked_is_settled_together(pages, world):
     for _ in range(10):
         if "Proposal 0" in pages.text():
             break
-        pages.link("Further ones").click()
+        pages.leads(pages.link("Further ones").click)
     for box in pages.all("input[name=chosen]"):
         if box.get_attribute("value") in (known["proposal 0"], known["proposal 1"]):
             box.click()
     pages.one("#batch-reason").send_keys("both were looked at")
-    pages.one("form[aria-label] button[value=accept]").click()
+    pages.leads(pages.one("form[aria-label] button[value=accept]").click)
 
     assert pages.shows("2 together", ".done")
     pages.open(f"/ui/p/memories/{quote(known['proposal 1'], safe='')}")
@@ -180,9 +178,9 @@ def test_what_is_ticked_is_settled_together(pages, world):
 
 def test_the_playbook_is_asked_and_its_address_asks_again(pages, world):
     pages.open("/ui/p/playbook")
-    pages.link("tasks-of-agent").click()
+    pages.leads(pages.link("tasks-of-agent").click)
     assert "to ask" in pages.text()
-    pages.one("#p-agent").send_keys("https://jido.ai/agents/planner", Keys.ENTER)
+    pages.leads(pages.one("#p-agent").send_keys, "https://jido.ai/agents/planner", Keys.ENTER)
     rows = [each.text for each in pages.all("tbody tr")]
     assert rows
     again = pages.path
@@ -211,17 +209,17 @@ def test_the_whole_site_moves_to_the_past_and_back(pages, world):
     pages.open("/ui/p/timeline?state=active")
     slide = pages.one("#as-of-slide")
     pages.driver.execute_script("arguments[0].focus()", slide)
-    pages.press(Keys.HOME)
+    pages.leads(pages.press, Keys.HOME)
     assert pages.shows("The past", ".moment")
     assert "as_of=2026-11-01" in pages.path
     assert "state=active" in pages.path
     assert "The past" in pages.text(".moment")
-    pages.one(".card h3 a").click()
+    pages.leads(pages.one(".card h3 a").click)
     assert pages.shows("The rules it is held to")
     assert pages.path.startswith("/ui/p/memories/")
     assert "The past" in pages.text(".moment")
     assert not pages.has(".acts")
-    pages.link("Back to now").click()
+    pages.leads(pages.link("Back to now").click)
     assert pages.shows("Correct it")
     assert "The past" not in pages.text(".moment")
 
@@ -246,9 +244,9 @@ def test_pages_work_without_scripts(world):
     _, url = world
     with browser(url, scripts=False) as plain:
         plain.open("/ui/p/timeline")
-        plain.link("Earlier").click()
+        plain.leads(plain.link("Earlier").click)
         assert "after=" in plain.path
-        plain.one("#q").send_keys("certificate", Keys.ENTER)
-        plain.link("The certificate holds").click()
+        plain.leads(plain.one("#q").send_keys, "certificate", Keys.ENTER)
+        plain.leads(plain.link("The certificate holds").click)
         assert "to be reviewed since 2026-11-02" in plain.text()
         assert plain.all("#as-of-slide[hidden]")
