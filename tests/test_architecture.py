@@ -17,6 +17,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"deadline", "patterns", "linear", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"journal"},
     {"index"},
+    {"shared"},
     {"read"},
     {"write"},
     {"providers"},
