@@ -70,6 +70,8 @@ CODES: Mapping[str, tuple[int, int]] = {
     "invalid_config": (500, 1),
     "missing_extra": (500, 1),
     "store_unavailable": (503, 1),
+    "store_unreachable": (503, 1),
+    "outcome_unknown": (503, 1),
     "provider_failed": (502, 1),
     "model_unavailable": (503, 1),
     "journal_damaged": (500, 7),
@@ -78,7 +80,7 @@ CODES: Mapping[str, tuple[int, int]] = {
 #: Refusals that say nothing about an intent: the next one of a stream would meet the same.
 STOPPING = (
     *("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project"),
-    "unauthenticated",
+    *("unauthenticated", "store_unreachable", "outcome_unknown"),
 )
 
 
