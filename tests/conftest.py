@@ -14,6 +14,7 @@ import pytest
 import jidomem
 from jidomem.clock import Sources
 
+pytest.register_assert_rewrite("log_contract")  # a suite that modules of tests take over
 os.environ["JIDOMEM_EMBEDDER"] = "none"  # vectors are for the tests that ask for them
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

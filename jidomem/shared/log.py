@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from jidomem.errors import InvalidRequest, TooLarge
 from jidomem.journal.files import Stream
+
+#: How large a file beside the streams may be.
+FILE_BYTES = 64 << 20
+
+_NAME = re.compile(r"(?!.*(?:^|/)\.\.?(?:/|$))[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
+_NAME_LENGTH = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +60,9 @@ class SharedLog(Protocol):
 
         *number* is one more than the length of the stream: ValueError where it is larger. A commit that stands under
         the number already is answered with True, so an append whose outcome is unknown is settled by the same append
-        again; one whose connection is lost is settled so here as long as the store can be reached. Raises Failed
-        `outcome_unknown`, naming the commit, where it could not be.
+        again, and never puts its document back where that was rewritten; one whose connection is lost is settled so
+        here as long as the store can be reached. Raises Failed `outcome_unknown`, naming the commit, where it could
+        not be, and ValueError for a number below 1.
         """
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
@@ -66,12 +75,13 @@ class SharedLog(Protocol):
         """Return how far *stream* reaches, as soon as that is not *known*, or after *seconds*."""
 
     def get(self, name: str) -> File | None:
-        """Return the file *name*, a path of parts joined by /; None where there is none."""
+        """Return the file *name*, None where there is none; raises what `check_file` does."""
 
     def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
         """Return the new tag of the file once it is durable, None where it has another tag than *expected*.
 
-        None expects that there is no such file; with *force* it is put whatever is there. A file is at most 64 MiB.
+        None expects that there is no such file; with *force* it is put whatever is there.
+        Raises what `check_file` does, before anything is asked of the store.
         """
 
     def names(self, prefix: str = "") -> list[str]:
@@ -86,7 +96,24 @@ class SharedLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What a file holds, and the tag that changes whenever it is put."""
+    """What a file holds, and a tag, which is another one whenever its bytes are others."""
 
     data: bytes
     tag: str
+
+
+def check_file(name: str, data: bytes = b"") -> None:
+    """Raise InvalidRequest unless *name* is one of a file, and TooLarge where *data* is too much for one.
+
+    >>> check_file("root/ontology/terms.ttl")
+    """
+    if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"{name[:80]!r} is no name of a file in a shared root",
+            hint=f"use letters, digits, '.', '_' and '-', in parts joined by /, {_NAME_LENGTH} characters at most",
+        )
+    if len(data) > FILE_BYTES:
+        raise TooLarge(
+            f"{name} has {len(data):,} bytes, and a file of a shared root at most {FILE_BYTES:,}",
+            hint="keep it in several files",
+        )
