@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jidomem import Jidomem
     from jidomem.govern.check import Options
     from jidomem.govern.report import Problem, Report
+    from jidomem.govern.waivers import Baseline
 
 MISUSE, UNCHECKED = 2, 3
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -43,7 +44,7 @@ class Asked:
 @click.command(cls=Verb, formats=FORMATS)
 @click.argument("paths", type=FILE, nargs=-1)
 @click.option("--since", metavar="GITREF", help="Report only what came after that revision.")
-@click.option("--baseline", type=FILE, help="Waivers: findings accepted until a day, as TOML.")
+@click.option("--baseline", type=FILE, help="Findings accepted until a day; else the root's baseline.toml.")
 @click.option("--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as `gh issue list` gives them.")
 @click.option("--reference", is_flag=True, help="Let pyshacl and owlrl judge all of it; slow.")
 @click.option("--data", type=FILE, help="Any Turtle, to be held to --shapes alone.")
@@ -80,43 +81,37 @@ def check(
 
 def _report(door: Door, asked: Asked) -> Report:
     """Return the report on what was named; raises InvalidRequest when that is not clear."""
-    from jidomem.govern.report import in_order
-    from jidomem.govern.waivers import apply, read_baseline
-
-    waivers = read_baseline(str(asked.baseline), asked.baseline.read_bytes()) if asked.baseline else []
-    report, today = _found(door, asked)
-    report.problems = [_shown(problem) for problem in report.problems]  # as waivers name them
-    if asked.baseline:
-        counted, report.waived = apply(str(asked.baseline), waivers, report.problems, today)
-        report.problems = in_order(counted)
-    return report
-
-
-def _found(door: Door, asked: Asked) -> tuple[Report, date]:
-    """Return what is found, waivers aside, and the day it is."""
     from jidomem.govern.check import check_files
     from jidomem.govern.plain import check_data
+    from jidomem.govern.waivers import waive
 
     if (asked.data is None) != (asked.shapes is None) or (asked.data and asked.paths):
         raise InvalidRequest("--data and --shapes go together, and without PATHS", hint="see: jidomem check --help")
     if asked.issues and (asked.data or asked.paths):
         raise InvalidRequest("--open-tasks-from is about the project's memory", hint="leave out PATHS and --data")
+    baseline = _baseline(asked)
     if asked.data and asked.shapes:
         if asked.since or asked.reference:
             raise InvalidRequest("--data is checked as a whole, by pyshacl", hint="leave out --since and --reference")
         data, shapes = ((str(path), path.read_bytes()) for path in (asked.data, asked.shapes))
-        return check_data(data, shapes), _today()
-    if asked.paths:
+        report = check_data(data, shapes)
+    elif asked.paths:
         memory = door.open()
         files = [(str(path), path.read_bytes()) for path in asked.paths]
-        return check_files(files, memory.schema, _options(memory, asked, Path.cwd())), _today()
-    return _of_project(door, asked)
+        report = check_files(files, memory.schema, _options(memory, asked, Path.cwd()))
+    else:
+        memory = door.read()
+        options = _options(memory, asked, memory.settings.root)
+        return memory.check(asked=replace(options, baseline=baseline or options.baseline))
+    if baseline:
+        waive(report, baseline, _today(), in_part=bool(asked.since))
+    return report
 
 
-def _of_project(door: Door, asked: Asked) -> tuple[Report, date]:
-    """Return what is wrong with the project's memory; a root's own gates are asked in a process that can be killed."""
-    memory = door.read()
-    return memory.check(asked=_options(memory, asked, memory.settings.root)), _today()
+def _baseline(asked: Asked) -> Baseline | None:
+    from jidomem.govern.waivers import read_baseline
+
+    return read_baseline(str(asked.baseline), asked.baseline.read_bytes()) if asked.baseline else None
 
 
 def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
@@ -173,7 +168,8 @@ def _print(door: Door, report: Report, form: str) -> None:
     for text in words(report):
         door.say(text)
     for one in report.waived:
-        door.say(clean(f"waived until {one.until}: {one.problem.name}: {one.problem.item}: {one.reason}"))
+        by = f" by {one.by}" if one.by else ""
+        door.say(clean(f"waived until {one.until}{by}: {one.problem.name}: {one.problem.item}: {one.reason}"))
     found = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
     door.say(f"{report.judged} judged: {found or 'nothing found'}")
 

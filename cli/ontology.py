@@ -230,13 +230,13 @@ def _tell(door: Door, proposal: Proposal) -> None:
 def diff(door: Door, old: str, new: str | None, first: int) -> int:
     """Tell what two versions of the ontology say otherwise, and which memories in force would now fail.
 
-    A VERSION is `shipped`, a folder with ontology/ and shapes/, a git revision of the root's own, or the version that
-    commits name, where git has the overlay of then.
+    A VERSION is `shipped`, `now`, a folder with ontology/ and shapes/, a git revision of the root's own, or the version
+    that commits name, where git has the overlay of then.
     Exits with 1 where a memory that passes under the one would fail under the other.
 
     Examples:
       jidomem ontology diff
-      jidomem ontology diff --from shipped --to shipped --json
+      jidomem ontology diff --from shipped --to now --json
     """
     from jidomem.govern.changed_terms import changes, now_failing, version
 

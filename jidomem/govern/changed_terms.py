@@ -24,7 +24,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, is_iri, parts
 from jidomem.vocab import graph_iri, jido, local_name
 
-SHIPPED = "shipped"
+SHIPPED, NOW = "shipped", "now"
 _AT_ONCE = 500
 #: How many revisions of an overlay are looked through for a version that is named by its mark.
 _LOOKED_AT = 200
@@ -48,13 +48,13 @@ class Change:
 
 
 def version(root: Path, name: str | None) -> Schema:
-    """Return the ontology by a name: `shipped`, a folder with an overlay, a git revision of the root's; None for now.
+    """Return the ontology by a name: `shipped`, `now` or None, a folder with an overlay, a git revision of the root's.
 
     It may be the version that commits of the journal name, if git has the overlay of then.
 
     Raises InvalidRequest where there is none by that name, Failed where it cannot be used.
     """
-    if name is None:
+    if name in (None, NOW):
         return schemas.load([root])
     if name in (SHIPPED, schemas.load().version):
         return schemas.load()

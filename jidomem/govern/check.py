@@ -36,6 +36,7 @@ from jidomem.govern.since import Revision
 from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error
 from jidomem.govern.tasks import tasks_closed
 from jidomem.govern.terms_used import literals, terms_used
+from jidomem.govern.waivers import Baseline
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, Stream
 from jidomem.judge import EVERY_ITEM_IS_JUDGED
@@ -54,7 +55,7 @@ class Options:
     As the *reference* pyshacl and owlrl are given everything; *strict* lets foreign terms count. *disagreements* gives
     the rows of the question `conflicts`, *changed_files* the files that are not as they were; *own_gates* are asked by
     *ask_own*, and *refused* says which could not be read. *issues* are the lists that open tasks are held against,
-    *overlay* is the root with terms of its own.
+    *overlay* is the root with terms of its own, *baseline* what is waived of what is found in its memory.
     """
 
     reference: bool = False
@@ -67,6 +68,7 @@ class Options:
     revision: Revision | None = None
     issues: Sequence[Mapping[str, str]] | None = None
     overlay: Path | None = None
+    baseline: Baseline | None = None
 
 
 def check_project(tail: Tail, schema: Schema, project: str, options: Options | None = None) -> Report:

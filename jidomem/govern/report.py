@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from jidomem import vocab
@@ -122,16 +122,30 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Waived:
-    """A finding that does not count, the reason somebody gave, and the day until which it holds."""
+    """A finding that does not count, the reason somebody gave, the day until which it holds, and who gave it."""
 
     problem: Problem
     reason: str
     until: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A waiver as it stands: it `holds`, has `expired`, or is `unused`; and how many findings are its own."""
+
+    rule: str
+    item: str
+    reason: str
+    until: str
+    by: str
+    state: str
+    findings: int
 
 
 @dataclass(slots=True)
 class Report:
-    """What was looked at, what was found, what could not be checked and why, and what no rule spoke about.
+    """What was looked at, what was found and waived, what could not be checked, and what no rule spoke about.
 
     `idle` are the shapes that found nothing to judge; `untargeted` counts, by class, what no shape speaks about;
     `not_compared` counts the open tasks that name no issue; `notes` are words about the check itself.
@@ -141,6 +155,7 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     waived: list[Waived] = field(default_factory=list)
+    waivers: list[Standing] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     untargeted: dict[str, int] = field(default_factory=dict)
     not_compared: int | None = None
@@ -165,7 +180,11 @@ class Report:
             "counts": self.counts(),
             "problems": [problem.to_dict() for problem in self.problems],
             "unchecked": self.unchecked,
-            "waived": [{**one.problem.to_dict(), "reason": one.reason, "until": one.until} for one in self.waived],
+            "waived": [
+                {**one.problem.to_dict(), "reason": one.reason, "until": one.until, "by": one.by or None}
+                for one in self.waived
+            ],
+            "waivers": [asdict(one) for one in self.waivers],
             "idle_shapes": self.idle,
             "untargeted": self.untargeted,
             "tasks_not_compared": self.not_compared,

@@ -16,7 +16,8 @@ _OVERLAYS = ("ontology", "shapes", "queries")
 #: How the files of an overlay end that are read.
 _READ = (".ttl", ".rq")
 #: What is read and written below a root -> how many folders deep it is looked through here.
-_DEPTHS = {"config.toml": 0, "projects": 2, "index": 3, "state": 1, "cache": 2, **dict.fromkeys(_OVERLAYS, 2)}
+_DEPTHS = {"config.toml": 0, "baseline.toml": 0, "projects": 2, "index": 3, "state": 1, "cache": 2}
+_DEPTHS |= dict.fromkeys(_OVERLAYS, 2)
 
 
 def check_root(root: Path) -> None:
@@ -38,7 +39,7 @@ def check_root(root: Path) -> None:
 
 
 def read_config(path: Path) -> str:
-    """Return the text of the configuration at *path*; raises OSError, ValueError, and Failed for what cannot be one."""
+    """Return the text of the configuration, or baseline, at *path*; raises OSError, ValueError and Failed."""
     refuse_link(path)
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         data = file.read(CONFIG + 1)

@@ -209,9 +209,10 @@ class Jidomem(Held, Recalls):
     def check(self, project: str | None = None, asked: Options | None = None) -> Report:
         """Return what is wrong with the memory of *project*, as *asked*: by `check_options` unless given.
 
-        A root's own gates are asked in a process that can be killed.
+        A root's own gates are asked in a process that can be killed; what its baseline waives does not count.
         """
         from jidomem.govern.check import check_project
+        from jidomem.govern.waivers import waive
 
         name = project or self.project
         self.catch_up(name)
@@ -221,16 +222,22 @@ class Jidomem(Held, Recalls):
             changed_files=lambda: self.changed_files(name),
             ask_own=partial(self.pool.solutions, name),
         )
-        return check_project(self.tail, self.schema, name, options)
+        report = check_project(self.tail, self.schema, name, options)
+        if options.baseline is not None:
+            today, in_part = self.sources.now().date(), options.revision is not None
+            waive(report, options.baseline, today, project=name, in_part=in_part)
+        return report
 
     def check_options(self) -> Options:
-        """Return what a check of this root looks at: its own gates and terms, as its policy has it."""
+        """Return what a check of this root looks at: its own gates, terms and waivers, as its policy has it."""
         from jidomem.govern import gates
         from jidomem.govern.check import Options
+        from jidomem.runtime import waivers
 
-        own, refused = gates.of_root(self.settings.root)
-        strict = self.settings.policy.strict
-        return Options(strict=strict, own_gates=own, refused=refused, overlay=self.settings.root)
+        root = self.settings.root
+        own, refused = gates.of_root(root)
+        strict, baseline = self.settings.policy.strict, waivers.of_root(root)
+        return Options(strict=strict, own_gates=own, refused=refused, overlay=root, baseline=baseline)
 
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files that memories in force are about and that were changed, renamed or removed since."""

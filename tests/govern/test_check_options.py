@@ -166,14 +166,14 @@ def test_a_revision_git_does_not_know_is_misuse(repository, tmp_path, monkeypatc
     assert "in no git repository" in run("check", "--since", "HEAD", code=2).stderr
 
 
-def baseline(repository, **changed):
+def baseline(repository, name="waivers.toml", **changed):
     said = {"rule": "DecisionHasRationale", "item": ITEM, "reason": "imported before the rule", "until": "2999-01-31"}
     rows = [
         f"{key} = {value}" if key == "until" else f"{key} = {json.dumps(value)}"
         for key, value in (said | changed).items()
         if value is not None
     ]
-    path = repository / "waivers.toml"
+    path = repository / name
     path.write_text("# accepted for now\n[[waiver]]\n" + "\n".join(rows) + "\n")
     return path
 
@@ -209,6 +209,41 @@ def test_a_waiver_that_waives_nothing_is_reported(repository):
                                      {"item": None}, {"rule": ""}, {"who": "me"}])  # fmt: skip
 def test_a_waiver_without_reason_day_rule_or_item_is_misuse(repository, changed):
     assert "waivers.toml:2: " in run("check", "--baseline", baseline(repository, **changed), code=2).stderr
+
+
+def test_the_baseline_of_a_root_counts_at_every_door_and_another_one_in_its_place(repository):
+    slip_in(repository)
+    baseline(repository, ".jidomem/baseline.toml", by="ana")
+
+    told = json.loads(run("check", "--json").stdout)
+    with jidomem.open(repository / ".jidomem") as memory:
+        report = memory.check()
+        served = json.loads(memory.checks.answer("p", "json"))
+
+    assert told["waivers"] == served["waivers"] == report.to_dict()["waivers"]
+    assert [(one["by"], one["state"], one["findings"]) for one in told["waivers"]] == [("ana", "holds", 1)]
+    assert (told["problems"], served["problems"], report.problems) == ([], [], [])
+    other = baseline(repository, item="urn:other")
+    assert [each["item"] for each in findings("--baseline", other)] == [ITEM, "urn:other"]
+
+
+def test_a_part_of_a_memory_and_another_project_say_nothing_of_what_a_waiver_is_about(repository):
+    baseline(repository, ".jidomem/baseline.toml")
+    assert [each["severity"] for each in findings(code=0)] == ["warning"]
+
+    assert findings("--since", "HEAD", code=0) == []
+    baseline(repository, ".jidomem/baseline.toml", project="q")
+    assert findings(code=0) == []
+    run("check", repository / ".jidomem" / "config.toml", code=1)  # files are not the memory it speaks of
+
+
+def test_a_baseline_that_leads_elsewhere_or_is_none_is_refused_by_every_check(repository):
+    path = repository / ".jidomem" / "baseline.toml"
+    path.write_text("[[waiver]]\n")
+    assert "baseline.toml:1: a waiver has no rule" in run("check", code=2).stderr
+    path.unlink()
+    path.symlink_to("/etc/hostname")
+    assert "is a symbolic link" in run("check", code=3).stderr
 
 
 def issues(repository, *states):

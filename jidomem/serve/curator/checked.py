@@ -32,7 +32,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
         "at": latest[0],
         "rules": _by_rule(asked, problems),
         "items": _by_item(asked, problems),
-        "waived": [_placed(asked, each) for each in sorted(report["waived"], key=lambda one: str(one["until"]))],
+        "waivers": [_waiver(asked, each) for each in sorted(report["waivers"], key=lambda one: str(one["until"]))],
     }
 
 
@@ -65,6 +65,10 @@ def _by_item(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str,
 def _placed(asked: Asked, problem: dict[str, Any]) -> dict[str, Any]:
     place = None if problem["path"] is None else f"{problem['path']}:{problem['line'] or 1}"
     return {**problem, "name": local_name(problem["rule"]), "link": _link(asked, problem["item"]), "place": place}
+
+
+def _waiver(asked: Asked, waiver: dict[str, Any]) -> dict[str, Any]:
+    return {**waiver, "name": local_name(waiver["rule"]), "link": _link(asked, waiver["item"])}
 
 
 def _link(asked: Asked, item: str) -> str | None:
