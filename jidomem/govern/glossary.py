@@ -154,6 +154,13 @@ def definitions(schema: Schema) -> dict[Term, str]:
     return {term: parts(text).text for term, predicate, text in schema.triples if predicate == defines}
 
 
+def labels(schema: Schema) -> dict[Term, str]:
+    """Return what people call each term, in English where that is said."""
+    said = [(term, text) for term, predicate, text in schema.triples if predicate == LABEL]
+    in_order = sorted(said, key=lambda row: (row[1].endswith("@en"), row[1]))
+    return {term: parts(text).text for term, text in in_order}
+
+
 def terms(schema: Schema) -> list[Term]:
     """Return the declared terms: classes, properties, individuals, each sorted."""
     others = schema.individuals.keys() - schema.classes - schema.properties.keys()

@@ -171,6 +171,18 @@ def test_every_page_has_a_twin_that_says_the_same_in_json(browser, item):
     assert browser.get(f"/ui/p/memories/{item[-12:]}.jsonld").json
 
 
+def test_properties_and_values_of_ours_are_called_by_their_labels_and_have_their_iri_at_hand(browser, memory):
+    told = intent(type="task", detailed_explanation="it is slow", status="planned")
+    task = memory.writer.submit_intent("p", told).iri
+
+    page = browser.get(f"/ui/p/memories/{task[-12:]}").text
+
+    for name, label in (("detailedExplanation", "detailed explanation"), ("Planned", "planned")):
+        link = f'href="/ui/p/ontology/https%3A%2F%2Fjido.ai%2Fontology%23{name}"'
+        assert re.search(f'{link} title="https://jido.ai/ontology#{name}">{label}</a>', page)
+    assert "detailed explanation</a> <code>jido:detailedExplanation</code>" in browser.get("/ui/p/ontology").text
+
+
 def test_the_check_is_made_on_the_page_and_its_report_shown_by_rule_and_item(browser, memory, root, item):
     assert browser.get("/ui/p/check.json").json["at"] is None
     file = next(path for path in sorted(root.rglob("*.ttl")) if b"Use Oxigraph" in path.read_bytes())

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from jidomem.errors import InvalidRequest
 from jidomem.moments import parse_moment, stamp
 from jidomem.runtime.root import Jidomem
+from jidomem.serve.curator.names import Named, named
 from jidomem.serve.site import Site
 
 #: The argument every page takes, and hands on to every page it links to.
@@ -45,6 +46,10 @@ class Asked:
     def moment(self) -> dict[str, str]:
         """Return the moment as the reader takes it."""
         return {} if self.as_of is None else {AS_OF: self.as_of}
+
+    def term(self, name: str) -> Named:
+        """Return what a term of the ontology is called, by its IRI or its local name."""
+        return named(self.memory.schema, name)
 
     def link(self, *parts: str, **arguments: Any) -> str:
         """Return the address of another page of this project, at the same moment; what is None or empty is left out."""

@@ -102,7 +102,7 @@ def _node(asked: Asked, found: Around, node: str, *, is_start: bool, links: Iter
         "graph": asked.link("graph", item=node),
         "more": found.more[node],
         "start": is_start,
-        "links": [_link(link) for link in links],
+        "links": [_link(asked, link) for link in links],
     }
 
 
@@ -112,8 +112,9 @@ def _group(asked: Asked, kind: str) -> str:
     return TYPE_OF_CLASS.get(kind if family is None else local_name(family), "evidence")
 
 
-def _link(link: Link) -> dict[str, str]:
-    words = _WORDS.sub(" ", link.kind).lower()
+def _link(asked: Asked, link: Link) -> dict[str, str]:
+    known = asked.term(link.kind)
+    words = known.text if known.iri else _WORDS.sub(" ", link.kind).lower()
     return {"to": link.target, "kind": link.kind, "text": words, "family": _FAMILY.get(link.kind, "other")}
 
 

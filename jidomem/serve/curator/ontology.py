@@ -52,7 +52,8 @@ def _held(asked: Asked, counts: Mapping[str, int], term: Term) -> dict[str, Any]
 
 
 def _brief(asked: Asked, term: Term, said: Mapping[Term, str]) -> dict[str, Any]:
-    return {"name": glossary.short(term), "definition": said.get(term, ""), "link": _link(asked, term)}
+    label = asked.term(bare(term)).text
+    return {"name": glossary.short(term), "label": label, "definition": said.get(term, ""), "link": _link(asked, term)}
 
 
 def _link(asked: Asked, term: Term) -> str:
