@@ -142,6 +142,17 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.fixture(scope="session")
+def postgres():
+    """A server of PostgreSQL: `address()` is a root in which nothing was kept yet."""
+    import postgres_server
+
+    if postgres_server.BINARIES is None:
+        pytest.skip("there is no PostgreSQL: ci/parts installs it")
+    with postgres_server.server() as running:
+        yield running
+
+
 class ToyEmbedder:
     """Vectors of the words of a text, so that texts that share words are alike; `asked` has all it was given."""
 

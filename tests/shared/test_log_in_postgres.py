@@ -1,0 +1,12 @@
+"""The log in PostgreSQL keeps what every log promises."""
+
+import pytest
+from log_contract import LogContract, ProcessContract
+
+
+class TestPostgresLog(LogContract, ProcessContract):
+    kind = "jidomem.shared.postgres:PostgresLog"
+
+    @pytest.fixture
+    def address(self, postgres):
+        return postgres.address()
