@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,7 +62,7 @@ class Moved:
 
 
 @dataclass(slots=True)
-class _Turn:
+class Turn:
     """Who in this process holds a stream's turn, and the descriptor of the locked file."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -80,7 +80,7 @@ class FileJournal:
         #: Told of each commit how many seconds it took to be durable.
         self.on_kept: Callable[[float], object] = lambda seconds: None
         self._guard = threading.Lock()
-        self._open: dict[Stream, tuple[Folder, _Turn]] = {}
+        self._open: dict[Stream, tuple[Folder, Turn]] = {}
         self._sealer: Thread | None = None
         self._enough: dict[Stream, int] = {}  # how many commit files are too many, where it is not LOOSE
 
@@ -97,6 +97,22 @@ class FileJournal:
     def exists(self, stream: Stream) -> bool:
         """Return whether the stream holds a commit."""
         return any(True for _ in each_file(str(self.path(stream))))
+
+    def knows(self, project: str) -> bool:
+        """Return whether a project may hold something."""
+        return disk.exists(f"{self.folder}/projects/{project}")
+
+    @contextmanager
+    def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
+        """Look at *streams* within; a journal whose looks are dear makes one of them all."""
+        yield
+
+    def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
+        """Return whether a stream has another version than *version* by now, or within so many *seconds*."""
+        if self.head(stream) != version:
+            return True
+        sleep(seconds)
+        return self.head(stream) != version
 
     def head(self, stream: Stream) -> Version:
         """Return the version of a stream now: the heads of the files that are there and sound."""
@@ -157,11 +173,11 @@ class FileJournal:
         try:
             sealed = 0
             for batch in batches(folder, _sound(folder)):
-                with self.turn(stream):
+                with self._alone(stream, self.wait):
                     placed = put_in_place(folder, turn.descriptor, batch)
                 for first in range(0, len(batch.files) if placed else 0, SLICE):
                     sleep(PAUSE)  # whoever waits for a turn gets one
-                    with self.turn(stream):
+                    with self._alone(stream, self.wait):
                         take_away(folder, turn.descriptor, batch.files[first : first + SLICE])
                 sealed += len(batch.files) if placed else 0
             return sealed
@@ -173,7 +189,7 @@ class FileJournal:
 
         Who only reads may be the first to read a journal that came by a clone; whoever writes shares it anyway.
         """
-        with suppress(JidomemError), self.turn(stream, wait=0):
+        with suppress(JidomemError), self._alone(stream, 0):
             pass
 
     @contextmanager
@@ -184,7 +200,13 @@ class FileJournal:
         JournalDamaged while there is damage, Failed `write_failed` where the folder cannot be written. A thread that
         holds the turn must not ask for it again.
         """
-        with self._held(stream, self.wait if wait is None else wait) as (folder, turn):
+        with self._alone(stream, self.wait if wait is None else wait) as version:
+            yield version
+
+    @contextmanager
+    def _alone(self, stream: Stream, seconds: float) -> Iterator[Version]:
+        """Hold the lock of a stream's files, none of them damaged, and give their version."""
+        with self._held(stream, seconds) as (folder, turn):
             version = _sound(folder)
             if folder.unshared:
                 with suppress(OSError):
@@ -193,17 +215,23 @@ class FileJournal:
             yield version
 
     @contextmanager
-    def _held(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, _Turn]]:
-        """Hold the stream's write lock, damage or not; raise Busy when it is not free in so many *seconds*."""
+    def _held(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, Turn]]:
+        """Hold the lock of a stream's files, damage or not; raise Busy when it is not free in so many *seconds*."""
         folder, turn = self._known(stream)
+        with self._taking(turn, folder, folder.lock_path, seconds):
+            yield folder, turn
+
+    @contextmanager
+    def _taking(self, turn: Turn, folder: Folder, path: str, seconds: float) -> Iterator[None]:
+        """Hold a turn in this process and the lock *path* among all; raise Busy as `_held` does."""
         deadline = monotonic() + seconds
         if not turn.lock.acquire(timeout=seconds):
-            raise busy(folder.lock_path, seconds)
+            raise busy(path, seconds)
         try:
-            turn.descriptor = self._locked(folder, folder.lock_path, deadline)
+            turn.descriptor = self._locked(folder, path, deadline)
             try:
                 turn.holder = threading.get_ident()
-                yield folder, turn
+                yield
             finally:
                 turn.holder = None
                 disk.close(turn.descriptor)
@@ -261,9 +289,7 @@ class FileJournal:
         with self.turn(stream):
             return self._append(stream, expected, commit, folder, turn)
 
-    def _append(
-        self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: _Turn
-    ) -> Version | Moved:
+    def _append(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: Turn) -> Version | Moved:
         """Do `append` with the turn in hand."""
         version = folder.sight.version if folder.is_as_seen() else _sound(folder)
         name = file_name(commit.head)
@@ -276,17 +302,25 @@ class FileJournal:
             return version if folder.holds(Version.of([commit.head])) else Moved(version)  # sealed, or it is not there
         return self._put(stream, expected, commit, folder, turn)
 
-    def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: _Turn) -> Version:
+    def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: Turn) -> Version:
         """Put *commit* on top of *expected*, the present version, with the turn in hand."""
-        _check(stream, expected, commit)
-        began, seen = monotonic(), folder.sight
-        since = seen.since or time_ns()
+        check_follows(stream, expected, commit)
+        began = monotonic()
         with writing(folder.path):
             if not expected.heads:  # whoever made the folders, and however far it came
                 flush_above(folder.path)
-            disk.overwrite(turn.descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
-            put(folder.path, file_name(commit.head), commit.data)
+            version = self._place(stream, commit, folder, turn, put)
         self.on_kept(monotonic() - began)
+        return version
+
+    def _place(
+        self, stream: Stream, commit: Commit, folder: Folder, turn: Turn, put: Callable[[str, str, bytes], None]
+    ) -> Version:
+        """Let *put* put the file of *commit* on top of what was last seen of *folder*, and share the sight of it."""
+        seen = folder.sight
+        since = seen.since or time_ns()
+        disk.overwrite(turn.descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
+        put(folder.path, file_name(commit.head), commit.data)
         sight = folder.added(commit, seen, since)
         with suppress(OSError):
             disk.overwrite(turn.descriptor, sight.dump())
@@ -294,10 +328,10 @@ class FileJournal:
             self._seal_soon(stream, sight.loose)
         return sight.version
 
-    def _known(self, stream: Stream) -> tuple[Folder, _Turn]:
+    def _known(self, stream: Stream) -> tuple[Folder, Turn]:
         with self._guard:
             if stream not in self._open:
-                self._open[stream] = (Folder(self.path(stream), stream.graph), _Turn())
+                self._open[stream] = (Folder(self.path(stream), stream.graph), Turn())
             return self._open[stream]
 
     def _seal_soon(self, stream: Stream, loose: int) -> None:
@@ -343,7 +377,7 @@ def _sound(folder: Folder) -> Version:
     return version
 
 
-def _check(stream: Stream, expected: Version, commit: Commit) -> None:
+def check_follows(stream: Stream, expected: Version, commit: Commit) -> None:
     """Raise FormatError unless *commit* belongs to *stream* and follows from *expected*."""
     if commit.graph != stream.graph:
         raise FormatError(f"a commit of {commit.graph} does not belong in {stream.graph}")

@@ -31,16 +31,18 @@ class Folder:
         self.lock_path = f"{path}/{LOCK}"
         self.graph = graph
         self._lock = threading.RLock()
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
-        self.sight = Sight(-1, 0, 0, 0, 0, Version())
-        self.unshared = False  # whether the sight is news to the lock file
-        self.contents = Contents(self.path, self.graph, self._seen)
-        self._names: set[str] | None = None  # the names self._base is the version of
-        self._base = Version()
-        self._heard: set[str] = set()  # names in _places known from a version, not from a listing
-        self._gaps: dict[str, JournalDamaged] = {}
+    def forget(self) -> None:
+        """Know nothing of the folder any more."""
+        with self._lock:
+            self.sight = Sight(-1, 0, 0, 0, 0, Version())
+            self.unshared = False  # whether the sight is news to the lock file
+            self.contents = Contents(self.path, self.graph, self._seen)
+            self._names: set[str] | None = None  # the names self._base is the version of
+            self._base = Version()
+            self._heard: set[str] = set()  # names in _places known from a version, not from a listing
+            self._gaps: dict[str, JournalDamaged] = {}
 
     def look(self) -> Version:
         """Return the version of the folder now; list it only where its time and the lock file leave a doubt."""
@@ -83,7 +85,7 @@ class Folder:
     def verify(self) -> tuple[JournalDamaged, ...]:
         """Return what is damaged, every byte of every commit read again from disk."""
         with self._lock:
-            self._forget()
+            self.forget()
             self._list(trust=False)
             for pack in self.contents.shelf.packs():
                 self._verify(pack)
@@ -181,7 +183,7 @@ class Folder:
         for _ in range(2):
             now, mtime = time_ns(), disk.mtime(self.path)
             if mtime is None:
-                self._forget()
+                self.forget()
                 return
             names = set(each_file(self.path))
             seen, since = self.sight, 0 if now - mtime >= SETTLE else now

@@ -127,8 +127,9 @@ class Jidomem(Held, Recalls):
         """
         streams = [Stream(project, name) for name in NAMES]
         versions = {}
-        if self.journal.path(streams[0]).parent.is_dir():
-            versions = {stream.name: self.tail.catch_up(stream) for stream in streams}
+        with self.journal.asking(streams):
+            if self.journal.knows(project):
+                versions = {stream.name: self.tail.catch_up(stream) for stream in streams}
         if not any(version.heads for version in versions.values()) and project not in self.projects():
             near = get_close_matches(project, self.projects(), n=3) or self.projects()
             raise NotFound(

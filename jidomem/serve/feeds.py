@@ -77,8 +77,8 @@ class _Feed:
         Raises Unauthenticated where the token of who reads was taken back meanwhile.
         """
         deadline = monotonic() + seconds
-        while self.site.memory.journal.head(self._stream) == self._seen:
-            if monotonic() > deadline or self.site.operation.stopping.wait(PAUSE) or self.is_left():
+        while not self.site.memory.journal.moved(self._stream, self._seen, PAUSE):
+            if monotonic() > deadline or self.site.operation.stopping.is_set() or self.is_left():
                 return False
             self.site.check_caller()
         return True

@@ -1,4 +1,7 @@
-"""A process that appends: python appender.py ROOT NAME COUNT prints the id of each commit once it is acknowledged."""
+"""A process that appends, and prints the id of each commit once it is acknowledged.
+
+python appender.py files|log PLACE HOME NAME COUNT
+"""
 
 import sys
 from datetime import datetime
@@ -16,8 +19,16 @@ def after(moment: str) -> int:
 
 
 if __name__ == "__main__":
-    root, name, wanted = sys.argv[1:]
-    journal = FileJournal(Path(root))
+    kind, place, home, name, wanted = sys.argv[1:]
+    if kind == "files":
+        journal = FileJournal(Path(home))
+    else:
+        sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+        from file_log import FileLog
+
+        from jidomem.shared.mirror import MirroredJournal
+
+        journal = MirroredJournal(FileLog(place), Path(home))
     for number in range(int(wanted)) if int(wanted) else count():
         while True:  # compare-and-append without a turn: a lost race is tried again
             version = journal.head(STREAM)

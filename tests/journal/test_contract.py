@@ -4,28 +4,65 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
+from file_log import FileLog
 from journal_world import STREAM, add, commit_on, fact, ids
 
 from jidomem.errors import Busy, NotFound
 from jidomem.journal.commit import FormatError
 from jidomem.journal.files import FileJournal, Moved, Stream
+from jidomem.shared.mirror import MirroredJournal
 from jidomem.version import Version
 
-BACKENDS = {"files": FileJournal}
+
+def in_files(folder, opened):
+    """The journal in one folder."""
+    return "files", folder, folder
+
+
+def on_a_log(folder, opened):
+    """The journal of a shared root, each time it is opened with the same copy."""
+    return "log", folder / "log.sqlite", folder / "home"
+
+
+def on_a_log_from_elsewhere(folder, opened):
+    """The same, each time it is opened on another machine."""
+    return "log", folder / "log.sqlite", folder / f"home-{opened}"
+
+
+BACKENDS = [in_files, on_a_log, on_a_log_from_elsewhere]
 APPENDER = Path(__file__).parent / "appender.py"
 
 
 @pytest.fixture(params=BACKENDS)
-def opened(request, tmp_path):
+def places(request, tmp_path):
+    """Where the same journal is each time it is opened: of what kind, at which place, with files in which folder."""
+    opened = count()
+    return lambda: request.param(tmp_path, next(opened))
+
+
+@pytest.fixture
+def opened(places):
     """Open the same journal once more, as another process would."""
-    return lambda **options: BACKENDS[request.param](tmp_path, **options)
+    logs = []
+
+    def journal(**options):
+        kind, place, home = places()
+        if kind == "files":
+            return FileJournal(home, **options)
+        logs.append(FileLog(str(place)))
+        return MirroredJournal(logs[-1], home, **options)
+
+    yield journal
+    for log in logs:
+        log.close()
 
 
-def appender(root, name, count):
-    return subprocess.Popen([sys.executable, str(APPENDER), str(root), name, str(count)], stdout=subprocess.PIPE)
+def appender(place, name, count):
+    return subprocess.Popen([sys.executable, str(APPENDER), *map(str, place), name, str(count)], stdout=subprocess.PIPE)
 
 
 def test_a_stream_nobody_wrote_to_is_empty(opened):
@@ -137,6 +174,7 @@ def test_the_streams_of_a_root_do_not_touch_each_other(opened):
     assert all(list(opened().read(stream)) == [commit] for stream, commit in written.items())
 
 
+@pytest.mark.parametrize("places", [in_files, on_a_log], indirect=True)
 def test_a_turn_is_one_writers_and_the_others_wait_no_longer_than_asked(opened):
     # C023
     journal = opened()
@@ -146,6 +184,16 @@ def test_a_turn_is_one_writers_and_the_others_wait_no_longer_than_asked(opened):
     assert refused.value.hint.startswith("submit again")
     with impatient.turn(STREAM) as version:
         assert version == Version()
+
+
+@pytest.mark.parametrize("places", [on_a_log_from_elsewhere], indirect=True)
+def test_a_turn_keeps_nobody_on_another_machine_and_who_comes_second_is_told(opened):
+    journal, elsewhere = opened(), opened()
+    with journal.turn(STREAM) as version:
+        first = add(elsewhere, "first")
+        late = journal.append(STREAM, version, commit_on(version, "late"))
+    assert late == Moved(Version.of([first.head]))
+    assert list(journal.read(STREAM)) == list(opened().read(STREAM)) == [first]
 
 
 def test_an_error_within_a_turn_gives_the_turn_back(opened):
@@ -176,9 +224,9 @@ def test_threads_that_append_at_once_lose_nothing(opened):
     assert (len(acknowledged), opened().verify(STREAM)) == (60, ())
 
 
-def test_processes_that_append_at_once_lose_nothing(opened, tmp_path):
+def test_processes_that_append_at_once_lose_nothing(opened, places):
     # C023
-    running = [appender(tmp_path, name, 60) for name in ("a", "b", "c")]
+    running = [appender(places(), name, 60) for name in ("a", "b", "c")]
     acknowledged = [line for process in running for line in process.communicate()[0].decode().split()]
 
     assert [process.returncode for process in running] == [0, 0, 0]

@@ -603,7 +603,7 @@ def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):
     # C075
     chance, acknowledged = random.Random(), []
     for number in range(10):
-        process = appender(tmp_path, f"k{number}", 0)
+        process = appender(("files", tmp_path, tmp_path), f"k{number}", 0)
         told = [process.stdout.readline() for _ in range(chance.randrange(1, 12))]
         time.sleep(chance.random() * 0.01)
         process.send_signal(signal.SIGKILL)

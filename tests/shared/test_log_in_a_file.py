@@ -1,15 +1,16 @@
 """The suite of shared logs, held to one that keeps its promises and to one that does not."""
 
 import pytest
-from log_contract import LogContract
-from memory_log import BlindLog, MemoryLog, Place
+from file_log import BlindLog
+from log_contract import LogContract, ProcessContract
 
 
-class TestMemoryLog(LogContract):
+class TestFileLog(LogContract, ProcessContract):
+    kind = "file_log:FileLog"
+
     @pytest.fixture
-    def opened(self):
-        place = Place()
-        return lambda: MemoryLog(place)
+    def address(self, tmp_path):
+        return str(tmp_path / "log.sqlite")
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,8 @@ class TestMemoryLog(LogContract):
         LogContract.test_of_those_that_want_the_same_number_at_once_one_gets_it,
     ],
 )
-def test_a_log_that_takes_whatever_comes_is_found_out(broken):
-    place = Place()
+def test_a_log_that_takes_whatever_comes_is_found_out(broken, tmp_path):
+    blind = BlindLog(str(tmp_path / "log.sqlite"))
     with pytest.raises(AssertionError):
-        broken(LogContract(), BlindLog(place), lambda: BlindLog(place))
+        broken(LogContract(), blind, lambda: blind)
+    blind.close()

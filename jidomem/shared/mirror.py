@@ -1,0 +1,284 @@
+"""The journal of a shared root: its log is the truth, and what is read is a copy of it in a folder of this machine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+
+from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
+from jidomem.journal.commit import Commit, advance
+from jidomem.journal.erasing import forms
+from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, Turn, check_follows
+from jidomem.journal.folder import Folder
+from jidomem.journal.redaction import leaves, taken_out, without
+from jidomem.shared import copies
+from jidomem.shared.copies import Foreign, Kept
+from jidomem.shared.log import Reach, SharedLog
+from jidomem.version import Head, Version
+
+#: Held by the one process of this machine that writes to a stream; the lock of its files is for those who copy.
+_WRITERS = ".writers.lock"
+
+
+class MirroredJournal(FileJournal):
+    """The streams of one log, copied to a folder that any number of processes of this machine have in common.
+
+    Each look asks the log how far a stream reaches and brings the copy level before it answers. The copy is nobody's
+    truth: where it is damaged, was cut short or does not go on as the log does, it is thrown away and fetched anew.
+    """
+
+    def __init__(self, log: SharedLog, home: Path, *, wait: float = 10.0) -> None:
+        """Read and write *log*, with its copy in *home*; *wait* is how many seconds a turn is waited for."""
+        super().__init__(home, wait=wait)
+        self.log = log
+        self._writers: dict[Stream, Turn] = {}
+        self._proved: set[Stream] = set()  # whose copy was seen to be of this log, by this process
+        self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and a copy as well
+        self._asked = threading.local()
+
+    @contextmanager
+    def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
+        """Ask how far *streams* reach in one question, and no more of them within, in this thread."""
+        before = getattr(self._asked, "reaches", {})
+        self._asked.reaches = {**before, **self._reaches(list(streams))}
+        try:
+            yield
+        finally:
+            self._asked.reaches = before
+
+    @property
+    def is_tracked(self) -> bool:
+        """Return False: nobody tracks a copy."""
+        return False
+
+    def streams(self) -> list[Stream]:
+        """Return the streams that hold commits, sorted."""
+        return self.log.streams()
+
+    def exists(self, stream: Stream) -> bool:
+        """Return whether the stream holds a commit."""
+        return self._reach(stream).length > 0
+
+    def knows(self, project: str) -> bool:
+        """Return whether a project may hold something."""
+        return any(self._reach(Stream(project, name)).length for name in NAMES)
+
+    def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
+        """Return whether a stream has another version by now, or within so many *seconds*; the log wakes who waits."""
+        kept = self._level(stream)
+        if kept.version == version and self.log.wait(stream, kept.reach, seconds) == kept.reach:
+            return False
+        return self.head(stream) != version
+
+    def head(self, stream: Stream) -> Version:
+        """Return the version of a stream now."""
+        self._level(stream)
+        return super().head(stream)
+
+    def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
+        """Return the damage known of a stream: that of the log, as what only the copy has is fetched anew."""
+        if self._known(stream)[0].is_damaged:
+            self._level(stream)
+        return super().damage(stream)
+
+    def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
+        """Return the damage of a stream, every byte of it read again from the log, and the copy held to it."""
+        self._level(stream)
+        folder, ids = self._known(stream)[0], set[str]()
+        for entry in self.log.read(stream):
+            ids.add(entry.commit)
+            head = copies.outlined(entry)
+            found = folder.document(head) if head is not None else None
+            if head is not None and (found is None or found[2] != entry.document):
+                self._bring_level(stream, anew=True)
+        folder.look()
+        if any(head.id not in ids for head in folder.named("")):
+            self._bring_level(stream, anew=True)
+        return super().verify(stream, seen)
+
+    def holds(self, stream: Stream, version: Version) -> bool:
+        """Return whether the heads of *version* are here."""
+        if super().holds(stream, version):
+            return True
+        self._level(stream)
+        return super().holds(stream, version)
+
+    def document(self, stream: Stream, head: Head) -> tuple[str, int, bytes] | None:
+        """Return in which file of the copy a commit stands, after how many lines, and its document."""
+        if (found := super().document(stream, head)) is None:
+            self._level(stream)
+            found = super().document(stream, head)
+        return found
+
+    def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
+        """Return the commits neither in *after* nor before it, as `FileJournal.read` does."""
+        self._level(stream)
+        return super().read(stream, after, missed=missed)
+
+    def loose(self, stream: Stream) -> int:
+        """Return how many commits of a stream have files of their own in the copy."""
+        self._level(stream)
+        return super().loose(stream)
+
+    def seen(self, stream: Stream) -> Folder:
+        """Return what is known of the copy of a stream, once it is level."""
+        self._level(stream)
+        return super().seen(stream)
+
+    @contextmanager
+    def turn(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
+        """Hold the turn of those who write on this machine, and give the version; elsewhere others write meanwhile.
+
+        Raises what `FileJournal.turn` raises.
+        """
+        folder, turn, seconds = self._known(stream)[0], self._turn_of(stream), self.wait if wait is None else wait
+        with self._taking(turn, folder, f"{folder.path}/{_WRITERS}", seconds):
+            version = self._level(stream).version
+            for found in self.damage(stream):
+                raise found
+            yield version
+
+    def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | Moved:
+        """Return the new version once *commit* is durable in the log, or Moved unless *expected* is the present one.
+
+        A commit that is there already is answered with the present version. Raises what `FileJournal.append` raises,
+        and what the log does: after Failed `outcome_unknown` the same append tells what became of it.
+        """
+        if self._turn_of(stream).holder == threading.get_ident():
+            return self._append_in_turn(stream, expected, commit)
+        with self.turn(stream):
+            return self._append_in_turn(stream, expected, commit)
+
+    @contextmanager
+    def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
+        """Take the leaves *gone*, by the id of the commit, out of the log at once, and give its version.
+
+        What is appended then tells others, who fetch their copies anew; that of this machine is, at the end.
+        """
+        with self.turn(stream) as version:
+            folder, documents = self._known(stream)[0], dict[str, bytes]()
+            for identity, named in gone.items():
+                for form in forms(folder, identity):
+                    out = named | taken_out(form.commit)
+                    if not out.isdisjoint(leaves(form.commit).values()):
+                        documents[identity] = without(form.commit, out).data
+            if documents:
+                self.log.rewrite(stream, documents)
+            yield version
+            self._bring_level(stream)
+
+    def set_aside(self, stream: Stream, which: str, record: Callable[[Version, str], Commit]) -> str:
+        """Raise InvalidRequest: what is damaged in a shared log is put right where that lies."""
+        raise InvalidRequest(
+            f"{which} cannot be set aside: what is here is a copy, and nothing is taken out of {self.log.name}",
+            hint="restore that database or bucket from a backup, then: jidomem verify",
+        )
+
+    # how the copy is kept level
+
+    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        try:
+            return self.log.reach(streams)
+        except JidomemError:
+            self._proved.clear()  # what answers next may be another one
+            raise
+
+    def _reach(self, stream: Stream) -> Reach:
+        asked: Mapping[Stream, Reach] = getattr(self._asked, "reaches", {})
+        return asked[stream] if stream in asked else self._reaches([stream])[stream]
+
+    def _kept(self, stream: Stream) -> Kept | None:
+        return copies.load(copies.path_of(str(self.folder), stream))
+
+    def _level(self, stream: Stream) -> Kept:
+        """Return how far the copy of a stream reaches, which is as far as the log did when this was asked."""
+        reach, kept = self._reach(stream), self._kept(stream)
+        if kept is None and not reach.length and not self._known(stream)[0].look().heads:
+            return Kept(reach)
+        if kept is not None and kept.reach == reach and stream in self._proved and self._is_sound(stream, kept):
+            return kept
+        return self._bring_level(stream)
+
+    def _is_sound(self, stream: Stream, kept: Kept) -> bool:
+        """Return whether the files are what is kept of them, or cannot be as the log is damaged."""
+        folder = self._known(stream)[0]
+        is_whole = folder.look() == kept.version and not folder.is_damaged
+        return is_whole or self._given_up.get(stream) == kept.reach
+
+    def _bring_level(self, stream: Stream, *, anew: bool = False) -> Kept:
+        """Return how far the copy reaches once it is level; what is not the log's, or *anew* all, is fetched again."""
+        home = str(self.folder)
+        with copies.copying(home, self.log.name), self._held(stream, self.wait) as (folder, turn):
+            reach, kept = self._reaches([stream])[stream], None if anew else self._kept(stream)
+            if stream in (asked := getattr(self._asked, "reaches", {})):
+                asked[stream] = reach
+            if kept is not None and kept.reach.rewrites == reach.rewrites and kept.reach.length <= reach.length:
+                with suppress(Foreign):
+                    if self._is_sound(stream, kept):
+                        kept = self._filled(stream, folder, turn, kept)
+                        if self._is_sound(stream, kept):
+                            return kept
+            return self._fetched(stream, folder, turn, reach)
+
+    def _fetched(self, stream: Stream, folder: Folder, turn: Turn, reach: Reach) -> Kept:
+        """Return how far the copy reaches, all of it thrown away and fetched anew."""
+        path, nothing = copies.path_of(str(self.folder), stream), Kept(Reach(0, reach.rewrites))
+        copies.empty(folder, turn.descriptor, path)
+        try:
+            kept = self._filled(stream, folder, turn, nothing)
+        except Foreign:
+            copies.empty(folder, turn.descriptor, path)
+            kept = self._filled(stream, folder, turn, nothing, doubted=True)
+        if not self._is_sound(stream, kept):
+            self._given_up[stream] = kept.reach
+        return kept
+
+    def _filled(self, stream: Stream, folder: Folder, turn: Turn, kept: Kept, *, doubted: bool = False) -> Kept:
+        """Return how far the copy reaches with all that the log has more; raise Foreign where that is another one."""
+        if stream in self._proved or not kept.reach.length:
+            coming = self.log.read(stream, kept.reach.length)
+        else:
+            coming = self.log.read(stream, kept.reach.length - 1)
+            last = next(coming, None)
+            if last is None or last.commit != kept.last:
+                raise Foreign
+        path = copies.path_of(str(self.folder), stream)
+        filled = copies.fill(folder, turn.descriptor, path, kept, coming, doubted=doubted)
+        self._proved.add(stream)
+        return filled
+
+    # how the log is written
+
+    def _turn_of(self, stream: Stream) -> Turn:
+        with self._guard:
+            return self._writers.setdefault(stream, Turn())
+
+    def _append_in_turn(self, stream: Stream, expected: Version, commit: Commit) -> Version | Moved:
+        kept, folder = self._kept(stream) or self._level(stream), self._known(stream)[0]
+        if folder.holds(Version.of([commit.head])):
+            return kept.version
+        if kept.version != expected:
+            return Moved(kept.version)
+        check_follows(stream, expected, commit)
+        began = monotonic()
+        try:
+            if self.log.append(stream, kept.reach.length + 1, commit.id, commit.data):
+                self.on_kept(monotonic() - began)
+                return self._copied(stream, kept, commit)
+        except ValueError:  # the log does not reach as far as the copy: it is another one by now
+            self._proved.discard(stream)
+        now = self._bring_level(stream).version
+        return now if folder.holds(Version.of([commit.head])) else Moved(now)
+
+    def _copied(self, stream: Stream, kept: Kept, commit: Commit) -> Version:
+        """Return the version with *commit*, which is durable, once it is in the copy; else the next look fetches it."""
+        reach = Reach(kept.reach.length + 1, kept.reach.rewrites)
+        after = Kept(reach, commit.id, advance(kept.version, [commit]))
+        with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
+            if self._kept(stream) == kept and folder.look() == kept.version:
+                self._place(stream, commit, folder, turn, copies.lay)
+                copies.save(copies.path_of(str(self.folder), stream), after)
+        return after.version

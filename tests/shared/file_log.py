@@ -1,0 +1,135 @@
+"""A shared log in one SQLite file, which stands for a store in tests of what is built on one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
+from time import monotonic, sleep
+
+from jidomem.errors import Failed, NotFound
+from jidomem.journal.files import Stream
+from jidomem.shared.log import Entry, File, Reach, check_file
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS entries (project, stream, number, id, document, PRIMARY KEY (project, stream, number));
+CREATE TABLE IF NOT EXISTS rewrites (project, stream, count, PRIMARY KEY (project, stream));
+CREATE TABLE IF NOT EXISTS files (name PRIMARY KEY, data, tag);
+CREATE TABLE IF NOT EXISTS tags (last);
+"""
+
+
+class FileLog:
+    """The log in the file *address*; `asked` counts what it was asked, and it can be told that it is `gone`."""
+
+    def __init__(self, address: str, *, wait: float = 10.0) -> None:
+        self.name = f"sqlite:{address}"
+        self.asked: Counter[str] = Counter()
+        self.gone = False
+        self._lock = RLock()
+        self._store = sqlite3.connect(address, timeout=60, isolation_level=None, check_same_thread=False)
+        self._store.execute("PRAGMA journal_mode=WAL")
+        self._store.execute("PRAGMA synchronous=OFF")
+        self._store.executescript(TABLES)
+
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[sqlite3.Connection]:
+        """Give the store in a transaction of its own."""
+        self.asked[what] += 1
+        if self.gone:
+            raise Failed(f"{self.name} does not answer", hint="look after it", code="store_unreachable")
+        with self._lock:
+            self._store.execute("BEGIN IMMEDIATE" if what in ("append", "rewrite", "put", "remove") else "BEGIN")
+            try:
+                yield self._store
+            except BaseException:
+                self._store.execute("ROLLBACK")
+                raise
+            self._store.execute("COMMIT")
+
+    def streams(self) -> list[Stream]:
+        with self._asking("streams") as store:
+            return sorted(Stream(*row) for row in store.execute("SELECT DISTINCT project, stream FROM entries"))
+
+    def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        with self._asking("reach") as store:
+            return {stream: _reach(store, stream) for stream in streams}
+
+    def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
+        with self._asking("read") as store:
+            asked = (
+                "SELECT number, id, document FROM entries WHERE (project, stream) = (?, ?) AND number > ? ORDER BY 1"
+            )
+            rows = store.execute(asked, (stream.project, stream.name, after)).fetchall()
+        return (Entry(*row) for row in rows)
+
+    def append(self, stream: Stream, number: int, commit: str, document: bytes) -> bool:
+        with self._asking("append") as store:
+            if not 0 < number <= _reach(store, stream).length + 1:
+                raise ValueError(f"{number} is not the next number of {stream}, nor one before")
+            row = (stream.project, stream.name, number, commit, document)
+            store.execute("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?, ?)", row)
+            asked = "SELECT id FROM entries WHERE (project, stream, number) = (?, ?, ?)"
+            return store.execute(asked, row[:3]).fetchone() == (commit,)
+
+    def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
+        with self._asking("rewrite") as store:
+            for commit, document in documents.items():
+                how = "UPDATE entries SET document = ? WHERE (project, stream, id) = (?, ?, ?)"
+                if not store.execute(how, (document, stream.project, stream.name, commit)).rowcount:
+                    raise NotFound(f"{stream} has no commit {commit}")
+            count = _reach(store, stream).rewrites + 1
+            store.execute("REPLACE INTO rewrites VALUES (?, ?, ?)", (stream.project, stream.name, count))
+
+    def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
+        until = monotonic() + seconds
+        while (found := self.reach([stream])[stream]) == known and monotonic() < until:
+            sleep(0.005)
+        return found
+
+    def get(self, name: str) -> File | None:
+        check_file(name)
+        with self._asking("get") as store:
+            row = store.execute("SELECT data, tag FROM files WHERE name = ?", (name,)).fetchone()
+            return File(*row) if row else None
+
+    def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
+        check_file(name, data)
+        with self._asking("put") as store:
+            row = store.execute("SELECT tag FROM files WHERE name = ?", (name,)).fetchone()
+            if not force and (row[0] if row else None) != expected:
+                return None
+            tag = str(store.execute("INSERT INTO tags VALUES (1)").lastrowid)
+            store.execute("REPLACE INTO files VALUES (?, ?, ?)", (name, data, tag))
+            return tag
+
+    def names(self, prefix: str = "") -> list[str]:
+        with self._asking("names") as store:
+            found = [name for (name,) in store.execute("SELECT name FROM files ORDER BY name")]
+        return [name for name in found if name.startswith(prefix)]
+
+    def remove(self, names: list[str]) -> None:
+        with self._asking("remove") as store:
+            store.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
+
+    def close(self) -> None:
+        self._store.close()
+
+
+class BlindLog(FileLog):
+    """A log that takes every append as it comes, whatever it was built on: what a shared log must never do."""
+
+    def append(self, stream: Stream, number: int, commit: str, document: bytes) -> bool:
+        with self._asking("append") as store:
+            row = (stream.project, stream.name, _reach(store, stream).length + 1, commit, document)
+            store.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
+            return True
+
+
+def _reach(store: sqlite3.Connection, stream: Stream) -> Reach:
+    of = (stream.project, stream.name)
+    asked = "SELECT COALESCE(MAX(number), 0) FROM entries WHERE (project, stream) = (?, ?)"
+    rewrites = store.execute("SELECT count FROM rewrites WHERE (project, stream) = (?, ?)", of).fetchone()
+    return Reach(store.execute(asked, of).fetchone()[0], rewrites[0] if rewrites else 0)
