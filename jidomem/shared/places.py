@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
@@ -60,12 +59,12 @@ def shown(address: str) -> str:
         return f"{address.partition('://')[0]}://..."
 
 
-def home_of(address: str) -> Path:
-    """Return the folder of this machine that has the copy of the root at *address*: `$JIDOMEM_HOME`, else the user's.
+def home_of(address: str, chosen: str | None = None) -> Path:
+    """Return the folder of this machine that has the copy of the root at *address*: the one *chosen*, else the user's.
 
     Who changes a password, or how the connection is made, goes on with the same copy.
     """
-    if chosen := os.environ.get("JIDOMEM_HOME"):
+    if chosen:
         return Path(chosen).expanduser().resolve()
     from platformdirs import user_cache_dir
 
