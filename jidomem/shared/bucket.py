@@ -1,0 +1,252 @@
+"""A folder of an S3 bucket, asked through obstore: conditional puts whose outcome is settled, and errors by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from secrets import token_hex
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotModifiedError, PreconditionError
+from obstore.store import S3Store
+
+from jidomem.errors import Failed, InvalidRequest
+from jidomem.shared.log import File
+
+if TYPE_CHECKING:
+    from obstore import PutMode
+    from obstore.store import ClientConfig, RetryConfig, S3Config
+
+#: How large what is put may be before it is given minutes, not seconds, to arrive.
+LARGE = 1 << 20
+_MINUTES = 300.0
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_REFUSED = (AlreadyExistsError, PreconditionError, FileNotFoundError)
+_ERRORS = (BaseError, OSError)
+_FORM = "an object store is named as in: --root s3://BUCKET/PREFIX"
+#: What an error says -> whether the request may have been carried out all the same, and what to do about it.
+_CAUSES: tuple[tuple[str, bool, str], ...] = (
+    ("NoSuchBucket", False, "create the bucket {bucket}, or name another: --root s3://BUCKET/PREFIX"),
+    ("InvalidBucketName", False, "{bucket} is no name of a bucket: --root s3://BUCKET/PREFIX"),
+    ("InvalidAccessKeyId", False, "the store knows no such key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+    ("SignatureDoesNotMatch", False, "the secret does not fit the key: set AWS_SECRET_ACCESS_KEY"),
+    ("RequestTimeTooSkewed", False, "set the clock of this machine"),
+    ("status: 401", False, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that may use the bucket {bucket}"),
+    ("status: 403", False, "let the key list, read, write and delete below s3://{bucket}/{prefix}"),
+    ("status: 301", False, "set AWS_REGION to the region of the bucket {bucket}"),
+    ("status: 400", False, "look at AWS_REGION and AWS_ENDPOINT_URL: the store cannot read the request"),
+    ("BadScheme", False, "use https in AWS_ENDPOINT_URL, or, in a network you trust: export AWS_ALLOW_HTTP=true"),
+    ("169.254.169.254", False, "no key was found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+    ("dns error", False, "nobody knows the host: look at AWS_ENDPOINT_URL and AWS_REGION"),
+    ("ConnectionRefused", False, "nothing listens there: start the store, or look at AWS_ENDPOINT_URL"),
+    ("kind: Connect", False, "look at the network, the certificate of the store and AWS_ENDPOINT_URL"),
+    ("kind: Timeout", True, "it does not answer in time: look at the store and at the network"),
+    ("", True, "look at the store and at the network"),
+)
+#: What may go by itself: trying again is right.
+_PASSING = ("dns error", "ConnectionRefused", "kind: Connect", "kind: Timeout", "")
+
+
+class Bucket:
+    """The objects below one prefix. A put that was cut off is tried again until its outcome is known."""
+
+    def __init__(self, address: str, environment: Mapping[str, str], wait: float) -> None:
+        """Take the address `s3://bucket/prefix`; nothing is asked yet. *wait* is how many seconds an answer may take.
+
+        Of *environment* the endpoint is used, and whether it may be spoken to in plain HTTP; obstore takes the keys and
+        the region from the environment of the process. Raises InvalidRequest for an address of another kind.
+        """
+        parts = urlsplit(address)
+        if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
+            kind = f" (there is none for {parts.scheme}:// yet)" if parts.scheme != "s3" else ""
+            shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+            raise InvalidRequest(f"{shown!r} is no address of an object store{kind}", hint=_FORM)
+        self.bucket, self.prefix, self.wait = parts.netloc, parts.path.strip("/"), wait
+        endpoint = next((environment[name] for name in _ENDPOINTS if environment.get(name)), "")
+        there = urlsplit(endpoint)
+        self.name = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+        if endpoint:
+            self.name += f" at {there._replace(netloc=there.netloc.rpartition('@')[2], query='').geturl()}"
+        plain = there.hostname in _LOOPBACK or environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
+
+        def store(seconds: float, retries: int) -> S3Store:
+            limit = timedelta(seconds=seconds)
+            options: ClientConfig = {
+                "allow_http": plain,
+                "connect_timeout": timedelta(seconds=min(seconds, 5.0)),
+                "read_timeout": limit,
+                "timeout": timedelta(seconds=_MINUTES),
+            }
+            again: RetryConfig = {"max_retries": retries, "retry_timeout": limit}
+            where: S3Config = {"endpoint": endpoint} if endpoint else {}
+            return S3Store(
+                self.bucket, prefix=self.prefix or None, config=where, client_options=options, retry_config=again
+            )
+
+        self._once = store(wait, 0)  # a put that is tried again behind our back could be taken for another's
+        self._patient = store(wait, 10)
+        self._slow = store(_MINUTES, 0)
+
+    def probe(self) -> None:
+        """Raise Failed unless the store can be reached, written to, and keeps the conditions of a put."""
+        key = f"probe/{token_hex(8)}"
+        try:
+            tag = obstore.put(self._once, key, b"1", mode="create", use_multipart=False)["e_tag"]
+            ignored = [
+                *(["If-None-Match: *"] if self._takes(key, "create") else []),
+                *(["If-Match"] if self._takes(key, {"e_tag": '"00000000000000000000000000000000"'}) else []),
+            ]
+            obstore.delete(self._once, [key])
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+        if ignored or not tag:
+            raise Failed(
+                f"{self.name} cannot hold a memory: it ignores {' and '.join(ignored) or 'the tag of what is put'},"
+                " so that writers would overwrite each other",
+                hint="use a store that honours conditional puts: docs/backends.md lists them",
+                code="store_unreachable",
+            )
+
+    def _takes(self, key: str, mode: PutMode) -> bool:
+        """Return whether a put is taken whose condition does not hold."""
+        try:
+            obstore.put(self._once, key, b"2", mode=mode, use_multipart=False)
+        except _REFUSED:
+            return False
+        return True
+
+    def get(self, key: str, unless: str | None = None) -> File | None:
+        """Return an object and its tag; None where there is none, and where its tag is *unless*."""
+        try:
+            found = obstore.get(self._patient, key, options={"if_none_match": unless} if unless else None)
+            return File(bytes(found.bytes()), found.meta["e_tag"] or "")
+        except NotModifiedError:
+            return None
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise self._unreachable(error) from error
+            return None
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+
+    def exists(self, key: str) -> bool:
+        """Return whether there is such an object."""
+        try:
+            obstore.head(self._patient, key)
+        except FileNotFoundError:
+            return False
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+        return True
+
+    def put(
+        self,
+        key: str,
+        data: bytes,
+        expected: str | None,
+        ours: Callable[[bytes, bool], bool],
+        what: str,
+        *,
+        force: bool = False,
+    ) -> str | None:
+        """Return the tag of what was put once it is durable, None where there is another than *expected*, or any.
+
+        *force* puts it whatever is there. *ours* is told what is there where the condition did not hold, and whether an
+        earlier try may have put it, and says whether that is what was to be put. Raises Failed `outcome_unknown`,
+        naming *what*, where none can tell.
+        """
+        store = self._slow if len(data) > LARGE else self._once
+        mode: PutMode = "overwrite" if force else "create" if expected is None else {"e_tag": expected}
+        doubt, pause, until = False, 0.05, time.monotonic() + self.wait
+        while True:
+            try:
+                return obstore.put(store, key, data, mode=mode, use_multipart=False)["e_tag"]
+            except _REFUSED as error:
+                if "NoSuchBucket" in str(error):
+                    raise self._unreachable(error) from error
+                there = self.get(key)
+                if there is not None and ours(there.data, doubt):
+                    return there.tag
+                if (there.tag if there else None) != expected:
+                    return None  # else another request was in the way: S3 says 409
+                cause: Exception = error
+            except _ERRORS as error:
+                mark, sent, _ = _cause(error)
+                doubt = doubt or sent
+                if mark not in _PASSING:
+                    raise self._lost(error, doubt, what) from error
+                cause = error
+            if time.monotonic() + pause > until:
+                raise self._lost(cause, doubt, what) from cause
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return the names of the folders in a folder, sorted."""
+        return sorted(path.rpartition("/")[2] for path in self._listed(prefix)[0])
+
+    def files(self, prefix: str) -> list[str]:
+        """Return the names of the objects in a folder, sorted."""
+        return sorted(path.rpartition("/")[2] for path in self._listed(prefix)[1])
+
+    def _listed(self, prefix: str) -> tuple[list[str], list[str]]:
+        try:
+            found = obstore.list_with_delimiter(self._patient, prefix)
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+        return list(found["common_prefixes"]), [each["path"] for each in found["objects"]]
+
+    def below(self, prefix: str) -> list[str]:
+        """Return the keys of all objects in a folder and in those in it, sorted."""
+        try:
+            found = obstore.list(self._patient, prefix, chunk_size=1000).collect()
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+        return sorted(each["path"] for each in found)
+
+    def delete(self, keys: list[str]) -> None:
+        """Remove these objects; one that is not there is removed already."""
+        try:
+            obstore.delete(self._patient, keys)
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise self._unreachable(error) from error
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+
+    def _lost(self, error: Exception, doubt: bool, what: str) -> Failed:
+        """Return what to raise where a put was given up."""
+        if not doubt:
+            return self._unreachable(error)
+        return Failed(
+            f"{self.name} could not be reached again while {what} was kept: {_said(error)}; it is kept, or it is not",
+            hint=f"submit it again with the same idempotency key; {self._hint(error)}",
+            code="outcome_unknown",
+        )
+
+    def _unreachable(self, error: Exception) -> Failed:
+        """Return the error that says which store could not be used, why, and what to look at."""
+        return Failed(f"{self.name} cannot be used: {_said(error)}", hint=self._hint(error), code="store_unreachable")
+
+    def _hint(self, error: Exception) -> str:
+        return _cause(error)[2].format(bucket=self.bucket, prefix=self.prefix)
+
+
+def _cause(error: Exception) -> tuple[str, bool, str]:
+    """Return the first of the causes an error speaks of."""
+    said = str(error)
+    return next(cause for cause in _CAUSES if cause[0] in said)
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says in one short line; what obstore adds for its makers, and the address, left out."""
+    said = str(error).partition("\n\nDebug source")[0]
+    code, message = (said.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("Code", "Message"))
+    if code:
+        return f"{code}: {message}"
+    mark = _cause(error)[0]
+    return mark.removeprefix("kind: ") if mark else " ".join(said.rpartition(" - ")[2].split())[:200]
