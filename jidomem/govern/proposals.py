@@ -121,6 +121,12 @@ class TermProposals:
         _extend(self._root / "ontology" / FILE, proposal.declaration)
         return self._answer(proposal, True, reason)
 
+    def accepted(self, term: str) -> tuple[str, str]:
+        """Return the file of terms, as `preview` takes it, and what it would say if *term* were accepted."""
+        folder = self._root / "ontology"
+        name = f"{folder.name}/{FILE}" if (folder / FILE).exists() else folder.name
+        return name, _extended(folder / FILE, self._find(term).declaration)
+
     def reject(self, term: str, *, reason: str) -> Proposal:
         """Return the proposal of *term*, rejected by a curator, or taken back by who made it; raises as `accept`."""
         proposal = self._find(term)
@@ -244,10 +250,15 @@ def _extend(path: Path, rows: Sequence[Triple]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path.with_name(".accepted.lock"), "w") as lock:
         flock(lock, LOCK_EX)  # until it is closed
-        known: list[Triple] = []
-        if path.exists():
-            found = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
-            known = [(str(each.subject), str(each.predicate), str(each.object)) for each in found]
         draft = path.with_name(f".{FILE}.draft")
-        draft.write_text(_WRITTEN + turtle({*known, *rows}, {"owl": OWL, "skos": _SKOS}), "utf-8")
+        draft.write_text(_extended(path, rows), "utf-8")
         os.replace(draft, path)
+
+
+def _extended(path: Path, rows: Sequence[Triple]) -> str:
+    """Return what the file of accepted terms says with *rows*."""
+    known: list[Triple] = []
+    if path.exists():
+        found = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
+        known = [(str(each.subject), str(each.predicate), str(each.object)) for each in found]
+    return _WRITTEN + turtle({*known, *rows}, {"owl": OWL, "skos": _SKOS})

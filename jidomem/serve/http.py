@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, NotServed, PolicyDenied
@@ -48,6 +48,7 @@ def create_app(
     """
     app = _App("jidomem.serve", static_folder=None)
     app.config[wire.LIMITS] = memory.settings.limits
+    app.config["MAX_CONTENT_LENGTH"] = memory.settings.limits.body
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     at_work = operation or Operation()
@@ -135,6 +136,8 @@ def _refused(error: HTTPException) -> Response:
         paths = sorted({route.path for route in ROUTES})
         near = get_close_matches(request.path, paths, n=3, cutoff=0.5) or paths
         refusal = NotFound(f"there is nothing at {request.path}", hint=f"there is {', '.join(near)}")
+    elif error.code == 413:
+        refusal = wire.too_large("the form", current_app.config[wire.LIMITS].body)
     else:
         refusal = InvalidRequest(error.description or error.name, hint="correct the request; see /openapi.json")
     return _told(refusal)

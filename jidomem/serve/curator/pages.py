@@ -203,7 +203,7 @@ def _of(screen: Screen) -> Iterator[Route]:
     yield Route("GET", f"{path}.json", partial(_twin, screen), f"Give what {screen.name} shows", _OK, _JSON, takes)
     if screen.act is not None:
         does = f"Do what a form of {screen.name} asks"
-        yield Route("POST", path, partial(_acted, screen), does, _DONE, _HTML, takes, writes=True)
+        yield Route("POST", path, partial(_acted, screen), does, _DONE, _HTML, takes, writes=screen.writes)
 
 
 def _routes() -> Iterator[Route]:

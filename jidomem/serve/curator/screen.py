@@ -18,8 +18,8 @@ class Screen:
 
     `path` is what follows the project in its address, with parts in braces; `takes` are its arguments besides as_of,
     with `is_open` there are more. `act` does one of `acts`, as the fields of a form say, which are `fields` besides the
-    act itself; `several` of them may stand more than once, a line each. The past is not acted on. What stands in the
-    menu has a `menu`, the others are reached from there.
+    act itself; `several` of them may stand more than once, a line each. The past is not acted on; who may only read
+    acts where that `writes` nothing. What stands in the menu has a `menu`, the others are reached from there.
     """
 
     path: str
@@ -35,6 +35,7 @@ class Screen:
     style_hashes: tuple[str, ...] = ()
     is_open: bool = False
     several: tuple[str, ...] = ()
+    writes: bool = True
 
     @property
     def name(self) -> str:

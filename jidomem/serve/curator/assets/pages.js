@@ -15,6 +15,12 @@
   if (project) {
     project.addEventListener("change", () => location.assign(project.dataset.goes.replace("{}", encodeURIComponent(project.value))));
   }
+  for (const upload of document.querySelectorAll("input[type=file][data-into]")) {
+    upload.parentElement.hidden = false;
+    upload.addEventListener("change", async () => {
+      if (upload.files.length) document.getElementById(upload.dataset.into).value = await upload.files[0].text();
+    });
+  }
   const typing = (element) => element.closest("input, textarea, select, [contenteditable]") !== null;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;

@@ -1,0 +1,165 @@
+"""The page of the check: what is waived, and what a change of terms or rules would newly fail before it is made."""
+
+import pytest
+from conftest import files, intent
+
+from jidomem.govern.preview import lay, preview
+from jidomem.runtime import checks
+from jidomem.serve.http import create_app
+
+PREFIXES = """\
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix my: <https://my.example/kitchen#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+RULE = f"""{PREFIXES}my:FactsHaveATopic a sh:NodeShape ; sh:targetClass jido:Fact ;
+  sh:property [ sh:path jido:topic ; sh:minCount 1 ; sh:message "give this fact a topic" ] .
+"""
+#: What is no overlay, and what is said of it.
+HOSTILE = {
+    "this is no Turtle": "TurtleParses",
+    f"{PREFIXES}jido:Fact rdfs:subClassOf my:Recipe .": "OverlayAddsOnly",
+    f"{PREFIXES}<urn:x> owl:imports <http://127.0.0.1:1/x.ttl> .": "OverlayImportsNothing",
+    f"{PREFIXES}my:S sh:targetClass jido:Fact ; sh:sparql [ sh:select 'SELECT $this {{}}' ] .": "ShapeRunsNoCode",
+    f"{PREFIXES}my:S sh:targetClass jido:Fact ; sh:path jido:topic ; sh:pattern '(a+)+\\\\1' .": "PatternEndsSoon",
+}
+
+
+@pytest.fixture
+def item(memory):
+    """A fact in force without a topic; another one has a topic, and a third was withdrawn."""
+    kept = [memory.writer.submit_intent("p", intent(summary=text, **more)).iri
+            for text, more in (("a", {}), ("b", {"topic": "t"}), ("c", {}))]  # fmt: skip
+    memory.writer.invalidate("p", kept[2], reason="wrong")
+    return kept[0]
+
+
+@pytest.fixture
+def client(memory, item):
+    return create_app(memory).test_client()
+
+
+def looked(client, **form):
+    """What is told of a look at a change."""
+    answer = client.post("/ui/p/check", data={"act": "preview", **form})
+    assert answer.status_code == 303, answer.text
+    page = answer.headers["Location"]
+    assert client.get(page).status_code == 200
+    return client.get(page.replace("?", ".json?")).json["preview"]
+
+
+def test_what_a_rule_would_newly_fail_is_told_by_item_and_rule_and_nothing_is_changed(client, memory, item):
+    before = {name for name in files(memory.settings.root) if not name.startswith(("index/", "cache/"))}
+
+    found = looked(client, file="shapes", turtle=RULE)
+
+    assert (found["usable"], found["failures"], found["changed"]) == (True, 1, 1)
+    assert [(each["item"], each["name"], each["message"]) for each in found["failing"]] == [
+        (item, "FactsHaveATopic", "give this fact a topic")
+    ]
+    assert found["failing"][0]["link"].startswith("/ui/p/memories/")
+    assert {name for name in files(memory.settings.root) if not name.startswith(("index/", "cache/"))} == before
+    assert memory.writer.submit_intent("p", intent(summary="d")).status == "asserted"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_no_overlay_may_say_is_refused_in_its_line_and_judges_nothing(memory, item, tmp_path, text):
+    (tmp_path / "laid").mkdir()
+    name = lay(memory.settings.root, tmp_path / "laid", "shapes", text)
+
+    found = preview(memory.index, "p", memory.settings.root, tmp_path / "laid", name).to_dict()
+
+    problem = found["problems"][0]
+    assert (found["usable"], problem["rule"].partition("#")[2], problem["path"]) == (False, HOSTILE[text], name)
+    assert problem["line"] in (1, 6)
+    assert str(tmp_path) not in str(found)
+
+
+def test_a_file_that_is_there_is_looked_at_otherwise_and_gone(client, memory, item):
+    folder = memory.settings.root / "ontology"
+    folder.mkdir()
+    terms = f"{PREFIXES}my:Recipe a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:label 'recipe'@en .\n"
+    (folder / "mine.ttl").write_text(terms)
+    page = client.get("/ui/p/check?file=ontology/mine.ttl")
+    assert "my:Recipe a owl:Class" in page.text
+
+    assert looked(client, file="ontology/mine.ttl", turtle=terms.replace("\n", "\r\n"))["changed"] == 0
+    gone = looked(client, file="ontology/mine.ttl", turtle="")
+
+    assert [(each["change"], each["term"]) for each in gone["changes"]] == [
+        ("removed", "https://my.example/kitchen#Recipe")
+    ]
+    assert (folder / "mine.ttl").read_text() == terms
+
+
+def test_a_proposed_term_is_looked_at_before_it_is_accepted(client, memory):
+    memory.term_proposals("p").propose("Recipe", kind="class", parents=["Fact"], definition="One.", reason="we cook")
+    (term,) = [each["term"] for each in client.get("/ui/p/ontology.json").json["proposals"]]
+    assert "What accepting it would fail" in client.get("/ui/p/ontology").text
+
+    found = looked(client, term=term)
+
+    assert (found["name"], found["failures"]) == ("ontology/further.ttl", 0)
+    assert [(each["change"], each["term"]) for each in found["changes"]] == [("added", term)]
+    assert not (memory.settings.root / "ontology").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "said"),
+    [
+        ({"file": "shapes", "turtle": " "}, 400, "there is nothing to look at"),
+        ({"file": "shapes/../config.toml", "turtle": "x"}, 400, "is no file of the overlay"),
+        ({"file": "shapes", "turtle": "#" * (256 * 1024 + 1)}, 400, "262,144 are looked at here"),
+        ({"file": "shapes", "turtle": "#" * (1024 * 1024)}, 413, "the form has more than 1,048,576 bytes"),
+        ({"term": "Soup"}, 404, "no term"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_refused_with_what_helps(client, form, status, said):
+    answer = client.post("/ui/p/check", data={"act": "preview", **form})
+
+    assert (answer.status_code, said in answer.text, "What helps" in answer.text) == (status, True, True)
+
+
+def test_a_look_that_takes_too_long_is_stopped_and_one_of_another_project_is_not_shown(client, memory, monkeypatch):
+    found = looked(client, file="shapes", turtle=RULE)
+    assert found["failures"] == 1
+    (name,) = memory.checks.previews
+    memory.writer.submit_intent("q", intent(applies_to_project="q"))
+    assert client.get(f"/ui/q/check?preview={name}").status_code == 404
+
+    memory.checks.preview_seconds = 0.05
+    late = client.post("/ui/p/check", data={"act": "preview", "file": "shapes", "turtle": RULE})
+    assert (late.status_code, "not done in 0.05 seconds" in late.text) == (503, True)
+    monkeypatch.setattr(checks, "PREVIEWS", 0)
+    memory.checks.preview_seconds = 60
+    client.post("/ui/p/check", data={"act": "preview", "file": "shapes", "turtle": RULE})
+    assert len(memory.checks.previews) == 1
+
+
+def test_waivers_are_shown_with_who_why_and_until_when_and_those_that_ran_out_are_marked(client, memory, item):
+    (memory.settings.root / "shapes").mkdir()
+    (memory.settings.root / "shapes" / "mine.ttl").write_text(RULE)
+    waiver = '[[waiver]]\nrule = "{}"\nitem = "{}"\nreason = "{}"\nuntil = {}\n'
+    lines = [
+        waiver.format("FactsHaveATopic", item, "from before", "2999-01-31") + 'by = "ana"\n',
+        waiver.format("Other", item, "old", "2026-01-31"),
+        waiver.format("Nothing", item, "never", "2998-01-31"),
+    ]
+    (memory.settings.root / "baseline.toml").write_text("".join(lines))
+
+    client.post("/ui/p/check", data={"act": "check"})
+
+    found = client.get("/ui/p/check.json").json
+    assert [(each["until"], each["by"], each["state"], each["findings"]) for each in found["waivers"]] == [
+        ("2026-01-31", "", "expired", 0), ("2998-01-31", "", "unused", 0), ("2999-01-31", "ana", "holds", 1),
+    ]  # fmt: skip
+    assert [rule["name"] for rule in found["rules"]] == [
+        "WaiverIsInForce", "FactsHaveATopic", "WaiverIsOfUse",
+    ]  # fmt: skip
+    page = client.get("/ui/p/check").text
+    assert all(text in page for text in ("ana", "from before", ">expired<", ">waives nothing<"))
+    (memory.settings.root / "baseline.toml").write_text("[[waiver]]\n")
+    answer = client.post("/ui/p/check", data={"act": "check"})
+    assert (answer.status_code, "a waiver has no rule" in answer.text) == (400, True)
