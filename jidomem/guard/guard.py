@@ -16,8 +16,9 @@ from jidomem.guard.telling import told
 from jidomem.moments import stamp
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime.guard_log import HEEDED, OVERRIDDEN, SHOWN, STOPPED, GuardLog
-from jidomem.runtime.read_log import ReadLog
+from jidomem.runtime.read_log import TABLES, ReadLog
 from jidomem.runtime.settings import Settings
+from jidomem.runtime.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ class Guard:
         self._settings, self._now, self._may_run = settings, now, may_run
         self.root, self.project = settings.root, settings.project
         self.tree = Worktree.around(settings.root)
-        self._log = GuardLog(ReadLog(settings.root, now), self.project) if settings.read_log else None
+        self._log: GuardLog | None = None
+        if settings.read_log:
+            self._log = GuardLog(ReadLog(State(settings.root, TABLES), now), self.project)
 
     @property
     def folder(self) -> Path:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from jidomem.errors import InvalidRequest
+from jidomem.keeping import Keeping
 from jidomem.plain import plain
 from jidomem.provider import Done, Found, Missing, Opts, only
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 #: What the file of a `KeptProvider` must have.
 TABLES = """
@@ -22,6 +19,8 @@ CREATE TABLE IF NOT EXISTS key_values (
     namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (namespace, key)
 ) WITHOUT ROWID;
 """
+_KEEP = """INSERT INTO key_values VALUES (?, ?, ?)
+           ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"""
 
 
 @dataclass(slots=True)
@@ -64,23 +63,11 @@ class KeyValueProvider:
         return Done(state)
 
 
-class KeptIn(Protocol):
-    """A file with transactions, as `jidomem.runtime.state.State` is; it is made with `TABLES`."""
-
-    def changing(self) -> AbstractContextManager[Connection]:
-        """Give the file in a transaction that may write."""
-        ...
-
-    def reading(self) -> AbstractContextManager[Connection | None]:
-        """Give the file in a transaction that reads; None where there is none yet."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Namespace:
     """The keys of one name in a file."""
 
-    file: KeptIn
+    file: Keeping
     name: str
 
 
@@ -112,7 +99,7 @@ class KeptProvider:
         only(opts, (), "kept put")
         row = (state.name, _text("key", key), _written(value))
         with state.file.changing() as store:
-            store.execute("INSERT OR REPLACE INTO key_values VALUES (?, ?, ?)", row)
+            store.execute(_KEEP, row)
         return Done(state)
 
     def delete(self, state: _Namespace, key: str, opts: Opts) -> Done | Missing:

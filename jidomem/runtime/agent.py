@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jidomem.clock import Sources
-from jidomem.errors import Failed, InvalidRequest, TooLarge
-from jidomem.runtime.state import State
+from jidomem.errors import InvalidRequest, TooLarge
+from jidomem.keeping import Keeping, Store
 from jidomem.spaces import Memory
 from jidomem.spaces.changes import applied
 from jidomem.spaces.container import refuse_stale
 from jidomem.write.names import slug
 
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
 TABLES = """
 CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, memory TEXT NOT NULL,
   PRIMARY KEY (project, agent)) WITHOUT ROWID;
 """
+_KEEP = "INSERT INTO agents VALUES (?, ?, ?) ON CONFLICT (project, agent) DO UPDATE SET memory = excluded.memory"
 #: The most characters of a memory as JSON: it is read and written whole.
 MOST = 16 * 1024**2
 
 
-def holders(state: State, project: str) -> list[str]:
+def holders(state: Keeping, project: str) -> list[str]:
     """Return the agents that hold something in *project*, by name."""
     with state.reading() as store:
         if store is None:
@@ -38,10 +36,10 @@ def holders(state: State, project: str) -> list[str]:
 class AgentMemory:
     """The working memory of one agent in one project; any number of processes may change it, one after the other.
 
-    Every call raises what `State` raises where the file cannot be read or written.
+    Every call raises what `Keeping` raises where the file cannot be read or written.
     """
 
-    def __init__(self, state: State, project: str, agent: str, sources: Sources) -> None:
+    def __init__(self, state: Keeping, project: str, agent: str, sources: Sources) -> None:
         """Keep it in *state*; raises InvalidRequest for a name of which nothing is left in its one written form."""
         self.project, self.agent = project, slug(agent)
         if not self.agent:
@@ -70,7 +68,7 @@ class AgentMemory:
                 raise InvalidRequest(f"a change of a memory gives a Memory, not {after!r:.200}", hint=hint)
             if after is not kept:
                 rows = (self.project, self.agent, self._written(after))
-                store.execute("INSERT OR REPLACE INTO agents VALUES (?, ?, ?)", rows)
+                store.execute(_KEEP, rows)
             return after
 
     def apply(self, changes: Sequence[Mapping[str, Any]], *, expected_rev: int | None = None) -> Memory:
@@ -104,13 +102,10 @@ class AgentMemory:
             )
         return text
 
-    def _read(self, store: Connection) -> Memory | None:
+    def _read(self, store: Store) -> Memory | None:
         asked = "SELECT memory FROM agents WHERE project = ? AND agent = ?"
         found = store.execute(asked, (self.project, self.agent)).fetchone()
         try:
             return None if found is None else Memory.from_dict(json.loads(found[0]))
         except (ValueError, TypeError, RecursionError, InvalidRequest) as error:
-            raise Failed(
-                f"{self._state.path}: what is kept of {self.agent!r} is no memory: {error}",
-                hint=f"put the file aside: mv {self._state.path} {self._state.path}.old",
-            ) from error
+            raise self._state.damaged(f"what is kept of {self.agent!r} is no memory: {error}") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from jidomem.clock import Sources
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.files import Stream
+from jidomem.keeping import Keeping
 from jidomem.runtime.settings import Settings
 from jidomem.write.writer import MemoryWriter
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from jidomem.runtime.memoryos.memory_os import MemoryOS
     from jidomem.runtime.memoryos.opened import MemoryOSes
     from jidomem.runtime.root import Jidomem
-    from jidomem.runtime.state import State
 
 
 class Held:
@@ -115,7 +115,7 @@ class Held:
         return found
 
     @cached_property
-    def _state(self) -> State:
+    def _state(self) -> Keeping:
         from jidomem.providers.kv import TABLES
         from jidomem.runtime import agent
         from jidomem.runtime.memoryos import jobs, kept, notes

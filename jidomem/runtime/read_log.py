@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from jidomem.errors import JidomemError
+from jidomem.keeping import Keeping
 from jidomem.moments import parse_moment, stamp
-from jidomem.runtime.state import State
 
 #: How many times, the last ones, are kept and told of one memory.
 TOLD = 100
-_TABLES = """
+#: What the state of a `ReadLog` must have.
+TABLES = """
 CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
   agent TEXT);
 CREATE INDEX IF NOT EXISTS shown_item ON shown (project, item, at);
@@ -28,16 +28,16 @@ _OF = (
 )
 _OLDER = (
     "DELETE FROM shown WHERE rowid IN (SELECT rowid FROM shown WHERE project = ? AND item = ?"
-    " ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET ?)"
+    " ORDER BY at DESC, rowid DESC LIMIT 1000000 OFFSET ?)"
 )
 
 
 class ReadLog:
     """What was shown of one root's memories, in its working state."""
 
-    def __init__(self, root: Path, now: Callable[[], datetime]) -> None:
-        """Keep it in the state of *root*, which is made when something is first shown."""
-        self.state = State(root, _TABLES)
+    def __init__(self, state: Keeping, now: Callable[[], datetime]) -> None:
+        """Keep it in *state*, which has `TABLES`; it is made when something is first shown."""
+        self.state = state
         self.now = now
 
     def shown(self, project: str, items: Iterable[str], *, by: str | None, in_: str) -> None:

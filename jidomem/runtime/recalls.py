@@ -10,6 +10,7 @@ from jidomem.clock import Sources
 from jidomem.embedder import Embedder
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.files import FileJournal, Stream
+from jidomem.keeping import Keeping
 from jidomem.moments import stamp
 from jidomem.query import moment_of
 from jidomem.recall import Found, RecallRequest, parsed
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from jidomem.read.gathering import Alike
     from jidomem.runtime.embedding import Embedding
     from jidomem.runtime.memoryos.pages import Pages
-    from jidomem.runtime.state import State
 
 #: The kind of what an agent talked about, which no journal keeps.
 PAGES = "page"
@@ -53,7 +53,7 @@ class Recalls:
             """Return the project asked for when none is named."""
 
         @property
-        def _state(self) -> State:
+        def _state(self) -> Keeping:
             """Return what is kept of agents."""
 
         def catch_up(self, project: str) -> Version:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jidomem.errors import JidomemError
-from jidomem.runtime.state import State
+from jidomem.keeping import Keeping, Store
 from jidomem.spaces.names import RESERVED_SPACES
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 #: What stands where a text stood.
 GONE = "[redacted]"
 Shows = Callable[[str], bool]
 
 
-def redact_held(state: State, project: str, shows: Shows) -> None:
+def redact_held(state: Keeping, project: str, shows: Shows) -> None:
     """Take each text that *shows* says yes to out of what the agents of *project* hold, to the last byte of the file.
 
     A value that was one is `GONE`, a key that was one goes with what stood under it, and each revision moves. What
@@ -44,7 +41,7 @@ def redact_held(state: State, project: str, shows: Shows) -> None:
             state.scrub()
 
 
-def _memories(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _memories(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield what changes the memories of agents that show one."""
     rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
     for agent, text in rows:
@@ -65,7 +62,7 @@ def _memory(held: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
     return {**left, "rev": held["rev"] + 1} if left != held else None
 
 
-def _kept(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _kept(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what changes the values that are kept for agents and show one."""
     rows = store.execute("SELECT namespace, key, value FROM key_values").fetchall()
     for namespace, key, text in rows:
@@ -79,7 +76,7 @@ def _kept(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, 
             yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(left), namespace, key)
 
 
-def _tiers(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _tiers(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield what changes the parts of tiers that show one, with their vectors, and moves who holds them."""
     asked = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
     moved: dict[str, None] = {}
@@ -110,7 +107,7 @@ def _names(*written: str) -> Iterator[str]:
         yield from _names(*found) if isinstance(found, list) else [text]
 
 
-def _asked(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _asked(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what changes the directives that wait and show one; their vectors go."""
     rows = store.execute(
         "SELECT holder, request, directive FROM memoryos_asked WHERE project = ?", (project,)
@@ -123,7 +120,7 @@ def _asked(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str,
             yield change, (_json(left), project, holder, request)
 
 
-def _notes(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _notes(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what changes what is set and noted for agents and shows one."""
     asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
     for kind, name, text in store.execute(asked, (project,)).fetchall():
@@ -135,7 +132,7 @@ def _notes(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str,
             yield change, (_json(left), *row)
 
 
-def _jobs(store: Connection, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _jobs(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield what changes the jobs of agents: what they failed with may quote one, what they are about has ids alone."""
     for job, agent, error in store.execute(
         "SELECT id, agent, error FROM jobs WHERE project = ?", (project,)

@@ -30,8 +30,9 @@ from jidomem.runtime.checks import Checks
 from jidomem.runtime.held import Held
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.pool import Pool
-from jidomem.runtime.read_log import ReadLog
+from jidomem.runtime.read_log import TABLES, ReadLog
 from jidomem.runtime.recalls import Recalls
+from jidomem.runtime.state import State
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
@@ -97,7 +98,7 @@ class Jidomem(Held, Recalls):
         )
         self.pool = Pool(given.root, given.limits)
         self.checks = Checks(given.root)
-        self._shown = ReadLog(given.root, sources.now)
+        self._shown = ReadLog(State(given.root, TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
         self.reader = MemoryReader(
             self.index,

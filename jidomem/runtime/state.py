@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os.path import lexists
 from pathlib import Path
 from threading import RLock
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jidomem.errors import Busy, Failed, JidomemError
 from jidomem.runtime.bounds import refuse_link
+from jidomem.runtime.memoryos.turns import turn
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
@@ -68,6 +69,14 @@ class State:
             store = self._opened()
             store.execute("VACUUM")
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def turn(self, *of: str, wait: bool = False) -> AbstractContextManager[bool]:
+        """Give whether it is the caller's turn for what *of* names, of all processes of this machine."""
+        return turn(self.path.parent.parent, *of, wait=wait)
+
+    def damaged(self, what: str) -> Failed:
+        """Return the error for *what* was kept and cannot be read."""
+        return Failed(f"{self.path}: {what}", hint=f"put the file aside: mv {self.path} {self.path}.old")
 
     def close(self) -> None:
         """Let go of the file; the next transaction opens it again."""

@@ -9,7 +9,7 @@ import pytest
 
 from jidomem.clock import Sources
 from jidomem.errors import Busy, Failed
-from jidomem.runtime import state
+from jidomem.runtime import read_log, state
 from jidomem.runtime.read_log import ReadLog
 from jidomem.runtime.state import FILE, State
 
@@ -139,7 +139,7 @@ def test_a_link_is_refused_where_somebody_asked_and_passed_over_by_a_log(tmp_pat
     with pytest.raises(Failed, match="is a symbolic link") as refusal:
         add(State(root, TABLES))
     assert (refusal.value.code, refusal.value.hint.startswith("put what it leads to")) == ("invalid_config", True)
-    log = ReadLog(root, Sources().now)
+    log = ReadLog(State(root, read_log.TABLES), Sources().now)
     log.shown("p", ["<urn:x>"], by=None, in_="briefing")
 
     assert log.of("p", "<urn:x>", "9") == []

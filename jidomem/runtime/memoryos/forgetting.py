@@ -6,20 +6,18 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jidomem.errors import InvalidRequest
+from jidomem.keeping import Store
 from jidomem.memoryos.forgetting import Forgetting, archived_without
 from jidomem.memoryos.scores import Policy
 from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.runtime.memoryos.jobs import Task
 
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
 _ARCHIVED = """SELECT namespace, key, value FROM key_values
-               WHERE substr(namespace, 1, length(:of)) = :of AND substr(key, 1, length(:own)) = :own"""
+               WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"""
 _KEPT = "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?"
 _GONE = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
 _WAITING = "SELECT request, directive FROM memoryos_asked WHERE project = ? AND holder = ?"
@@ -91,7 +89,7 @@ def following(before: Tiers, after: Tiers) -> list[Task]:
 class Archive:
     """The archived segments of an agent that the root holds: those that are kept, and those that wait to be."""
 
-    store: Connection
+    store: Store
     project: str
     agent: str
 
@@ -127,8 +125,11 @@ class Archive:
         return found
 
     def _rows(self) -> list[tuple[str, str, Any]]:
-        row = {"of": f"{self.project}/", "own": f"memoryos:{self.agent}:"}
-        return [(namespace, key, json.loads(text)) for namespace, key, text in self.store.execute(_ARCHIVED, row)]
+        of, own = f"{self.project}/", f"memoryos:{self.agent}:"
+        return [
+            (namespace, key, json.loads(text))
+            for namespace, key, text in self.store.execute(_ARCHIVED, (of, of, own, own))
+        ]
 
     def _waiting(self) -> list[tuple[str, Any]]:
         found = self.store.execute(_WAITING, (self.project, self.agent))

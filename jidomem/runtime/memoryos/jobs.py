@@ -6,12 +6,9 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from jidomem.runtime.state import State
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
+from jidomem.keeping import Keeping, Store
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -72,17 +69,19 @@ class Jobs:
     Whoever does the jobs of an agent has its turn (`turns.py`): nobody else takes one meanwhile.
     """
 
-    def __init__(self, state: State, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
+    def __init__(self, state: Keeping, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
         self._state, self._queue, self.now, self._most = state, queue, now, most
 
-    def ask(self, store: Connection, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
+    def ask(self, store: Store, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
         """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
         at = (due or self.now()).timestamp()
         for task in tasks:
             store.execute(
                 "INSERT INTO jobs (queue, project, agent, kind, subject, payload, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET asked = asked + 1, payload = excluded.payload, failed = 0, error = NULL,"
-                " attempts = iif(failed, 0, attempts), due = iif(failed, excluded.due, min(due, excluded.due))",
+                " ON CONFLICT (queue, project, agent, kind, subject) DO UPDATE SET asked = jobs.asked + 1,"
+                " payload = excluded.payload, failed = 0, error = NULL,"
+                " attempts = CASE WHEN jobs.failed = 1 THEN 0 ELSE jobs.attempts END,"
+                " due = CASE WHEN jobs.failed = 1 OR excluded.due < jobs.due THEN excluded.due ELSE jobs.due END",
                 (self._queue, project, agent, task.kind, task.subject, _json(task.payload), at),
             )
 
@@ -93,11 +92,12 @@ class Jobs:
         Until it is told to be done it counts as failed, and is due again later: a process may end any time.
         """
         now = self.now()
+        others = f" AND kind NOT IN ({', '.join('?' * len(but))})" if but else ""
         with self._state.changing() as store:
             found = store.execute(
                 f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ? AND failed = 0 AND due <= ?"
-                " AND (attempts = 0 OR due <= ?) AND kind NOT IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT 1",
-                (self._queue, project, agent, now.timestamp(), (began or now).timestamp(), json.dumps([*but])),
+                f" AND (attempts = 0 OR due <= ?){others} ORDER BY id LIMIT 1",
+                (self._queue, project, agent, now.timestamp(), (began or now).timestamp(), *but),
             ).fetchone()
             if found is None:
                 return None
@@ -105,11 +105,11 @@ class Jobs:
             tries = job.attempts + 1
             store.execute(
                 "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = ? WHERE id = ?",
-                (tries, _again(now, tries), tries >= self._most, CUT_OFF, job.id),
+                (tries, _again(now, tries), int(tries >= self._most), CUT_OFF, job.id),
             )
             return job
 
-    def done(self, store: Connection, job: Job) -> None:
+    def done(self, store: Store, job: Job) -> None:
         """Let go of a job, in a transaction of the state; it is due once more if it was asked for again meanwhile."""
         gone = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.asked)).rowcount
         if not gone:
@@ -128,7 +128,8 @@ class Jobs:
             if store is None:
                 return []
             found = store.execute(
-                f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ifnull(?, agent) ORDER BY id",
+                f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = coalesce(?, agent)"
+                " ORDER BY id",
                 (self._queue, project, agent),
             )
             return [_job(row) for row in found]
@@ -150,7 +151,7 @@ class Jobs:
                 (self.now().timestamp(), self._queue, project, agent),
             ).rowcount
 
-    def forget(self, store: Connection, project: str, agent: str) -> None:
+    def forget(self, store: Store, project: str, agent: str) -> None:
         """Let go of all jobs of an agent, in a transaction of the state."""
         row = (self._queue, project, agent)
         store.execute("DELETE FROM jobs WHERE queue = ? AND project = ? AND agent = ?", row)

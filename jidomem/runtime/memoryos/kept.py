@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from jidomem.directive import MemoryUpsert
-from jidomem.errors import Failed, InvalidRequest
+from jidomem.errors import InvalidRequest
+from jidomem.keeping import Keeping, Store
 from jidomem.memoryos.tiers import SystemMemory, Tiers
 from jidomem.runtime.memoryos.rows import (
     Key,
@@ -22,13 +23,9 @@ from jidomem.runtime.memoryos.rows import (
     system_parts,
     tiers_of,
 )
-from jidomem.runtime.state import State
 from jidomem.spaces.container import refuse_stale
 from jidomem.spaces.step import Step
 from jidomem.write.names import slug
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 M = TypeVar("M", bound=Tiers | SystemMemory)
 #: A holder is an agent, or nobody for what all agents of a project may know. `asked` are the directives of moves that
@@ -82,10 +79,10 @@ class Form(Generic[M]):
 class Kept(Generic[M]):
     """What one holder has in one project; any number of threads and processes move it, one after the other.
 
-    Every call raises what `State` raises where the file cannot be read or written, and Failed for what is no memory.
+    Every call raises what `Keeping` raises where the file cannot be read or written, and Failed for what is no memory.
     """
 
-    def __init__(self, state: State, project: str, holder: str, form: Form[M], new_id: Callable[[], str]) -> None:
+    def __init__(self, state: Keeping, project: str, holder: str, form: Form[M], new_id: Callable[[], str]) -> None:
         """Keep it in *state*, in that *form*; *new_id* tells one life of a holder from another."""
         self.project, self.holder = project, holder
         self._state = state
@@ -110,7 +107,7 @@ class Kept(Generic[M]):
         self.saw(moved)
         return moved.step
 
-    def move_in(self, store: Connection, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Moved[M]:
+    def move_in(self, store: Store, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Moved[M]:
         """Make a move as `update` does, in a transaction of the state that is the caller's, who then tells `saw`."""
         before = self._read(store)
         refuse_stale(f"the memory of {self.holder or 'all agents'}", expected_rev, before.memory.rev)
@@ -121,7 +118,7 @@ class Kept(Generic[M]):
             self._ask(store, directive)
         return Moved(before.memory, step, after)
 
-    def read_in(self, store: Connection | None) -> M:
+    def read_in(self, store: Store | None) -> M:
         """Return what the holder has now, in a transaction of the state that is the caller's."""
         return self._form.nothing if store is None else self._read(store).memory
 
@@ -149,7 +146,7 @@ class Kept(Generic[M]):
             self._state.scrub()
         return any(counts)
 
-    def _read(self, store: Connection) -> _Held[M]:
+    def _read(self, store: Store) -> _Held[M]:
         """Return what the holder has, reading no more than what changed since it was last seen."""
         head = store.execute(_HEAD, (self.project, self.holder)).fetchone()
         if head is None:
@@ -168,17 +165,15 @@ class Kept(Generic[M]):
             ordered = [parts[key] for key in sorted(places, key=lambda key: places[key])]
             memory = self._form.whole(self.holder, rev, ordered)
         except (ValueError, TypeError, KeyError, RecursionError, InvalidRequest) as error:
-            raise Failed(
-                f"{self._state.path}: what is kept of {self.holder or 'all agents'} is no memory: {error}",
-                hint=f"put the file aside: mv {self._state.path} {self._state.path}.old",
-            ) from error
+            what = f"what is kept of {self.holder or 'all agents'} is no memory: {error}"
+            raise self._state.damaged(what) from error
         self._seen = _Held(lineage, memory, places)
         return self._seen
 
     def _parts(self, memory: M, but: M | None = None) -> dict[Key, Part]:
         return {part.key: part for part in self._form.parts(memory, but)}
 
-    def _write(self, store: Connection, before: _Held[M], memory: M) -> _Held[M]:
+    def _write(self, store: Store, before: _Held[M], memory: M) -> _Held[M]:
         """Write the parts in which *memory* is another, and return what is there then."""
         old, new = self._parts(before.memory, memory), self._parts(memory, before.memory)
         moved = positions_of(new.values(), before.positions)
@@ -194,7 +189,7 @@ class Kept(Generic[M]):
         positions = {key: place for key, place in before.positions.items() if key not in gone} | moved
         return _Held(lineage, memory, positions)
 
-    def _ask(self, store: Connection, directive: Any) -> None:
+    def _ask(self, store: Store, directive: Any) -> None:
         items = [{"key": each.key, "value": each.value, "embedding": each.embedding} for each in directive.items]
         fields = {"request_id": directive.request_id, "provider": directive.provider, "items": items}
         store.execute(_TO_DO, (self.project, self.holder, directive.request_id, json.dumps(fields, ensure_ascii=False)))
@@ -209,7 +204,7 @@ class Kept(Generic[M]):
             )
 
 
-def agent_tiers(state: State, project: str, agent: str, new_id: Callable[[], str]) -> Kept[Tiers]:
+def agent_tiers(state: Keeping, project: str, agent: str, new_id: Callable[[], str]) -> Kept[Tiers]:
     """Return the tiers of an agent in a project; raises InvalidRequest for a name of which nothing is left."""
     name = slug(agent)
     if not name:
@@ -217,12 +212,12 @@ def agent_tiers(state: State, project: str, agent: str, new_id: Callable[[], str
     return Kept(state, project, name, Form(Tiers(name), parts_of, tiers_of), new_id)
 
 
-def system_memory(state: State, project: str, new_id: Callable[[], str]) -> Kept[SystemMemory]:
+def system_memory(state: Keeping, project: str, new_id: Callable[[], str]) -> Kept[SystemMemory]:
     """Return what all agents of a project may know."""
     return Kept(state, project, _ALL, Form(SystemMemory(), system_parts, system_of), new_id)
 
 
-def agents_with_tiers(state: State, project: str) -> list[str]:
+def agents_with_tiers(state: Keeping, project: str) -> list[str]:
     """Return the agents that have tiers in *project*, by name."""
     with state.reading() as store:
         return [] if store is None else [name for (name,) in store.execute(_HOLDERS, (project, _ALL))]
@@ -233,13 +228,17 @@ _HOLDERS = "SELECT holder FROM memoryos_holders WHERE project = ? AND holder <> 
 _PLACES = "SELECT kind, id, position FROM memoryos_parts INDEXED BY memoryos_places WHERE project = ? AND holder = ?"
 _SINCE = """SELECT kind, id, place, position, held, vector FROM memoryos_parts
             WHERE project = ? AND holder = ? AND rev > ?"""
-_PUT = "INSERT OR REPLACE INTO memoryos_parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT = """INSERT INTO memoryos_parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+          ON CONFLICT (project, holder, kind, id) DO UPDATE SET place = excluded.place, position = excluded.position,
+            held = excluded.held, vector = excluded.vector, rev = excluded.rev"""
 _GONE = "DELETE FROM memoryos_parts WHERE project = ? AND holder = ? AND kind = ? AND id = ?"
-_MOVED = "INSERT OR REPLACE INTO memoryos_holders VALUES (?, ?, ?, ?)"
+_MOVED = """INSERT INTO memoryos_holders VALUES (?, ?, ?, ?)
+            ON CONFLICT (project, holder) DO UPDATE SET lineage = excluded.lineage, rev = excluded.rev"""
 _ASKED = "SELECT directive FROM memoryos_asked WHERE project = ? AND holder = ? ORDER BY request"
 _FORGOTTEN = [
     f"DELETE FROM {table} WHERE project = ? AND holder = ?"
     for table in ("memoryos_holders", "memoryos_parts", "memoryos_asked")
 ]
-_TO_DO = "INSERT OR REPLACE INTO memoryos_asked VALUES (?, ?, ?, ?)"
+_TO_DO = """INSERT INTO memoryos_asked VALUES (?, ?, ?, ?)
+            ON CONFLICT (project, holder, request) DO UPDATE SET directive = excluded.directive"""
 _PERFORMED = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"

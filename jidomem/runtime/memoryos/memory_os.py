@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.keeping import Keeping
 from jidomem.memoryos.arriving import insert, known_page
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.configurations import Configurations
@@ -35,7 +36,6 @@ from jidomem.runtime.memoryos.moves import AgentMoves
 from jidomem.runtime.memoryos.promoting import LEAST, FactPromoting
 from jidomem.runtime.memoryos.runner import JobRunner, Outcome
 from jidomem.runtime.memoryos.work import Work
-from jidomem.runtime.state import State
 from jidomem.tiers.promotion import PromotionDecision
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class MemoryOS:
     def __init__(
         self,
         memory: Jidomem,
-        state: State,
+        state: Keeping,
         project: str,
         agent: str,
         *,
@@ -98,7 +98,7 @@ class MemoryOS:
         self._facts = FactPromoting(memory, self._moves, memory.settings.session or f"memoryos-{self.agent}")
         by_itself = None if promote_at is None else partial(self._facts.promote, promote_at)
         self._work = Work(self._moves, self.model, providers or memory.providers(project=project), by_itself)
-        self._runner = JobRunner(memory.settings.root, project, self.agent, jobs, self._work.do)
+        self._runner = JobRunner(state, project, self.agent, jobs, self._work.do)
         waits = is_remote(self.model) or is_remote(self.model.embedder)
         self.work = work or ("background" if waits else "inline")
         self._jobs, self._closing = jobs, Event()

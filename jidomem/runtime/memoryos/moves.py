@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from jidomem.errors import Busy, NotFound
+from jidomem.keeping import Keeping, Store
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.configurations import Configurations
 from jidomem.memoryos.forgetting import Forgetting, chained, forget_page, unsay
@@ -20,11 +20,7 @@ from jidomem.runtime.memoryos.forgetting import Archive, Forgotten, following, f
 from jidomem.runtime.memoryos.jobs import Job, Jobs, Task
 from jidomem.runtime.memoryos.kept import Kept, M, Moved, agent_tiers, system_memory
 from jidomem.runtime.memoryos.vectors import bare, bare_system
-from jidomem.runtime.state import State
 from jidomem.spaces.step import Step
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 #: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
 Move = Callable[[Tiers, Policy], Step[Tiers]]
@@ -45,7 +41,7 @@ class AgentMoves:
 
     def __init__(
         self,
-        state: State,
+        state: Keeping,
         project: str,
         agent: str,
         *,
@@ -92,7 +88,7 @@ class AgentMoves:
         *done* is the job that this was. Raises what *how* raises; then nothing has changed.
         """
 
-        def noted(store: Connection, moved: Moved[Tiers], policy: Policy) -> None:
+        def noted(store: Store, moved: Moved[Tiers], policy: Policy) -> None:
             after = moved.step.memory
             archive = [Task("archive")] if moved.step.directives else []
             tasks = *arising(moved.before, after), *then(after, policy), *archive
@@ -111,9 +107,9 @@ class AgentMoves:
     def _moved(
         self,
         kept: Kept[M],
-        how: Callable[[Connection, M, Policy], Step[M]],
+        how: Callable[[Store, M, Policy], Step[M]],
         done: Job | None,
-        noted: Callable[[Connection, Moved[M], Policy], None] = lambda store, moved, policy: None,
+        noted: Callable[[Store, Moved[M], Policy], None] = lambda store, moved, policy: None,
     ) -> M:
         """Return what *kept* is after a move, with what is *noted* of it, and with its job let go of."""
         with self._changing() as store:
@@ -201,12 +197,12 @@ class AgentMoves:
                 notes.keep(store, self.project, kind, self.agent, None)
         return self.kept.forget()
 
-    def _policy_now(self, store: Connection | None) -> Policy:
+    def _policy_now(self, store: Store | None) -> Policy:
         settings = notes.configurations(store, self.project, self._policy.config)
         return replace(self._policy, config=settings.get_agent_config(self.agent))
 
     @contextmanager
-    def _changing(self) -> Iterator[Connection]:
+    def _changing(self) -> Iterator[Store]:
         """Give a transaction in which what is held has the vectors of this embedder, or none."""
         with self._state.reading() as store:
             others = self._others(store)
@@ -220,7 +216,7 @@ class AgentMoves:
                     notes.keep(store, self.project, EMBEDDER, holder, self._embedder)
             yield store
 
-    def _others(self, store: Connection | None) -> list[str]:
+    def _others(self, store: Store | None) -> list[str]:
         """Return the embedders that vectors are of, and that are not the one of this process."""
         held = [notes.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
         return [each for each in held if each not in (None, self._embedder)]

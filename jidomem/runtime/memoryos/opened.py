@@ -6,8 +6,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest
+from jidomem.keeping import Keeping
 from jidomem.runtime.memoryos.memory_os import MemoryOS
-from jidomem.runtime.state import State
 
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class MemoryOSes:
     """The open tiers of a root, each by its project and agent."""
 
-    def __init__(self, memory: Jidomem, state: State) -> None:
+    def __init__(self, memory: Jidomem, state: Keeping) -> None:
         self._memory, self._state = memory, state
         self._open: dict[tuple[str, str], MemoryOS] = {}
         self._lock = RLock()

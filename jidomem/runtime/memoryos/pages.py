@@ -7,6 +7,7 @@ from threading import RLock
 
 from jidomem.index.documents import Document
 from jidomem.index.held_texts import HeldTexts
+from jidomem.keeping import Keeping
 from jidomem.lexical import FIELDS
 from jidomem.memoryos.tiers import Tiers
 from jidomem.memoryos.values import DialoguePage
@@ -16,7 +17,6 @@ from jidomem.read.gathering import PAGE
 from jidomem.runtime.memoryos import notes
 from jidomem.runtime.memoryos.kept import agent_tiers
 from jidomem.runtime.memoryos.moves import EMBEDDER
-from jidomem.runtime.state import State
 from jidomem.stems import Stemmer
 
 #: Who answers in a page, by the name that tells a machine from a person; and who asks where nobody said.
@@ -26,7 +26,7 @@ ANSWERS, ASKS = "assistant", "user"
 class Pages:
     """The pages of one agent, taken into texts in memory as they come and go; nothing of them is kept elsewhere."""
 
-    def __init__(self, state: State, project: str, agent: str, new_id: Callable[[], str], stemmer: Stemmer) -> None:
+    def __init__(self, state: Keeping, project: str, agent: str, new_id: Callable[[], str], stemmer: Stemmer) -> None:
         """Look at those that *state* keeps; raises InvalidRequest for a name of which nothing is left."""
         self._state, self._project = state, project
         self._kept = agent_tiers(state, project, agent, new_id)

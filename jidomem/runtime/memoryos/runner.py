@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from jidomem.errors import JidomemError, ModelUnavailable
+from jidomem.keeping import Keeping
 from jidomem.runtime.memoryos.jobs import Job, Jobs
-from jidomem.runtime.memoryos.turns import turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,8 @@ class Outcome:
 class JobRunner:
     """Does the jobs of an agent that are due, by *do*, which lets go of each that it has done."""
 
-    def __init__(self, root: Path, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
-        self._root, self._of, self._jobs, self._do = root, (project, agent), jobs, do
+    def __init__(self, state: Keeping, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
+        self._state, self._of, self._jobs, self._do = state, (project, agent), jobs, do
 
     def run(
         self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
@@ -48,7 +47,7 @@ class JobRunner:
         outcomes: list[Outcome] = []
         began, away = self._jobs.now(), set[str]()
         while True:
-            with turn(self._root, *self._of, wait=wait) as mine:
+            with self._state.turn(*self._of, wait=wait) as mine:
                 if not mine:
                     return outcomes
                 while not until() and (job := self._jobs.take(*self._of, began, away)) is not None:
@@ -60,7 +59,7 @@ class JobRunner:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait until nobody does jobs of the agent, and keep everybody from it until the block ends."""
-        with turn(self._root, *self._of, wait=True):
+        with self._state.turn(*self._of, wait=True):
             yield
 
     def _tried(self, job: Job) -> Outcome:
