@@ -107,9 +107,13 @@ def clients(port: int, seconds: float, asking: Sequence[dict[str, str]], core: s
 
 @contextmanager
 def ours(root: Path, core: str | None = None, environment: Mapping[str, str] | None = None) -> Iterator[int]:
-    command = [str(JIDOMEM), "serve", "--root", str(root), "--project", load.PROJECT]
-    with serving(command, "--port", core, environment) as port:
+    with serving(serve(root), "--port", core, environment) as port:
         yield port
+
+
+def serve(root: Path) -> list[str]:
+    """The command that serves *root*."""
+    return [str(JIDOMEM), "serve", "--root", str(root), "--project", load.PROJECT]
 
 
 @contextmanager
@@ -117,6 +121,15 @@ def serving(
     command: Sequence[str], option: str, core: str | None = SERVER_CORE, environment: Mapping[str, str] | None = None
 ) -> Iterator[int]:
     """The port of a server that answers; it is told by *option* which. The *environment* is added to ours."""
+    with started(command, option, core, environment) as (port, _):
+        yield port
+
+
+@contextmanager
+def started(
+    command: Sequence[str], option: str, core: str | None = SERVER_CORE, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, int]]:
+    """The port of a server as `serving` has it, and the number of its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -125,7 +138,7 @@ def serving(
     with subprocess.Popen([*_on(core), *command, option, place], stderr=subprocess.DEVNULL, env=env) as server:
         try:
             _await(port, server)
-            yield port
+            yield port, server.pid
         finally:
             server.terminate()
 

@@ -107,8 +107,9 @@ class Shelved:
         if not all(self._journal.holds(streams[0], mark.version) for mark in (then, now)):
             return None
         found = list(self._journal.read(streams[0], after=then.version))
-        later = sum(1 for _ in self._journal.read(streams[0], after=now.version))
-        return found if len(found) - later == now.commits - then.commits else None
+        later = {commit.id for commit in self._journal.read(streams[0], after=now.version)}  # maybe more by now
+        known = sum(1 for commit in found if commit.id not in later)
+        return found if known == now.commits - then.commits else None
 
     def _path(self, course: Course, graphs: Sequence[str]) -> Path:
         pattern = course.pattern + course.unless

@@ -162,9 +162,9 @@ class Texts:
             raise Amiss("another branch was checked out")
         if then.cleared != now.cleared:
             raise Amiss("the graph was cleared")
-        found = 0
+        found = set[str]()
         for step in steps(self._journal.read(stream, after=then.version)):
-            found += len(step)
+            found |= {commit.id for commit in step}
             if any(is_order(commit.data) for commit in step):
                 vector_file.forget(self._root, stream.project)
                 raise Amiss("something was taken out of the journal")
@@ -173,8 +173,8 @@ class Texts:
             known = list(self._documents(stream, again))
             file.remove({bare(node) for node in again} - {document.item for document in known})
             file.put(known)
-        later = sum(1 for _ in self._journal.read(stream, after=now.version))
-        if found - later != now.commits - then.commits:
+        later = {commit.id for commit in self._journal.read(stream, after=now.version)}  # more than were found by now
+        if len(found - later) != now.commits - then.commits:
             raise Amiss("what was damaged is there again")
         return now.commits > then.commits
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import intent
 
 import jidomem
-from jidomem.journal.files import Stream
+from jidomem.journal.files import FileJournal, Stream
 
 SECRET = "swordfish"
 
@@ -176,6 +176,24 @@ def test_what_was_damaged_is_found_when_it_is_there_again(root, memory):
         assert "quagga two" in found(harmed, "quagga")
     with opened(root) as after:
         assert "quagga two" in found(after, "quagga")
+
+
+def test_what_is_written_while_the_texts_are_brought_level_does_not_have_them_made_anew(root, memory, monkeypatch):
+    identity = memory.texts.read(Stream("p"), lambda file: file.said("identity"))
+    keep(memory, "quagga three")
+    read, others = FileJournal.read, iter(["quagga four"])
+
+    def and_write(journal, stream, after=None, **more):
+        commits = [*read(journal, stream, after, **more)]
+        with opened(root) as other:
+            keep(other, *[summary for summary in others if journal is memory.journal])
+        return iter(commits)
+
+    monkeypatch.setattr(FileJournal, "read", and_write)
+
+    assert "quagga three" in found(memory, "quagga")
+    assert "quagga four" in found(memory, "quagga")
+    assert memory.texts.read(Stream("p"), lambda file: file.said("identity")) == identity
 
 
 def test_the_evidence_that_a_later_memory_shares_is_found_by_both(memory):
