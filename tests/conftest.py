@@ -153,6 +153,27 @@ def postgres():
         yield running
 
 
+@pytest.fixture(params=["file", "postgres"])
+def opened_state(request, tmp_path):
+    """What opens the working state of a root with some tables, as another process would: of a folder, of a database."""
+    from jidomem.runtime.state import State
+
+    opened, address = [], request.param == "postgres" and request.getfixturevalue("postgres").address()
+
+    def state(tables):
+        if address:
+            from jidomem.shared.postgres_state import PostgresState
+
+            opened.append(PostgresState(address, "read" if "shown" in tables else "working"))
+        else:
+            opened.append(State(tmp_path, tables))
+        return opened[-1]
+
+    yield state
+    for each in opened:
+        each.close()
+
+
 class ToyEmbedder:
     """Vectors of the words of a text, so that texts that share words are alike; `asked` has all it was given."""
 

@@ -28,10 +28,8 @@ class TestKeyValue(ProviderContract):
 
 class TestKept(ProviderContract):
     @pytest.fixture(autouse=True)
-    def _root(self, tmp_path):
-        self.state = State(tmp_path, TABLES)
-        yield
-        self.state.close()
+    def _root(self, opened_state):
+        self.state = opened_state(TABLES)
 
     def opened(self):
         return KeptProvider(), {"state": self.state, "namespace": "architect"}

@@ -8,7 +8,6 @@ from conftest import START
 
 from jidomem.runtime.memoryos import jobs
 from jidomem.runtime.memoryos.jobs import MOST, Jobs, Task
-from jidomem.runtime.memoryos.turns import turn
 from jidomem.runtime.state import State
 
 
@@ -31,10 +30,8 @@ def clock():
 
 
 @pytest.fixture
-def state(tmp_path):
-    made = State(tmp_path, jobs.TABLES)
-    yield made
-    made.close()
+def state(opened_state):
+    return opened_state(jobs.TABLES)
 
 
 @pytest.fixture
@@ -137,14 +134,15 @@ def test_what_was_given_up_is_begun_anew_when_it_is_asked_for_again(state, clock
     assert queue.take("p", "ada").attempts == 0
 
 
-def test_it_is_the_turn_of_one_thread_at_a_time_for_each_agent(tmp_path):  # D109
+def test_it_is_the_turn_of_one_thread_at_a_time_for_each_agent(opened_state):  # D109
+    turn, elsewhere = opened_state(jobs.TABLES).turn, opened_state(jobs.TABLES).turn
     seen = []
 
     def look():
-        with turn(tmp_path, "p", "ada") as mine, turn(tmp_path, "p", "bob") as other:
+        with elsewhere("p", "ada") as mine, elsewhere("p", "bob") as other:
             seen.append((mine, other))
 
-    with turn(tmp_path, "p", "ada") as mine:
+    with turn("p", "ada") as mine:
         thread = Thread(target=look)
         thread.start()
         thread.join()
@@ -152,4 +150,27 @@ def test_it_is_the_turn_of_one_thread_at_a_time_for_each_agent(tmp_path):  # D10
 
     assert mine
     assert seen == [(False, True), (True, True)]
-    assert not any("ada" in path.name for path in (tmp_path / "state" / "turns").iterdir())
+
+
+def test_who_waits_for_a_turn_gets_it_once_it_is_free(opened_state):
+    first, second, order = opened_state(jobs.TABLES), opened_state(jobs.TABLES), []
+
+    def wait():
+        with second.turn("p", "ada", wait=True) as mine:
+            order.append(mine)
+
+    with first.turn("p", "ada"):
+        thread = Thread(target=wait)
+        thread.start()
+        thread.join(0.1)
+        order.append("first")
+    thread.join()
+
+    assert order == ["first", True]
+
+
+def test_the_file_of_a_turn_tells_nothing_of_whose_it_is(tmp_path):
+    with State(tmp_path, jobs.TABLES).turn("p", "ada") as mine:
+        assert mine
+    (path,) = (tmp_path / "state" / "turns").iterdir()
+    assert "ada" not in path.name
