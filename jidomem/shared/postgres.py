@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from secrets import token_hex
 from time import monotonic
 from typing import Any, LiteralString
@@ -33,6 +33,9 @@ WITH kept AS (
     AND %(number)s = 1 + coalesce((SELECT max(number) FROM {{s}}.commits WHERE stream = %(stream)s), 0)
   ON CONFLICT DO NOTHING RETURNING stream)
 """
+_APPEND_NEXT = """
+INSERT INTO {s}.commits (stream, number, commit, document)
+VALUES (%(stream)s, %(number)s, %(commit)s, %(document)b)"""
 _AND_TELL = "SELECT pg_notify(%(channel)s, stream) FROM kept"
 #: Settles an append: what stands there already is durable once this is, and nothing of it is changed.
 _SETTLE = f"""
@@ -131,6 +134,25 @@ class PostgresLog:
             if doubt and failure.code == "store_unreachable":
                 raise _unknown(self.name, commit, failure) from None
             raise
+
+    def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
+        """Return True once all of *entries*, ids with documents, are durable from *number* on; False where none is.
+
+        They are kept together or not at all; a connection that is lost is settled as `append` does.
+        """
+        key = _key(stream)
+        rows = [{"stream": key, "number": number + n, "commit": c, "document": d} for n, (c, d) in enumerate(entries)]
+
+        def work(connection: Connection) -> bool:
+            with connection.transaction():
+                if not self._appended(connection, {**rows[0], "channel": self._channel}):
+                    return False
+                if len(rows) > 1 and connection.execute(self._sql(_SETTLE), rows[-1]).rowcount == 1:
+                    return True  # they were kept by a try whose answer was lost
+                connection.cursor().executemany(self._sql(_APPEND_NEXT), rows[1:])
+            return True
+
+        return not rows or self._link.run(work)
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
         """Put other documents in the place of those of these commits, by id: all of them or none, and count it."""
