@@ -133,7 +133,7 @@ def _refused(error: HTTPException) -> Response:
             f"{request.path} has no method {request.method}", hint=f"use one of: {', '.join(allow)}", allow=allow
         )
     elif error.code == 404:
-        paths = sorted({route.path for route in ROUTES})
+        paths = sorted(pages.PLACES) if pages.is_page() else sorted({route.path for route in ROUTES})
         near = get_close_matches(request.path, paths, n=3, cutoff=0.5) or paths
         refusal = NotFound(f"there is nothing at {request.path}", hint=f"there is {', '.join(near)}")
     elif error.code == 413:
@@ -161,4 +161,4 @@ def _bug(operation: Operation, error: Exception) -> Response:
         "hint": "this is a bug in jidomem; its traceback is in the server's standard error",
         "request_id": g.seen.id,
     }
-    return Response(wire.dump(told), 500, content_type=wire.PROBLEM)
+    return pages.broken(told) if pages.is_page() else Response(wire.dump(told), 500, content_type=wire.PROBLEM)

@@ -50,6 +50,13 @@ class Client:
 def running(root, *options, environment=None):
     """`jidomem serve` on a free port; the process has `url`."""
     command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--project", "p", "--port", "0", "--json", *options]
+    with started(command, environment) as process:
+        yield process
+
+
+@contextmanager
+def started(command, environment=None):
+    """A server that says in its first line where it is asked; it is stopped in the end."""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:

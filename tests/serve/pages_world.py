@@ -1,39 +1,57 @@
 """A project with two thousand memories over three weeks, some of which wait for a curator, to be served to browsers."""
 
+import sys
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, islice
+from pathlib import Path
 
 from conftest import decision, intent
+from http_world import started
 
 import jidomem
 from bench import generate
 from jidomem.clock import Sources
 
-MEMORIES = 2_000
-START, STEP = datetime(2026, 11, 1, 8, 0, tzinfo=UTC), timedelta(minutes=15)
+MEMORIES, AT_ONCE = 2_000, 50
+START, BETWEEN, STEP = datetime(2026, 11, 1, 8, 0, tzinfo=UTC), timedelta(hours=12), timedelta(seconds=20)
+#: When it is served: a day after the last of it, whatever day it is.
+NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 #: What an agent may write that must not act in a page.
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     " {{ 7 * 7 }} javascript:alert(1) \u202edesrever\u202c \U0001f469\u200d\U0001f4bb שלום"
 )
 LONG = "word " * 50_000
+_SERVER = Path(__file__).with_name("pages_server.py")
+
+
+class Clock:
+    """A clock that goes on by itself a little each time it is looked at."""
+
+    def __init__(self):
+        self.at = START
+
+    def __call__(self):
+        self.at += STEP
+        return self.at
 
 
 def fill(root):
     """Keep in *root* what every run looks at; return the IRIs of some of it by name."""
-    moments, ids = count(), count(1)
-    sources = Sources(
-        now=lambda: START + next(moments) * STEP, new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}"
-    )
+    clock, ids = Clock(), count(1)
+    sources = Sources(now=clock, new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}")
     root.mkdir()
     (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
     with jidomem.open(root, sources=sources) as memory:
-        memory.writer.submit_many("p", [*generate.intents(MEMORIES, project="p")])
+        played = generate.intents(MEMORIES, project="p")
+        for number in range(MEMORIES // AT_ONCE):
+            clock.at = START + number * BETWEEN
+            memory.writer.submit_many("p", [*islice(played, AT_ONCE)])
         told = {
             "use Oxigraph": decision(summary="Use Oxigraph for the index", topic="the store of the pages"),
             "hostile": intent(summary=HOSTILE, rationale=HOSTILE, about=["javascript:alert(1)"], evidence=[HOSTILE]),
             "long": intent(summary="A long one", detailed_explanation=LONG),
-            "old": intent(summary="The certificate holds", expires_on="2026-11-02T00:00:00Z"),
+            "old": intent(summary="The certificate holds", expires_on="2026-11-21T22:00:00Z"),
         }
         pairs = {
             f"{side} {number}": decision(summary=f"Use {store} for part {number}", topic=f"matter {number} of review")
@@ -45,3 +63,8 @@ def fill(root):
         for number, outcome in enumerate(memory.writer.submit_many("p", waits, propose=True)):
             known[f"proposal {number}"] = outcome.iri
         return known
+
+
+def serving(root):
+    """The server of *root* in a process of its own, where it is NOW whatever day it is; it has `url`."""
+    return started([sys.executable, str(_SERVER), str(root), NOW.isoformat()])

@@ -59,6 +59,7 @@ def show(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name o
         "properties": {name: values for name, values in found["properties"].items() if name not in _TOLD},
         "acts": {} if asked.as_of else {name: ACTS[name] for name in _possible(found["status"])},
         "done": asked.given.get("done"),
+        "whole": wire.flag(asked.given, "whole"),
     }
 
 
@@ -113,7 +114,7 @@ MEMORY = Screen(
     "memories/{id}",
     "memory.html",
     show,
-    takes=("done",),
+    takes=("done", "whole"),
     act=act,
     acts=tuple(ACTS),
     fields=("reason", "summary"),

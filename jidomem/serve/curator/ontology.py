@@ -12,13 +12,13 @@ from jidomem.journal.files import Stream
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.terms import Term, bare, iri
-from jidomem.vocab import local_name
+from jidomem.vocab import jido, local_name
 
 #: What is done with a term that is proposed.
 ACTS = ("accept", "map", "refuse")
 #: What an entry names -> what is said over it.
 _NAMED: Mapping[str, str] = {
-    "above": "Below", "below": "Above", "domain": "Said of", "range": "Its values are", "classes": "Of the classes",
+    "above": "It is a kind of", "below": "Its kinds", "domain": "Said of", "range": "Its values are", "classes": "Of the classes",
     "individuals": "Its values", "properties": "What is said of it",
 }  # fmt: skip
 
@@ -34,7 +34,12 @@ def show_all(asked: Asked) -> Mapping[str, Any]:
     return {
         "version": schema.version,
         "classes": [
-            {**_brief(asked, term, said), **_held(asked, counts, term), "depth": depth}
+            {
+                **_brief(asked, term, said),
+                **_held(asked, counts, term),
+                "is_memory": schema.is_a(term, jido("MemoryItem")),
+                "depth": depth,
+            }
             for depth, term in glossary.tree(schema)
         ],
         "properties": [_brief(asked, term, said) for term in sorted(schema.properties)],

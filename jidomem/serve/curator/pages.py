@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache, partial
@@ -32,7 +33,9 @@ _DONE = {303: "The page to go on with."}
 _HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
 _TOKEN = "who runs the server gives one out with: jidomem token add NAME --role curator"
 #: Arguments that say nothing of what is shown at another moment.
-_ONCE = ("cursor", "after", "done")
+_ONCE = ("cursor", "after", "done", "ended")
+_DONE_SO = re.compile(r"[a-z]+(, \d{1,9} together)?")
+_FILTERS = (text.short, text.day, text.clock, text.when, text.exact, text.name, text.words)
 
 
 @cache
@@ -46,8 +49,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_plain,
     )
-    made.filters |= {"short": text.short, "day": text.day, "clock": text.clock, "when": text.when, "name": text.name}
-    made.tests["web"] = text.is_web
+    made.filters |= {each.__name__: each for each in _FILTERS}
+    made.tests |= {"web": text.is_web, "moment": text.is_moment}
     made.globals["asset"] = assets.address
     return made
 
@@ -89,8 +92,17 @@ def _shown(
 
 
 def _arguments(screen: Screen) -> dict[str, str]:
-    """Return the arguments of a request for *screen*; raises InvalidRequest for one it does not take."""
-    return wire.once(request.args) if screen.is_open else wire.arguments(AS_OF, *screen.takes)
+    """Return the arguments of a request for *screen*; raises InvalidRequest for one it does not take.
+
+    What is said to be done is one of its acts: a link from elsewhere puts no words of its own there.
+    """
+    if screen.is_open:
+        return wire.once(request.args)
+    given = wire.arguments(AS_OF, *screen.takes)
+    done = given.get("done", "")
+    if done and (done.partition(",")[0] not in screen.acts or not _DONE_SO.fullmatch(done)):
+        raise InvalidRequest("this is nothing that is done here", hint="leave done out")
+    return given
 
 
 def _here() -> str:
@@ -146,14 +158,27 @@ def refused(error: JidomemError) -> Response:
     g.seen.refusal = error.code
     if error.code == "unauthenticated" and request.method == "GET":
         return signing.lead_to(f"{signing.SIGN_IN}?{urlencode({signing.NEXT: request.full_path.rstrip('?')})}")
-    found = html("refused.html", error.http_status, error=error, request_id=g.seen.id)
+    hidden = error.code in ("unknown_project", "unauthenticated")
+    found = _said(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
     found.headers.extend(wire.retry(error))
     return found
 
 
+def broken(told: Mapping[str, Any]) -> Response:
+    """Return as a page that something went wrong inside, as a problem document would say it."""
+    return _said(told, 500, None)
+
+
+def _said(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
+    return html("refused.html", status, error=error, request_id=g.seen.id, project=project)
+
+
 def is_page() -> bool:
-    """Return whether the request is for a page, not for its twin or anything else."""
-    return request.path == "/" or (request.path.startswith("/ui") and not request.path.endswith((".json", "/sparql")))
+    """Return whether the request is for a page, not for its twin, what a script asks, or anything else."""
+    path = request.path
+    if path.endswith("/sparql"):
+        return path.startswith(f"{signing.PATH}/") and HTML in request.headers.get("Accept", "")
+    return path in ("/", signing.PATH) or (path.startswith(f"{signing.PATH}/") and not path.endswith(".json"))
 
 
 def _home(site: Site) -> Response:
@@ -224,6 +249,8 @@ def _routes() -> Iterator[Route]:
         yield from _of(screen)
 
 
+#: Where the pages of a project are, as a refusal names them.
+PLACES: tuple[str, ...] = tuple(f"/ui/{{project}}/{screen.path}" for screen in SCREENS)
 _MENU = tuple((screen.menu, screen.path) for screen in SCREENS if screen.menu)
 #: The routes of all pages; /openapi.json says nothing of them.
 PAGES: tuple[Route, ...] = tuple(_routes())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from jidomem.moments import stamp
 from jidomem.read.item import short_id
 from jidomem.vocab import BASE, local_name
 
@@ -15,6 +17,7 @@ _ACTING = frozenset(("Cc", "Cf", "Co", "Cs"))
 _WRITTEN = frozenset("\n\t\u200c\u200d")
 _PICTURES = 0x2400
 _SHORT = 4_000
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def shown(text: object) -> str:
@@ -73,6 +76,17 @@ def name(value: object) -> str:
     return local_name(told) if told.startswith(BASE) and local_name(told) else told
 
 
+def words(name: object) -> str:
+    """Return a name of ours as words, as a line begins with them.
+
+    >>> words("ArchitecturalDecision"), words("DSL"), words("actionable_only")
+    ('Architectural decision', 'DSL', 'Actionable only')
+    """
+    parts = _WORDS.sub(" ", str(name)).replace("_", " ").split()
+    told = " ".join(part if part.isupper() else part.lower() for part in parts)
+    return told[:1].upper() + told[1:]
+
+
 def day(moment: object) -> str:
     """Return the day of a moment, in words a person reads: Saturday, 21 November 2026."""
     at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
@@ -86,6 +100,16 @@ def clock(moment: object) -> str:
 
 
 def when(moment: object) -> str:
-    """Return a moment to the minute, UTC."""
+    """Return a moment to the minute, UTC: 21 November 2026, 08:00."""
     at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
-    return f"{at:%Y-%m-%d %H:%M}"
+    return f"{at.day} {at:%B} {at.year}, {at:%H:%M}"
+
+
+def exact(moment: object) -> str:
+    """Return a moment as it is written down."""
+    return stamp(moment) if isinstance(moment, datetime) else str(moment)
+
+
+def is_moment(value: object) -> bool:
+    """Return whether *value* is a moment."""
+    return isinstance(value, datetime)

@@ -55,7 +55,7 @@ def badges(asked: Asked, found: Mapping[str, Any]) -> list[dict[str, str]]:
     marks = []
     rivals = asked.memory.reader.ask("disagreements", project=asked.project, item=found["iri"], as_of=asked.as_of)
     if rivals:
-        marks.append({"kind": "conflict", "text": f"conflicts with {len(rivals)}"})
+        marks.append({"kind": "conflict", "text": f"conflicts with {len({one['other'] for one in rivals})}"})
     for name, (over, soon) in _DATES.items():
         due = parse_moment(first(found["properties"], name))
         if due is not None and due <= now:

@@ -1,16 +1,22 @@
 // What pages do beyond links and forms: the slider of moments, the keys, and the choice of a project.
 "use strict";
 (() => {
-  const input = document.getElementById("as-of");
-  const slide = document.getElementById("as-of-slide");
   const stamped = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19);
-  if (input && slide && Number(slide.max) > Number(slide.min)) {
+  const tell = (slide) => slide.setAttribute("aria-valuetext", `${stamped(Number(slide.value)).replace("T", " ")} UTC`);
+  const slider = () => {
+    const slide = document.getElementById("as-of-slide");
+    if (!slide || Number(slide.max) <= Number(slide.min)) return;
     slide.hidden = false;
-    const tell = () => slide.setAttribute("aria-valuetext", `${stamped(Number(slide.value)).replace("T", " ")} UTC`);
-    tell();
-    slide.addEventListener("input", () => { input.value = stamped(Number(slide.value)); tell(); });
-    slide.addEventListener("change", () => slide.form.requestSubmit());
-  }
+    tell(slide);
+  };
+  slider();
+  document.addEventListener("htmx:after:swap", slider);
+  document.addEventListener("input", ({ target }) => {
+    if (target.id !== "as-of-slide") return;
+    target.form.elements.as_of.value = stamped(Number(target.value));
+    tell(target);
+  });
+  document.addEventListener("change", ({ target }) => { if (target.id === "as-of-slide") target.form.requestSubmit(); });
   const project = document.getElementById("project");
   if (project) {
     project.addEventListener("change", () => location.assign(project.dataset.goes.replace("{}", encodeURIComponent(project.value))));

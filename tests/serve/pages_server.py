@@ -1,0 +1,34 @@
+"""Serve a root as if it began at a moment of one's choice: python pages_server.py ROOT MOMENT"""
+
+import json
+import sys
+from datetime import UTC, datetime
+
+import jidomem
+from jidomem import clock
+from jidomem.serve import measures, server
+from jidomem.serve.http import create_app
+from jidomem.serve.operation import Operation
+
+
+def main(root, moment):
+    """Serve *root* at a free port until SIGTERM, and say at which in a line of JSON."""
+    ahead = datetime.fromisoformat(moment) - datetime.now(UTC)
+
+    def now():
+        return clock.now() + ahead
+
+    measures.now = now
+    with (
+        jidomem.open(root, project="p", sources=clock.Sources(now=now)) as memory,
+        server.listen(server.HOST, 0) as listening,
+    ):
+        operation = Operation()
+        app = create_app(memory, operation=operation)
+        print(json.dumps({"url": server.url_of(listening)}), flush=True)
+        server.serve(app, listening, memory.stop, memory.settings.limits, operation)
+    server.leave()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
