@@ -61,8 +61,8 @@ class Browser:
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
 
     def leads(self, does, *given):
-        """Do what leads to another page, and wait until that is there in the place of this one."""
-        page = self.one("html")
+        """Do what leads to another page, or changes this one in its place, and wait until that is there."""
+        page = self.one("main")
         does(*given)
         self.until(lambda: staleness_of(page)(self.driver))
         self.until(lambda: self.driver.execute_script("return document.readyState") == "complete")

@@ -63,8 +63,8 @@ def test_an_item_is_found_by_narrowing_down_and_by_words(pages, world):
     known, _ = world
     pages.open("/")
     assert pages.path == "/ui/p/timeline"
-    pages.leads(pages.link("LessonLearned").click)
-    assert {each.text for each in pages.all(".card .kind")} == {"LessonLearned"}
+    pages.leads(pages.link("Lesson learned").click)
+    assert {each.text for each in pages.all(".card .kind")} == {"Lesson learned"}
 
     pages.open("/ui/p/timeline")
     pages.press("/")
@@ -177,9 +177,9 @@ def test_what_is_ticked_is_settled_together(pages, world):
 
 def test_the_playbook_is_asked_and_its_address_asks_again(pages, world):
     pages.open("/ui/p/playbook")
-    pages.leads(pages.link("tasks-of-agent").click)
-    assert "to ask" in pages.text()
-    pages.leads(pages.one("#p-agent").send_keys, "https://jido.ai/agents/planner", Keys.ENTER)
+    pages.leads(pages.link("Which tasks given to one agent").click)
+    assert "filled in" in pages.text()
+    pages.leads(pages.one("#p-agent").send_keys, "planner", Keys.ENTER)
     rows = [each.text for each in pages.all("tbody tr")]
     assert rows
     again = pages.path

@@ -18,7 +18,8 @@ from jidomem.vocab import jido, local_name
 ACTS = ("accept", "map", "refuse")
 #: What an entry names -> what is said over it.
 _NAMED: Mapping[str, str] = {
-    "above": "It is a kind of", "below": "Its kinds", "domain": "Said of", "range": "Its values are", "classes": "Of the classes",
+    "above": "It is a kind of", "below": "Its kinds", "domain": "Said of", "range": "Its values are",
+    "classes": "Of the classes",
     "individuals": "Its values", "properties": "What is said of it",
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 from flask import Response
 
@@ -14,6 +15,7 @@ from jidomem.serve.curator.asked import AS_OF, Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.site import Site
 from jidomem.terms import parts
+from jidomem.vocab import BASE
 
 #: Rows on one page.
 COUNT = 100
@@ -49,7 +51,7 @@ def show(asked: Asked, name: str) -> Mapping[str, Any]:
             include_inactive=wire.flag(asked.given, "include_inactive"),
             limit=wire.whole(asked.given, "limit") or COUNT,
             cursor=asked.given.get("cursor"),
-            **own,
+            **{key: _named(query, key, value) for key, value in own.items()},
         )
     further = {**asked.given, "cursor": page.cursor} if page and page.cursor else None
     return {
@@ -67,6 +69,12 @@ def show(asked: Asked, name: str) -> Mapping[str, Any]:
         "json": asked.link("playbook", f"{name}.json", **asked.given),
         "sparql": query.text,
     }
+
+
+def _named(query: NamedQuery, name: str, value: str) -> str:
+    """Return the IRI of an agent or a session that is given by its name."""
+    is_iri = any(snake(param.name) == name and param.type == "iri" for param in query.params)
+    return f"{BASE}{name}s/{quote(value)}" if is_iri and name in ("agent", "session") and ":" not in value else value
 
 
 def _param(param: Param, own: Mapping[str, str]) -> dict[str, Any]:

@@ -9,8 +9,13 @@
     slide.hidden = false;
     tell(slide);
   };
-  slider();
-  document.addEventListener("htmx:after:swap", slider);
+  // On a telephone what narrows down is folded, so that what it is all about is seen.
+  const fold = () => {
+    if (matchMedia("(max-width: 48rem)").matches) for (const facet of document.querySelectorAll(".facet:not([data-chosen])")) facet.open = false;
+  };
+  const begin = () => { slider(); fold(); };
+  begin();
+  document.addEventListener("htmx:after:swap", begin);
   document.addEventListener("input", ({ target }) => {
     if (target.id !== "as-of-slide") return;
     target.form.elements.as_of.value = stamped(Number(target.value));
