@@ -153,6 +153,22 @@ def postgres():
         yield running
 
 
+@pytest.fixture(scope="session")
+def seaweed():
+    """A server of SeaweedFS, which is an object store."""
+    import seaweed
+
+    with seaweed.server() as running:
+        yield running
+
+
+@pytest.fixture
+def bucket(seaweed):
+    """An address in it where nothing was kept yet; the environment is that of a user of the store."""
+    with seaweed.user():
+        yield seaweed.address()
+
+
 @pytest.fixture(params=["file", "postgres"])
 def opened_state(request, tmp_path):
     """What opens the working state of a root with some tables, as another process would: of a folder, of a database."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from secrets import token_hex
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -17,9 +17,11 @@ from jidomem.errors import Failed, InvalidRequest
 from jidomem.shared.log import File
 
 if TYPE_CHECKING:
-    from obstore import PutMode
+    from obstore import ListResult, ObjectMeta, PutMode
     from obstore.store import ClientConfig, RetryConfig, S3Config
 
+#: How many seconds the store may say nothing.
+ANSWER = 10.0
 #: How large what is put may be before it is given minutes, not seconds, to arrive.
 LARGE = 1 << 20
 _MINUTES = 300.0
@@ -28,34 +30,49 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _REFUSED = (AlreadyExistsError, PreconditionError, FileNotFoundError)
 _ERRORS = (BaseError, OSError)
 _FORM = "an object store is named as in: --root s3://BUCKET/PREFIX"
-#: What an error says -> whether the request may have been carried out all the same, and what to do about it.
-_CAUSES: tuple[tuple[str, bool, str], ...] = (
-    ("NoSuchBucket", False, "create the bucket {bucket}, or name another: --root s3://BUCKET/PREFIX"),
-    ("InvalidBucketName", False, "{bucket} is no name of a bucket: --root s3://BUCKET/PREFIX"),
-    ("InvalidAccessKeyId", False, "the store knows no such key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
-    ("SignatureDoesNotMatch", False, "the secret does not fit the key: set AWS_SECRET_ACCESS_KEY"),
-    ("RequestTimeTooSkewed", False, "set the clock of this machine"),
-    ("status: 401", False, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that may use the bucket {bucket}"),
-    ("status: 403", False, "let the key list, read, write and delete below s3://{bucket}/{prefix}"),
-    ("status: 301", False, "set AWS_REGION to the region of the bucket {bucket}"),
-    ("status: 400", False, "look at AWS_REGION and AWS_ENDPOINT_URL: the store cannot read the request"),
-    ("BadScheme", False, "use https in AWS_ENDPOINT_URL, or, in a network you trust: export AWS_ALLOW_HTTP=true"),
-    ("169.254.169.254", False, "no key was found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
-    ("dns error", False, "nobody knows the host: look at AWS_ENDPOINT_URL and AWS_REGION"),
-    ("ConnectionRefused", False, "nothing listens there: start the store, or look at AWS_ENDPOINT_URL"),
-    ("kind: Connect", False, "look at the network, the certificate of the store and AWS_ENDPOINT_URL"),
-    ("kind: Timeout", True, "it does not answer in time: look at the store and at the network"),
-    ("", True, "look at the store and at the network"),
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """What an error speaks of, and what to do; whether it may pass, and whether the request may have been served."""
+
+    mark: str
+    hint: str
+    passing: bool = False
+    served: bool = False
+
+
+_KEY = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_CAUSES = (
+    _Cause("NoSuchBucket", "create the bucket {bucket}, or name another: --root s3://BUCKET/PREFIX"),
+    _Cause("InvalidBucketName", "{bucket} is no name of a bucket: --root s3://BUCKET/PREFIX"),
+    _Cause("MissingAccessKeyId", _KEY),
+    _Cause("MissingSecretAccessKey", _KEY),
+    _Cause("InvalidAccessKeyId", f"the store knows no such key: {_KEY}"),
+    _Cause("SignatureDoesNotMatch", "the secret does not fit the key: set AWS_SECRET_ACCESS_KEY"),
+    _Cause("RequestTimeTooSkewed", "set the clock of this machine"),
+    _Cause("RequestTimeout", "look at the network", passing=True, served=True),
+    _Cause("status: 401", f"{_KEY} to one that may use the bucket {{bucket}}"),
+    _Cause("status: 403", "let the key list, read, write and delete below s3://{bucket}/{prefix}"),
+    _Cause("status: 301", "set AWS_REGION to the region of the bucket {bucket}"),
+    _Cause("status: 400", "look at AWS_REGION and AWS_ENDPOINT_URL: the store cannot read the request"),
+    _Cause("BadScheme", "use https in AWS_ENDPOINT_URL, or, in a network you trust: export AWS_ALLOW_HTTP=true"),
+    _Cause("latest/api/token", f"no key was found: {_KEY}"),
+    _Cause("dns error", "nobody knows the host: look at AWS_ENDPOINT_URL and AWS_REGION", passing=True),
+    _Cause("ConnectionRefused", "nothing listens there: start the store, or look at AWS_ENDPOINT_URL", passing=True),
+    _Cause("kind: Connect", "look at the network, the certificate of the store and AWS_ENDPOINT_URL", passing=True),
+    _Cause("kind: Timeout", "it does not answer in time: look at the store and at the network", True, True),
+    _Cause("kind: Interrupted", "it cut the connection: look at the store and at the network", True, True),
+    _Cause("", "look at the store and at the network", True, True),
 )
-#: What may go by itself: trying again is right.
-_PASSING = ("dns error", "ConnectionRefused", "kind: Connect", "kind: Timeout", "")
 
 
 class Bucket:
     """The objects below one prefix. A put that was cut off is tried again until its outcome is known."""
 
     def __init__(self, address: str, environment: Mapping[str, str], wait: float) -> None:
-        """Take the address `s3://bucket/prefix`; nothing is asked yet. *wait* is how many seconds an answer may take.
+        """Take the address `s3://bucket/prefix`; nothing is asked yet. *wait* is how many seconds what
+        failed for a reason that may pass is tried again.
 
         Of *environment* the endpoint is used, and whether it may be spoken to in plain HTTP; obstore takes the keys and
         the region from the environment of the process. Raises InvalidRequest for an address of another kind.
@@ -73,49 +90,51 @@ class Bucket:
             self.name += f" at {there._replace(netloc=there.netloc.rpartition('@')[2], query='').geturl()}"
         plain = there.hostname in _LOOPBACK or environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
 
-        def store(seconds: float, retries: int) -> S3Store:
-            limit = timedelta(seconds=seconds)
+        def store(answer: float, retries: int) -> S3Store:
             options: ClientConfig = {
                 "allow_http": plain,
-                "connect_timeout": timedelta(seconds=min(seconds, 5.0)),
-                "read_timeout": limit,
+                "connect_timeout": timedelta(seconds=5),
+                "read_timeout": timedelta(seconds=answer),
                 "timeout": timedelta(seconds=_MINUTES),
             }
-            again: RetryConfig = {"max_retries": retries, "retry_timeout": limit}
+            again: RetryConfig = {"max_retries": retries, "retry_timeout": timedelta(seconds=wait)}
             where: S3Config = {"endpoint": endpoint} if endpoint else {}
             return S3Store(
                 self.bucket, prefix=self.prefix or None, config=where, client_options=options, retry_config=again
             )
 
-        self._once = store(wait, 0)  # a put that is tried again behind our back could be taken for another's
-        self._patient = store(wait, 10)
-        self._slow = store(_MINUTES, 0)
+        try:
+            self._once = store(ANSWER, 0)  # a put that is tried again behind our back could be taken for another's
+            self._patient = store(ANSWER, 10)
+            self._slow = store(_MINUTES, 0)
+        except BaseError as error:
+            raise self._unreachable(error) from error
 
     def probe(self) -> None:
         """Raise Failed unless the store can be reached, written to, and keeps the conditions of a put."""
-        key = f"probe/{token_hex(8)}"
+        wrong: PutMode = {"e_tag": '"00000000000000000000000000000000"'}
         try:
-            tag = obstore.put(self._once, key, b"1", mode="create", use_multipart=False)["e_tag"]
             ignored = [
-                *(["If-None-Match: *"] if self._takes(key, "create") else []),
-                *(["If-Match"] if self._takes(key, {"e_tag": '"00000000000000000000000000000000"'}) else []),
+                *(["If-None-Match: *"] if self._takes("create") and self._takes("create") else []),
+                *(["If-Match"] if self._takes(wrong) else []),
             ]
-            obstore.delete(self._once, [key])
         except _ERRORS as error:
             raise self._unreachable(error) from error
-        if ignored or not tag:
+        if ignored:
             raise Failed(
-                f"{self.name} cannot hold a memory: it ignores {' and '.join(ignored) or 'the tag of what is put'},"
+                f"{self.name} cannot hold a memory: it ignores {' and '.join(ignored)},"
                 " so that writers would overwrite each other",
                 hint="use a store that honours conditional puts: docs/backends.md lists them",
                 code="store_unreachable",
             )
 
-    def _takes(self, key: str, mode: PutMode) -> bool:
-        """Return whether a put is taken whose condition does not hold."""
+    def _takes(self, mode: PutMode) -> bool:
+        """Return whether the store puts an object, which is there after the first time, on a condition."""
         try:
-            obstore.put(self._once, key, b"2", mode=mode, use_multipart=False)
-        except _REFUSED:
+            obstore.put(self._once, "probe", b"1", mode=mode, use_multipart=False)
+        except _REFUSED as error:
+            if "NoSuchBucket" in str(error):
+                raise
             return False
         return True
 
@@ -164,41 +183,49 @@ class Bucket:
         doubt, pause, until = False, 0.05, time.monotonic() + self.wait
         while True:
             try:
-                return obstore.put(store, key, data, mode=mode, use_multipart=False)["e_tag"]
+                return obstore.put(store, key, data, mode=mode, use_multipart=False)["e_tag"] or ""
             except _REFUSED as error:
                 if "NoSuchBucket" in str(error):
                     raise self._unreachable(error) from error
-                there = self.get(key)
+                there = self._after(key, doubt, what)
                 if there is not None and ours(there.data, doubt):
                     return there.tag
                 if (there.tag if there else None) != expected:
                     return None  # else another request was in the way: S3 says 409
-                cause: Exception = error
+                last: Exception = error
             except _ERRORS as error:
-                mark, sent, _ = _cause(error)
-                doubt = doubt or sent
-                if mark not in _PASSING:
+                why = _cause(error)
+                doubt = doubt or why.served
+                if not why.passing:
                     raise self._lost(error, doubt, what) from error
-                cause = error
+                last = error
             if time.monotonic() + pause > until:
-                raise self._lost(cause, doubt, what) from cause
+                raise self._lost(last, doubt, what) from last
             time.sleep(pause)
             pause = min(pause * 2, 1.0)
 
-    def folders(self, prefix: str) -> list[str]:
-        """Return the names of the folders in a folder, sorted."""
-        return sorted(path.rpartition("/")[2] for path in self._listed(prefix)[0])
-
-    def files(self, prefix: str) -> list[str]:
-        """Return the names of the objects in a folder, sorted."""
-        return sorted(path.rpartition("/")[2] for path in self._listed(prefix)[1])
-
-    def _listed(self, prefix: str) -> tuple[list[str], list[str]]:
+    def _after(self, key: str, doubt: bool, what: str) -> File | None:
+        """Return what is there where the condition of a put did not hold; not to know it is to know no outcome."""
         try:
-            found = obstore.list_with_delimiter(self._patient, prefix)
+            return self.get(key)
+        except Failed as error:
+            if not doubt:
+                raise
+            raise self._lost(error, doubt, what) from error
+
+    def folders(self, folder: str) -> list[str]:
+        """Return the names of the folders in a folder, sorted."""
+        return _inside(folder, self._listed(folder)["common_prefixes"])
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of the objects in a folder, sorted."""
+        return _inside(folder, [each["path"] for each in self._listed(folder)["objects"]])
+
+    def _listed(self, folder: str) -> ListResult[Sequence[ObjectMeta]]:
+        try:
+            return obstore.list_with_delimiter(self._patient, folder)
         except _ERRORS as error:
             raise self._unreachable(error) from error
-        return list(found["common_prefixes"]), [each["path"] for each in found["objects"]]
 
     def below(self, prefix: str) -> list[str]:
         """Return the keys of all objects in a folder and in those in it, sorted."""
@@ -233,13 +260,18 @@ class Bucket:
         return Failed(f"{self.name} cannot be used: {_said(error)}", hint=self._hint(error), code="store_unreachable")
 
     def _hint(self, error: Exception) -> str:
-        return _cause(error)[2].format(bucket=self.bucket, prefix=self.prefix)
+        return _cause(error).hint.format(bucket=self.bucket, prefix=self.prefix)
 
 
-def _cause(error: Exception) -> tuple[str, bool, str]:
+def _inside(folder: str, paths: Sequence[str]) -> list[str]:
+    """Return the names of what is in a folder, sorted: a store may list the folder itself as one of them."""
+    return sorted(path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/"))
+
+
+def _cause(error: Exception) -> _Cause:
     """Return the first of the causes an error speaks of."""
     said = str(error)
-    return next(cause for cause in _CAUSES if cause[0] in said)
+    return next(cause for cause in _CAUSES if cause.mark in said)
 
 
 def _said(error: Exception) -> str:
@@ -248,5 +280,7 @@ def _said(error: Exception) -> str:
     code, message = (said.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("Code", "Message"))
     if code:
         return f"{code}: {message}"
-    mark = _cause(error)[0]
-    return mark.removeprefix("kind: ") if mark else " ".join(said.rpartition(" - ")[2].split())[:200]
+    mark = _cause(error).mark
+    return (
+        mark.removeprefix("kind: ") if mark and "/" not in mark else " ".join(said.rpartition(" - ")[2].split())[:200]
+    )

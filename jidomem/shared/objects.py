@@ -5,7 +5,7 @@ Below the prefix lie
     log/<project>.<stream>/000/000/017    `# commit <id>`, a line end, and the document of entry 17
     rewrites                              how often each stream was rewritten, and the rewriting that goes on
     files/<name>                          the files beside the streams; their ETag is the tag
-    probe/<random>                        what asks the store, on opening, whether it keeps its conditions
+    probe                                 what is put, on opening, to see that the store keeps its conditions
 
 An append is one put with `If-None-Match: *`. It is only made for the number after one that was seen there, and nothing
 removes an entry, so there is never a gap; a reading that meets one all the same (a restored bucket, a lifecycle rule)
@@ -45,7 +45,7 @@ class ObjectLog:
         """Open `s3://bucket/prefix`; Failed `store_unreachable` where it cannot be reached, or ignores conditions.
 
         *environment* may name the endpoint (`AWS_ENDPOINT_URL`), and allow plain HTTP to another machine
-        (`AWS_ALLOW_HTTP=true`). *wait* is how many seconds an answer is waited for.
+        (`AWS_ALLOW_HTTP=true`). *wait* is how many seconds what failed is tried again.
         """
         self._bucket = Bucket(address, environment, wait)
         self._bucket.probe()

