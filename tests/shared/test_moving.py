@@ -1,0 +1,300 @@
+"""A root moves to another place with its chain, its files and its state, and only where nothing else is."""
+
+import json
+import shutil
+import tarfile
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import START, decision, files, fixed_sources, intent
+from file_log import FileLog
+
+import jidomem
+from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
+from jidomem.journal import sealing
+from jidomem.journal.files import FileJournal, Stream
+from jidomem.runtime.moving import backup, migrate, restore
+from jidomem.shared import filling
+from jidomem.shared.ends import FolderEnd, LogEnd
+from jidomem.shared.moving import bring
+from jidomem_cli.main import cli
+
+MEMORY, HISTORY = Stream("p"), Stream("p", "history")
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path, monkeypatch):
+    """A user's own configuration that is empty, and packs of two commits."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(filling, "COMMITS", 2)
+    monkeypatch.setattr(sealing, "COMMITS", 2)
+
+
+def opened(root, minutes=0):
+    return jidomem.open(root, project="p", sources=fixed_sources(START + timedelta(minutes=minutes)))
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """A root with all that one can have: branches that were merged, a redaction, a cleared stream, overlay, state."""
+    made, branch = tmp_path / "source", tmp_path / "branch"
+    with opened(made) as memory:
+        memory.writer.submit_intent("p", decision(topic="store"))
+        memory.writer.submit_intent("p", intent(summary="the key is hunter2-hunter2"))
+    shutil.copytree(made, branch)
+    for folder, minutes in ((made, 10), (branch, 20)):
+        with opened(folder, minutes) as memory:
+            memory.writer.submit_intent("p", intent(iri=f"urn:m:{minutes}", summary=f"learned in minute {minutes}"))
+    shutil.copytree(branch / "projects", made / "projects", dirs_exist_ok=True)
+    with opened(made, 30) as memory:
+        plan = memory.keeper.plan("p", None, texts=["hunter2-hunter2"])
+        memory.keeper.redact(plan, agent="ana", reason="a secret")
+        said = ("<urn:talk:1>", "<http://www.w3.org/2000/01/rdf-schema#label>", '"hello"')
+        memory.writer.append("p", "history", [said])
+        memory.long_term("p").clear_graph("history")
+        memory.writer.append("p", "history", [said])
+        memory.agent("ana").update(lambda held: held.tasks_add("measure it"))
+    (made / "config.toml").write_text('project = "p"\n')
+    (made / "queries" / "own").mkdir(parents=True)
+    (made / "queries" / "own" / "why.txt").write_text("asked every morning")
+    return made
+
+
+def journal_of(root):
+    """The document of each commit of a root, by its id."""
+    journal = FileJournal(root)
+    return {stream: {commit.id: commit.data for commit in journal.read(stream)} for stream in journal.streams()}
+
+
+def test_a_root_moves_with_every_commit_byte_for_byte_its_files_and_what_agents_hold(root, tmp_path):
+    before = files(root / "projects")
+
+    moved = migrate(str(root), str(tmp_path / "target"))
+
+    assert journal_of(tmp_path / "target") == journal_of(root)
+    assert {each.stream: each.extent.commits for each in moved.streams} == {MEMORY: 5, HISTORY: 3}
+    assert moved.state == "brought"
+    assert not moved.grew
+    assert files(root / "projects") == before
+    assert (tmp_path / "target" / "config.toml").read_text() == 'project = "p"\n'
+    assert (tmp_path / "target" / "queries" / "own" / "why.txt").is_file()
+    with opened(tmp_path / "target", 40) as memory:
+        assert memory.journal.damage(MEMORY) == ()
+        assert memory.agent("ana").get().spaces["tasks"].data[0]["text"] == "measure it"
+        receipt = memory.writer.submit_intent("p", intent(iri="urn:m:40", summary="it goes on there"))
+        assert receipt.version.position == 5
+
+
+def test_many_commits_come_as_packs_and_none_is_a_file_twice(root, tmp_path):
+    migrate(str(root), str(tmp_path / "target"))
+
+    names = [path.name for path in (tmp_path / "target" / "projects" / "p" / "memory").glob("*.ttl")]
+    assert len([name for name in names if name.startswith("pack-")]) == 2
+    assert len(names) == 3
+
+
+def test_where_git_may_track_the_target_every_commit_has_a_file_of_its_own(root, tmp_path):
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
+
+    migrate(str(root), str(tmp_path / "repository" / "target"))
+
+    names = [path.name for path in (tmp_path / "repository" / "target").rglob("*.ttl")]
+    assert len(names) == 8
+    assert not any(name.startswith("pack-") for name in names)
+    assert journal_of(tmp_path / "repository" / "target") == journal_of(root)
+
+
+def test_a_move_that_was_cut_short_goes_on_and_brings_what_was_written_and_redacted_since(root, tmp_path):
+    target = tmp_path / "target"
+    folder = target / "projects" / "p"
+    stop = iter([False, False, True])
+
+    def progress(size):
+        if next(stop):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        migrate(str(root), str(target), progress)
+    assert len([*folder.rglob("*.ttl")]) == 1
+
+    first = migrate(str(root), str(target))
+    with opened(root, 50) as memory:
+        memory.writer.submit_intent("p", intent(iri="urn:m:50", summary="said later"))
+        plan = memory.keeper.plan("p", None, texts=["learned in minute 10"])
+        memory.keeper.redact(plan, agent="ana", reason="not ours")
+    second = migrate(str(root), str(target))
+
+    assert [each.came for each in first.streams] == [1, 5]
+    assert journal_of(target) == journal_of(root)
+    assert not any(b"minute 10" in data for data in files(folder).values())
+    assert second.state == "brought"
+    assert [each.came for each in migrate(str(root), str(target)).streams] == [0, 0]
+
+
+def test_a_root_goes_around_by_every_kind_of_place_and_comes_back_as_it_was(root, tmp_path, postgres):
+    places = [str(root), postgres.address(), str(tmp_path / "back")]
+
+    around = [migrate(*pair) for pair in pairwise(places)]
+    kept = [backup(place, tmp_path / f"{number}.tar")[1] for number, place in enumerate(places)]
+
+    assert len({tuple(each.extent for each in moved.streams) for moved in around}) == 1
+    assert len({*kept}) == 1
+    assert journal_of(tmp_path / "back") == journal_of(root)
+    assert (tmp_path / "back" / "config.toml").read_bytes() == (root / "config.toml").read_bytes()
+
+
+def test_what_was_redacted_since_is_redacted_in_a_log_where_the_move_goes_on(root, tmp_path):
+    log = FileLog(str(tmp_path / "log"))
+    bring(FolderEnd(root), LogEnd(log))
+    with opened(root, 50) as memory:
+        plan = memory.keeper.plan("p", None, texts=["learned in minute 10"])
+        memory.keeper.redact(plan, agent="ana", reason="not ours")
+
+    brought = bring(FolderEnd(root), LogEnd(log))
+
+    documents = {entry.commit: entry.document for entry in log.read(MEMORY)}
+    assert documents == journal_of(root)[MEMORY]
+    assert [each.came for each in brought] == [0, 2]
+    assert not any(b"minute 10" in document for document in documents.values())
+
+
+def test_a_log_that_others_write_to_is_no_target(root, tmp_path):
+    log, other = FileLog(str(tmp_path / "log")), FileLog(str(tmp_path / "log"))
+
+    def while_another_writes():
+        first, second, *_ = FolderEnd(root).commits(MEMORY)
+        yield first
+        other.append(MEMORY, 2, "f" * 64, b"something else")
+        yield second
+
+    with pytest.raises(InvalidRequest, match=r"somebody else writes to .* its own number 2"):
+        LogEnd(log).add(MEMORY, while_another_writes())
+
+
+def test_an_entry_that_was_changed_in_a_log_stops_the_move(root, tmp_path):
+    log = FileLog(str(tmp_path / "log"))
+    bring(FolderEnd(root), LogEnd(log))
+    entry = [*log.read(MEMORY)][2]
+    log.rewrite(MEMORY, {entry.commit: entry.document.replace(b"minute", b"hour")})
+
+    with pytest.raises(JournalDamaged, match="p/memory 3"):
+        bring(LogEnd(log), FolderEnd(tmp_path / "target"))
+
+
+def test_a_state_that_was_used_at_the_target_is_kept(root, tmp_path):
+    migrate(str(root), str(tmp_path / "target"))
+    with opened(tmp_path / "target") as memory:
+        memory.agent("ana").update(lambda held: held.tasks_add("done there"))
+
+    moved = migrate(str(root), str(tmp_path / "target"))
+
+    assert moved.state == "kept"
+    with opened(tmp_path / "target") as memory:
+        assert len(memory.agent("ana").get().spaces["tasks"].data) == 2
+
+
+@pytest.mark.parametrize("what", ["commit", "stream", "file"])
+def test_a_target_that_holds_something_else_is_refused_and_left_as_it_was(root, tmp_path, what):
+    target = tmp_path / "target"
+    if what == "file":
+        target.mkdir()
+        (target / "config.toml").write_text('project = "q"\n')
+    else:
+        with opened(target, 60) as memory:
+            memory.writer.submit_intent(
+                "p" if what == "commit" else "q", intent(applies_to_project="p" if what == "commit" else "q")
+            )
+    before = files(target / "projects")
+
+    with pytest.raises(InvalidRequest, match="holds something else") as refusal:
+        migrate(str(root), str(target))
+
+    assert refusal.value.hint == "name a place that is empty"
+    assert files(target / "projects") == before
+
+
+def test_damage_stops_a_move_and_nothing_at_all_is_no_source(root, tmp_path):
+    victim = next(
+        path for path in (root / "projects" / "p" / "memory").glob("*.ttl") if b"minute 10" in path.read_bytes()
+    )
+    victim.write_bytes(victim.read_bytes().replace(b"minute 10", b"minute 11"))
+
+    with pytest.raises(JournalDamaged, match=victim.name):
+        migrate(str(root), str(tmp_path / "target"))
+    with pytest.raises(NotFound, match="no memory root"):
+        migrate(str(tmp_path / "nowhere"), str(tmp_path / "target"))
+    with pytest.raises(InvalidRequest, match="is source and target"):
+        migrate(str(root), str(root))
+
+
+def test_a_backup_is_the_same_to_the_byte_and_a_root_again_where_it_is_restored(root, tmp_path):
+    first, digest = backup(str(root), tmp_path / "one.tar")
+    again = backup(str(root), tmp_path / "two.tar")[1]
+
+    restored = restore(tmp_path / "one.tar", str(tmp_path / "target"))
+
+    assert digest == again
+    assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
+    assert [each.extent for each in restored.streams] == [each.extent for each in first.streams]
+    assert journal_of(tmp_path / "target") == journal_of(root)
+    with opened(tmp_path / "target") as memory:
+        assert memory.agent("ana").get().spaces["tasks"].data[0]["text"] == "measure it"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_what_is_unpacked_of_a_backup_by_hand_is_a_root(root, tmp_path):
+    backup(str(root), tmp_path / "one.tar")
+
+    with tarfile.open(tmp_path / "one.tar") as tar:
+        tar.extractall(tmp_path / "by-hand", filter="data")
+
+    assert journal_of(tmp_path / "by-hand") == journal_of(root)
+
+
+@pytest.mark.parametrize("at", ["a document", "the manifest", "the end"])
+def test_a_backup_that_was_changed_is_refused_before_anything_is_written(root, tmp_path, at):
+    backup(str(root), tmp_path / "one.tar")
+    data = (tmp_path / "one.tar").read_bytes()
+    changed = {
+        "a document": data.replace(b"minute 10", b"minute 11"),
+        "the manifest": data.replace(b'"commits": 5', b'"commits": 4'),
+        "the end": data[: data.rindex(b"# jidomem journal 1")],
+    }[at]
+    (tmp_path / "one.tar").write_bytes(changed)
+
+    with pytest.raises(Failed, match=r"changed or cut short|does not hold what"):
+        restore(tmp_path / "one.tar", str(tmp_path / "target"))
+
+    assert changed != data
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_file_of_a_backup_leads_nowhere_out_of_the_root(root, tmp_path):
+    said = {"form": "jidomem backup 1", "streams": [], "files": {"../outside": [0, ""]}}
+    (tmp_path / "manifest.json").write_text(json.dumps(said))
+    with tarfile.open(tmp_path / "one.tar", "w") as tar:
+        tar.add(tmp_path / "manifest.json", "manifest.json")
+
+    with pytest.raises(InvalidRequest, match="is no 'jidomem backup 1'"):
+        restore(tmp_path / "one.tar", str(tmp_path / "target"))
+
+
+def test_the_verbs_say_what_was_verified(root, tmp_path):
+    def run(*args):
+        done = CliRunner().invoke(cli, [str(arg) for arg in args])
+        assert done.exit_code == 0, done.stderr
+        return done
+
+    told = run("migrate", root, tmp_path / "target")
+    kept = json.loads(run("--root", tmp_path / "target", "backup", tmp_path / "b.tar", "--json").stdout)
+    back = json.loads(run("--root", tmp_path / "again", "restore", tmp_path / "b.tar", "--json").stdout)
+
+    assert "p/memory  5 commits" in told.stdout
+    assert told.stdout.count("verified") == 2
+    assert "8 commits came; working state: brought" in told.stderr
+    assert kept["streams"] == [{**row, "came": row["commits"]} for row in back["streams"]]
+    assert len(kept["manifest"]) == 64
