@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -118,10 +118,15 @@ class _Links:
         return self._told[node]
 
     def _looked_up(self, node: str) -> Mapping[str, Any] | None:
+        recorded = self._recorded(node)
+        if not self._was_recorded(recorded):
+            return None
+        if not recorded:
+            return self._other(node)
         try:
             found = item.get(self._index, self._project, node, self._as_of)
         except NotFound:
-            return None if self._recorded(node) else self._other(node)
+            return None
         return found if "hasAssertionStatus" in found["properties"] else self._other(node)
 
     def others(self, node: str) -> list[str]:
@@ -169,7 +174,10 @@ class _Links:
     def _was_there(self, node: str) -> bool:
         if node in self._told:
             return self._told[node] is not None
-        recorded = self._recorded(node)
+        return self._was_recorded(self._recorded(node))
+
+    def _was_recorded(self, recorded: Sequence[Term]) -> bool:
+        """Return whether one of the moments at which it was *recorded* had come; what was not is there always."""
         return not recorded or any(to_value(at) is not None and _text(at) <= self._moment for at in recorded)
 
     def _recorded(self, node: str) -> list[Term]:

@@ -23,7 +23,8 @@ _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
 _PART = 'BIND(REPLACE(STR(?item), "^.*[/#:]", "") AS ?part)'
-_BY_PART = f"""SELECT DISTINCT ?project ?short ?item WHERE {{ ?item {jido("appliesToProject")} ?project . {_PART}
+_BY_PART = f"""SELECT DISTINCT ?project ?short ?item WHERE {{ ?item {jido("appliesToProject")} ?project .
+FILTER(CONTAINS(STR(?item), ?short)) {_PART}
 FILTER(STRSTARTS(?part, ?short) || STRENDS(?part, ?short)) }} ORDER BY ?item LIMIT 10"""
 _SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
 
