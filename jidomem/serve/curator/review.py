@@ -35,7 +35,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
     """Return what waits, the most pressing first, and the one that is looked at with all that it says."""
     asked.memory.catch_up(asked.project)
     if asked.as_of is not None:  # what waits is settled now
-        return {"total": None, "waiting": [], "next": None, "looked_at": None, "done": None}
+        return {"total": None, "waiting": [], "next": None, "looked_at": None, "done": None, "ended": []}
     cursor = asked.given.get("cursor") or None
     found = queued(asked.memory.reader, asked.project, asked.memory.sources.now(), limit=COUNT, cursor=cursor)
     chosen = _chosen(asked, found)
@@ -47,6 +47,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
         "next": asked.link("review", cursor=found.cursor) if found.cursor else None,
         "looked_at": None if chosen is None else _looked_at(asked, chosen),
         "done": asked.given.get("done"),
+        "ended": [told.row(asked, item) for item in asked.given.get("ended", "").split()[:2]],
     }
 
 
@@ -85,7 +86,7 @@ def act(asked: Asked, form: Mapping[str, str]) -> str:
     if not item:
         raise InvalidRequest("nothing is ticked", hint="tick what is to be settled together")
     _settled(asked, way, item, other, reason, form)
-    return asked.link("review", done=way)
+    return asked.link("review", done=way, ended=" ".join(_ended(way, item, other)))
 
 
 def _together(asked: Asked, way: str, chosen: list[str], reason: str | None) -> str:
@@ -134,11 +135,17 @@ def _settled(
     return writer.correct(project, item, changes=beside, reason=reason or "kept beside in review")
 
 
+def _ended(way: str, item: str, other: str | None) -> list[str]:
+    """Return what is in force no more once two that disagreed are settled so, and can be brought back."""
+    ended = {"left": (other,), "right": (item,), "merge": (item, other)}.get(way, ())
+    return [each for each in ended if each]
+
+
 REVIEW = Screen(
     "review",
     "review.html",
     show,
-    takes=("item", "other", "cursor", "done"),
+    takes=("item", "other", "cursor", "done", "ended"),
     act=act,
     acts=(*OF_TWO, *OF_ONE),
     fields=("item", "other", "reason", "text", "about", "chosen"),

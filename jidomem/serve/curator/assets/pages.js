@@ -15,7 +15,10 @@
   };
   const begin = () => { slider(); fold(); };
   begin();
-  document.addEventListener("htmx:after:swap", begin);
+  document.addEventListener("htmx:after:swap", () => {
+    begin();
+    if (document.querySelector(".looked-at, .done")) scrollTo(0, 0); // the next one that waits, and what was done, are above
+  });
   document.addEventListener("input", ({ target }) => {
     if (target.id !== "as-of-slide") return;
     target.form.elements.as_of.value = stamped(Number(target.value));
