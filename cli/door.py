@@ -70,7 +70,7 @@ class Door:
         from jidomem.errors import NotFound
 
         memory = self.open()
-        if not memory.settings.root.is_dir():
+        if memory.settings.address is None and not memory.settings.root.is_dir():
             raise NotFound(
                 f"there is no memory root at {memory.settings.root} ({memory.settings.found})",
                 hint="make one in this folder with: jidomem init"
@@ -127,7 +127,7 @@ def _option(*names: str, **attributes: Any) -> click.Option:
 def everywhere(*, hidden: bool) -> list[click.Parameter]:
     """Return the options that stand before any verb, and after it."""
     return [
-        _option("--root", metavar="DIR", hidden=hidden, help="The memory root."),
+        _option("--root", metavar="ROOT", hidden=hidden, help="The memory root: a folder or an address."),
         _option("--project", metavar="ID", hidden=hidden, help="The project."),
         _option("--as-of", metavar="MOMENT", hidden=hidden, help="Answer with what was recorded by then."),
         _option("--valid-at", metavar="MOMENT", hidden=hidden, help="Leave out what does not hold in the world then."),

@@ -12,7 +12,7 @@ import click
 
 from jidomem.clients import dialects
 from jidomem.clock import now
-from jidomem.errors import InvalidRequest
+from jidomem.errors import Failed, InvalidRequest
 from jidomem.guard.edits import Edit, changes_of, edited, of_patch, text_of
 from jidomem.guard.guard import Guard, Verdict
 from jidomem.guard.rule import Stop
@@ -85,6 +85,12 @@ class _Post:
 
 
 def _post(door: Door) -> _Post | None:
+    if settings.address_of(door.root) is not None:
+        raise Failed(
+            "the guard reads the memory of the repository that is edited, and a shared root is of none",
+            hint="keep what governs its files there: jidomem init; then leave out --root, and unset JIDOMEM_ROOT",
+            code="invalid_config",
+        )
     found = settings.load(door.root, door.project)
     return _Post(found) if found.root.is_dir() else None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from jidomem.errors import Failed, InvalidRequest
+from jidomem.journal.files import Stream
 from jidomem.runtime import root, settings
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
@@ -20,12 +21,17 @@ _FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
 def init(door: Door, folder: Path) -> None:
     """Make the memory root .jidomem/ in FOLDER, the present one when not said.
 
-    What is there already is left alone.
+    With --root and an address it begins a shared root there, of a project of that name. What is there already is left
+    alone.
 
     Examples:
       jidomem init
       jidomem init services/billing --project billing
+      jidomem init --root postgresql://db/team --project billing
     """
+    if door.root is not None and settings.address_of(door.root) is not None:
+        _init_shared(door, folder)
+        return
     if door.root is not None:
         raise InvalidRequest("init takes the folder of the repository, not --root", hint=f"jidomem init {folder}")
     before = {name for name in _FILES if (folder / settings.FOLDER / name).exists()}
@@ -44,3 +50,30 @@ def init(door: Door, folder: Path) -> None:
         f"project {project}: " + (f"made {', '.join(fresh)}" if fresh else "it was there already, nothing changed")
     )
     door.say('next: git add .jidomem, then: jidomem remember "what an agent should know"')
+
+
+def _init_shared(door: Door, folder: Path) -> None:
+    """Begin a shared root: with a configuration that names its project, where it has none."""
+    from jidomem.shared import root_files
+
+    name = Stream(door.project or settings.slug_of(folder.resolve().name)).project
+    text, made = root.CONFIG.format(project=name), list[str]()
+
+    def begun(files: root_files.Files) -> root_files.Files:
+        made[:] = [] if settings.CONFIG in files else [settings.CONFIG]
+        return {settings.CONFIG: text, **files}
+
+    log = settings.opened_log(door.root, door.wait)
+    assert log is not None
+    try:
+        root_files.change(log, begun)
+    finally:
+        log.close()
+    with door.open() as memory:
+        project = memory.project
+    if door.json:
+        show_json({"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]})
+    else:
+        click.echo(log.name)
+    door.say(f"project {project}: " + ("it begins here" if made else "it was there already, nothing changed"))
+    door.say('next: export JIDOMEM_ROOT with that address, then: jidomem remember "what an agent should know"')

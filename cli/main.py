@@ -42,6 +42,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "check": ("check:check", "Check the memory as CI does."),
     "ontology": ("ontology:ontology", "Look up terms, and judge those of your own."),
     "verify": ("verify:verify", "Read every byte of the journal and verify it."),
+    "root": ("root:root", "Put the files of a shared root there, or fetch them."),
     "replay": ("replay:replay", "Compare the journal, replayed, with what is served."),
     "redact": ("redact:redact", "Take a secret out of the journal for good."),
     "pack": ("pack:pack", "Seal many commit files into a few packs."),

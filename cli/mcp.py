@@ -73,12 +73,10 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         serving.leave_on_signals(desks, memory.close)
         mcp_stdio.serve_stdio(desks, tools, memory.close)
         return
-    from jidomem.runtime.keyring import Keyring
-    from jidomem.runtime.settings import own_config
     from jidomem.serve import mcp_http, server
     from jidomem.serve.operation import Operation
 
-    keyring = Keyring(own_config(), memory.settings.root)
+    keyring = memory.place.keyring()
     listening = server.listen(host, port)
     url = server.url_of(listening)
     operation = Operation(open_log(door, form, level))
@@ -88,6 +86,6 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         operation.close()
 
     serving.leave_on_signals(desks, leave)
-    door.say(f"serving {memory.settings.root} at {url}{mcp_http.PATH} (stop with Ctrl-C)")
-    operation.tell("info", "started", {"url": url, "root": str(memory.settings.root), "jidomem": jidomem.__version__})
+    door.say(f"serving {memory.settings.place} at {url}{mcp_http.PATH} (stop with Ctrl-C)")
+    operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
     mcp_http.serve_http(desks, tools, keyring, listening, leave, operation)

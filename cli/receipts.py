@@ -19,9 +19,9 @@ def show_receipt(door: Door, memory: Jidomem, receipt: Receipt) -> None:
     told = f"{receipt.status}: {short(receipt.iri)} in project {memory.project}"
     door.say(f"would be {told}; nothing was kept" if receipt.commit is None else told)
     if memory.settings.found == OWN and receipt.commit is not None:
-        door.say(f"kept in your own memory, {memory.settings.root}; a repository gets one with: jidomem init")
+        door.say(f"kept in your own memory, {memory.settings.place}; a repository gets one with: jidomem init")
     if door.verbose:
-        door.say(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.root}")
+        door.say(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.place}")
         for name, value in receipt.filled.items():
             door.say(f"filled in: {name} = {clean(str(value))}")
     for conflict in receipt.conflicts:

@@ -53,8 +53,6 @@ def serve(
       jidomem serve
       jidomem serve --port 0 --json --log-level warning
     """
-    from jidomem.runtime.keyring import Keyring
-    from jidomem.runtime.settings import own_config
     from jidomem.serve import server
     from jidomem.serve.http import create_app
     from jidomem.serve.operation import Operation
@@ -63,7 +61,7 @@ def serve(
         said = memory.settings
         at = host or said.host or server.HOST
         hosts = server.hosts_of(at, names)
-        keyring = Keyring(own_config(), memory.settings.root)
+        keyring = memory.place.keyring()
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
             operation = Operation(open_log(door, form, level), connections=said.limits.connections)
@@ -72,11 +70,11 @@ def serve(
             )
             url = server.url_of(listening)
             if door.json:
-                show_json({"url": url, "root": str(memory.settings.root), "project": memory.project})
+                show_json({"url": url, "root": memory.settings.place, "project": memory.project})
             else:
-                door.say(f"serving {memory.settings.root} at {url} (stop with Ctrl-C)")
+                door.say(f"serving {memory.settings.place} at {url} (stop with Ctrl-C)")
             Thread(target=memory.pool.warm, daemon=True).start()
-            root = str(memory.settings.root)
+            root = memory.settings.place
             operation.tell("info", "started", {"url": url, "root": root, "jidomem": jidomem.__version__})
 
             def stop() -> None:

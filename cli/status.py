@@ -40,7 +40,7 @@ def status(door: Door) -> None:
     names = [door.project] if door.project is not None else memory.projects()
     projects = [_project(door, memory, name) for name in names]
     found = {
-        "root": str(memory.settings.root),
+        "root": memory.settings.place,
         "found": memory.settings.found,
         "project": memory.project,
         "agent": memory.settings.agent,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from jidomem.errors import InvalidRequest
-from jidomem.runtime.keyring import Keyring, take_back
+from jidomem.runtime.keyring import take_back
 from jidomem.runtime.own import EVERY, ROLES, Token, read
-from jidomem.runtime.settings import own_config
+from jidomem.runtime.settings import address_of, own_config
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
 from jidomem_cli.tables import show_json, show_rows
 
@@ -18,7 +18,8 @@ _COLUMNS = ("id", "agent", "role", "projects", "root", "added")
 def token() -> None:
     """Say who may ask a served memory: with a token, as an agent in a role, for some of its projects.
 
-    They are kept in your own configuration, by a digest alone. A server takes in a change with the next request.
+    They are kept in your own configuration, by a digest alone, or with the memory where that is shared: then every
+    server believes them. A server takes in a change with the next request, of a shared memory seconds later.
 
     Examples:
       jidomem token add ana --role curator
@@ -46,7 +47,7 @@ def add(door: Door, agent: str, role: str, projects: tuple[str, ...], all_projec
         raise InvalidRequest("it reaches all projects or the ones named", hint="leave out --project or --all-projects")
     with door.open() as memory:
         memory.writer.acting_as(agent, role)  # raises for what would be refused with each request
-        keyring = Keyring(own_config(), memory.settings.root)
+        keyring = memory.place.keyring()
         reached = (EVERY,) if all_projects else projects or (memory.project,)
         secret, made = keyring.give_out(agent, role, reached, memory.sources)
     if door.json:
@@ -60,12 +61,14 @@ def add(door: Door, agent: str, role: str, projects: tuple[str, ...], all_projec
 @token.command("list", formats=ROWS)
 @pass_door
 def list_tokens(door: Door) -> None:
-    """List the tokens given out, for every root, without what they are.
+    """List the tokens given out, for every folder or for the shared root named, without what they are.
 
     Examples:
       jidomem token list
     """
-    show_rows(door, [_told(each) for each in read(own_config()).tokens], _COLUMNS)
+    shared = address_of(door.root) is not None
+    tokens = door.open().place.keyring().tokens if shared else read(own_config()).tokens
+    show_rows(door, [_told(each) for each in tokens], _COLUMNS)
 
 
 @token.command("remove")
@@ -77,7 +80,8 @@ def remove(door: Door, id_: str) -> None:
     Examples:
       jidomem token remove 1f2e3d4c
     """
-    gone = take_back(own_config(), id_)
+    shared = address_of(door.root) is not None
+    gone = door.open().place.keyring().take_back(id_) if shared else take_back(own_config(), id_)
     if door.json:
         show_json(_told(gone))
     else:

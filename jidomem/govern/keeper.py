@@ -14,7 +14,7 @@ from jidomem.govern.orders import order
 from jidomem.govern.traces import DIGESTS, LONG, SAYS, WORDS, Trace, Traces, Wanted
 from jidomem.index.tail import Tail
 from jidomem.journal.commit import COMMIT, Commit
-from jidomem.journal.files import NAMES, Stream
+from jidomem.journal.files import NAMES, Moved, Stream
 from jidomem.journal.redaction import leaves
 from jidomem.policy import Policy
 from jidomem.schema import Schema
@@ -182,10 +182,11 @@ class Keeper:
         said += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*gone.values()))]
         said += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
         said += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
-        with self._tail.journal.redacting(stream, gone) as version:
-            commit = self._order(stream, version, said, agent=agent, reason=reason)
-            self._tail.journal.append(stream, version, commit)
-        return commit
+        while True:
+            with self._tail.journal.redacting(stream, gone) as version:
+                commit = self._order(stream, version, said, agent=agent, reason=reason)
+                if not isinstance(self._tail.journal.append(stream, version, commit), Moved):
+                    return commit  # else another machine wrote meanwhile
 
     def _order(
         self, stream: Stream, version: Version, said: Iterable[tuple[Term, Term]], *, agent: str, reason: str

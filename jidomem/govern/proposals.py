@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fcntl import LOCK_EX, flock
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +33,9 @@ _DEFINITION = iri(_SKOS + "definition")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _WRITTEN = "# Written by `jidomem ontology accept`; what you say yourself belongs into another file beside it.\n"
 
+#: Keeps, under a path below the root, what is made of the text that stands there, None where there is none.
+ChangeFile = Callable[[str, Callable[[str | None], str]], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -60,8 +61,11 @@ class Proposal:
 class TermProposals:
     """The terms proposed in one project of a root, waiting or answered."""
 
-    def __init__(self, root: Path, project: str, schema: Schema, writer: MemoryWriter, tail: Tail) -> None:
-        self._root, self._schema, self._writer, self._tail = root, schema, writer, tail
+    def __init__(
+        self, root: Path, change: ChangeFile, project: str, schema: Schema, writer: MemoryWriter, tail: Tail
+    ) -> None:
+        """Know those of *project*; *change* keeps what becomes of the text of a file of *root*."""
+        self._root, self._change, self._schema, self._writer, self._tail = root, change, schema, writer, tail
         self._stream = Stream(project, _STREAM)
 
     def propose(
@@ -118,14 +122,15 @@ class TermProposals:
         self._check_keeper("accept terms")
         proposal = self._find(term)
         self._refuse_faults(proposal.declaration)
-        _extend(self._root / "ontology" / FILE, proposal.declaration)
+        self._change(f"ontology/{FILE}", lambda text: _extended(text, proposal.declaration))
         return self._answer(proposal, True, reason)
 
     def accepted(self, term: str) -> tuple[str, str]:
         """Return the file of terms, as `preview` takes it, and what it would say if *term* were accepted."""
         folder = self._root / "ontology"
         name = f"{folder.name}/{FILE}" if (folder / FILE).exists() else folder.name
-        return name, _extended(folder / FILE, self._find(term).declaration)
+        text = (folder / FILE).read_text("utf-8") if (folder / FILE).exists() else None
+        return name, _extended(text, self._find(term).declaration)
 
     def reject(self, term: str, *, reason: str) -> Proposal:
         """Return the proposal of *term*, rejected by a curator, or taken back by who made it; raises as `accept`."""
@@ -245,20 +250,8 @@ def _spoken(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).lower()
 
 
-def _extend(path: Path, rows: Sequence[Triple]) -> None:
-    """Write *rows* into the file of accepted terms, which is replaced as a whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path.with_name(".accepted.lock"), "w") as lock:
-        flock(lock, LOCK_EX)  # until it is closed
-        draft = path.with_name(f".{FILE}.draft")
-        draft.write_text(_extended(path, rows), "utf-8")
-        os.replace(draft, path)
-
-
-def _extended(path: Path, rows: Sequence[Triple]) -> str:
-    """Return what the file of accepted terms says with *rows*."""
-    known: list[Triple] = []
-    if path.exists():
-        found = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
-        known = [(str(each.subject), str(each.predicate), str(each.object)) for each in found]
+def _extended(text: str | None, rows: Sequence[Triple]) -> str:
+    """Return the file of accepted terms that says *rows*, too."""
+    found = ox.parse(text, format=ox.RdfFormat.TURTLE) if text is not None else ()
+    known = [(str(each.subject), str(each.predicate), str(each.object)) for each in found]
     return _WRITTEN + turtle({*known, *rows}, {"owl": OWL, "skos": _SKOS})

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.entry_store import EntryStore
     from jidomem.runtime.memoryos.memory_os import MemoryOS
     from jidomem.runtime.memoryos.opened import MemoryOSes
+    from jidomem.runtime.place import InFolder, Shared
     from jidomem.runtime.root import Jidomem
 
 
@@ -29,6 +30,7 @@ class Held:
     """The part of an open root that nobody judges; most processes have no need of it, and load none of it."""
 
     settings: Settings
+    place: InFolder | Shared
     sources: Sources
     writer: MemoryWriter
     index: OxigraphIndex
@@ -119,10 +121,9 @@ class Held:
         from jidomem.providers.kv import TABLES
         from jidomem.runtime import agent
         from jidomem.runtime.memoryos import jobs, kept, notes
-        from jidomem.runtime.state import State
 
         own = agent.TABLES + kept.TABLES + notes.TABLES + jobs.TABLES
-        return State(self.settings.root, own + TABLES)
+        return self.place.state("working", own + TABLES)
 
     def conversation(
         self,

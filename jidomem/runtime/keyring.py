@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from hmac import compare_digest
 from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
 
 from jidomem.clock import Sources
 from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
@@ -17,8 +20,30 @@ from jidomem.moments import stamp
 from jidomem.runtime import own
 from jidomem.runtime.own import EVERY, ROLES, Own, Token
 
+if TYPE_CHECKING:
+    from jidomem.shared.log import SharedLog
+
 #: How a token begins, so that who finds one knows what it is.
 MARK = "jido_"
+#: The file of a shared root that they are kept in, and for how many seconds a server does not look at it again.
+TOKENS, TOKENS_FOR = "tokens.json", 2.0
+
+
+class Kept(Protocol):
+    """Where the tokens for one memory are kept."""
+
+    @property
+    def root(self) -> str:
+        """Return the memory, as each token for it names it."""
+
+    def look(self) -> object:
+        """Return what is another value whenever the tokens may be others."""
+
+    def read(self) -> tuple[Token, ...]:
+        """Return the tokens there are; raises Failed where they cannot be read."""
+
+    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+        """Keep what *how* makes of the tokens, of the latest there are."""
 
 
 class Keyring:
@@ -26,12 +51,20 @@ class Keyring:
 
     def __init__(self, path: Path, root: Path) -> None:
         """Read *path*; raises Failed `invalid_config` where it cannot be."""
-        self._path = path
-        self._root = str(root)
-        self._seen = self._look()
-        self._tokens = self._read()
+        self._begin(OwnTokens(path, root))
+
+    def _begin(self, kept: Kept) -> None:
+        self._kept = kept
+        self._seen = kept.look()
+        self._tokens = kept.read()
         #: Whether nobody is let in without one. It stays so when the last is taken back: that opens no door.
         self.is_needed = bool(self._tokens)
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Return the tokens given out."""
+        self._catch_up()
+        return self._tokens
 
     def give_out(self, agent: str, role: str, projects: Sequence[str], sources: Sources) -> tuple[str, Token]:
         """Return a new token, which is told to nobody ever again, and what is kept of it.
@@ -45,9 +78,20 @@ class Keyring:
                 Stream(project)
         secret = MARK + urlsafe_b64encode(sources.nonce()).rstrip(b"=").decode()
         reached = (EVERY,) if EVERY in projects else tuple(sorted(set(projects)))
-        made = Token(own.digest(secret), agent, role, reached, self._root, stamp(sources.now()))
-        own.change(self._path, lambda said: replace(said, tokens=(*said.tokens, made)))
+        made = Token(own.digest(secret), agent, role, reached, self._kept.root, stamp(sources.now()))
+        self._kept.change(lambda tokens: (*tokens, made))
         return secret, made
+
+    def take_back(self, name: str) -> Token:
+        """Return the token of that id, which is none from now on; raises NotFound."""
+        found: list[Token] = []
+
+        def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+            found[:] = _named(tokens, name)
+            return tuple(token for token in tokens if token not in found)
+
+        self._kept.change(without)
+        return found[0]
 
     def whose(self, secret: str) -> Token | None:
         """Return the token that *secret* is, None where it is none (any more).
@@ -66,11 +110,11 @@ class Keyring:
 
     def _catch_up(self) -> None:
         """Take in what has changed since; what cannot be read lets nobody in, and its reason is for standard error."""
-        now = self._look()
+        now = self._kept.look()
         if now == self._seen:
             return
         try:
-            self._tokens = self._read()
+            self._tokens = self._kept.read()
         except JidomemError as error:
             sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
             raise Failed(
@@ -86,28 +130,102 @@ class Keyring:
         self._catch_up()
         return self.is_needed
 
-    def _read(self) -> tuple[Token, ...]:
-        return tuple(token for token in own.read(self._path).tokens if token.root == self._root)
 
-    def _look(self) -> tuple[int, ...]:
+class SharedKeyring(Keyring):
+    """The tokens for a shared root, as its log has them: every server believes them, some seconds later at most."""
+
+    def __init__(self, log: SharedLog) -> None:
+        """Read those of *log*; raises Failed where it cannot be."""
+        self._begin(SharedTokens(log))
+
+
+class OwnTokens:
+    """The tokens for the memory in *root*, in the user's own configuration in *path*."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self._path, self.root = path, str(root)
+
+    def look(self) -> tuple[int, ...]:
+        """Return what the file system says of the file."""
         try:
             status = self._path.stat()
         except OSError:
             return ()
         return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_mode
 
+    def read(self) -> tuple[Token, ...]:
+        """Return those of this memory."""
+        return tuple(token for token in own.read(self._path).tokens if token.root == self.root)
+
+    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+        """Keep what *how* makes of those of this memory."""
+
+        def changed(said: Own) -> Own:
+            others = tuple(token for token in said.tokens if token.root != self.root)
+            return replace(said, tokens=(*others, *how(tuple(t for t in said.tokens if t.root == self.root))))
+
+        own.change(self._path, changed)
+
+
+class SharedTokens:
+    """The tokens for a shared root, in its log."""
+
+    def __init__(self, log: SharedLog) -> None:
+        self._log, self.root = log, log.name
+        self._looked = (-TOKENS_FOR, "")
+
+    def look(self) -> str:
+        """Return the tag of the file they are in, as it was a moment ago."""
+        if monotonic() - self._looked[0] >= TOKENS_FOR:
+            found = self._log.get(TOKENS)
+            self._looked = monotonic(), found.tag if found is not None else ""
+        return self._looked[1]
+
+    def read(self) -> tuple[Token, ...]:
+        """Return the tokens there are."""
+        return self._read()[0]
+
+    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+        """Keep what *how* makes of them, whoever else changes them meanwhile."""
+        while True:
+            tokens, tag = self._read()
+            data = json.dumps({"tokens": [asdict(token) for token in how(tokens)]}, indent=0).encode()
+            if self._log.put(TOKENS, data, tag) is not None:
+                self._looked = (-TOKENS_FOR, "")
+                return
+
+    def _read(self) -> tuple[tuple[Token, ...], str | None]:
+        found = self._log.get(TOKENS)
+        if found is None:
+            return (), None
+        try:
+            tables = json.loads(found.data)["tokens"]
+            return tuple(own.entries(Token, {"tokens": tables}, "tokens", Path(TOKENS))), found.tag
+        except (ValueError, KeyError, TypeError) as error:
+            raise Failed(
+                f"{TOKENS} of {self._log.name} cannot be read: {error}",
+                hint="restore it from a backup",
+                code="invalid_config",
+            ) from error
+
 
 def take_back(path: Path, name: str) -> Token:
-    """Return the token of that id, which is none from now on; raises NotFound."""
+    """Return the token of that id for whatever memory in folders, which is none from now on; raises NotFound."""
     found: list[Token] = []
 
     def without(said: Own) -> Own:
-        found.extend(token for token in said.tokens if token.id == name)
-        if not found:
-            known = [token.id for token in said.tokens]
-            near = get_close_matches(name, known, n=1) or known
-            raise NotFound(f"there is no token {name!r}", hint=f"there is {', '.join(near) or 'none'}")
+        found[:] = _named(said.tokens, name)
         return replace(said, tokens=tuple(token for token in said.tokens if token not in found))
 
     own.change(path, without)
     return found[0]
+
+
+def _named(tokens: tuple[Token, ...], name: str) -> list[Token]:
+    """Return the token of that id; raises NotFound."""
+    found = [token for token in tokens if token.id == name]
+    if not found:
+        known = [token.id for token in tokens]
+        near = get_close_matches(name, known, n=1) or known
+        raise NotFound(f"there is no token {name!r}", hint=f"there is {', '.join(near) or 'none'}")
+    return found

@@ -110,9 +110,9 @@ def read(path: Path) -> Own:
     if unknown := said.keys() - _KNOWN:
         raise _wrong(path, f"{min(unknown)} is not known here ({', '.join(_KNOWN)})")
     return Own(
-        tuple(_entries(Token, said, "tokens", path)),
-        tuple(_entries(Trusted, said, "trusted", path)),
-        tuple(_entries(Command, said, "commands", path)),
+        tuple(entries(Token, said, "tokens", path)),
+        tuple(entries(Trusted, said, "trusted", path)),
+        tuple(entries(Command, said, "commands", path)),
         limits(said.get("limits", {}), str(path)),
         embedders.choice(said.get("embedder", {}), str(path)),
         language_models.choice(said.get("model", {}), str(path)),
@@ -165,8 +165,8 @@ def _check_private(path: Path, status: os.stat_result) -> None:
         )
 
 
-def _entries(kind: type[T], said: Mapping[str, Any], key: str, path: Path) -> Iterator[T]:
-    """Yield what the tables *key* say; raises Failed for one that says it in another form."""
+def entries(kind: type[T], said: Mapping[str, Any], key: str, path: Path) -> Iterator[T]:
+    """Yield what the tables *key* of *path* say; raises Failed for one that says it in another form."""
     tables = said.get(key, [])
     names = [field.name for field in fields(kind)]
     for table in tables if isinstance(tables, list) else [tables]:

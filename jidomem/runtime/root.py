@@ -20,7 +20,7 @@ from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.past import past
 from jidomem.index.shelved import Shelved
 from jidomem.index.tail import Tail
-from jidomem.journal.files import NAMES, FileJournal, Stream
+from jidomem.journal.files import NAMES, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
@@ -29,10 +29,10 @@ from jidomem.runtime.bounds import check_root
 from jidomem.runtime.checks import Checks
 from jidomem.runtime.held import Held
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
+from jidomem.runtime.place import InFolder, Shared
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import TABLES, ReadLog
 from jidomem.runtime.recalls import Recalls
-from jidomem.runtime.state import State
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
+    from jidomem.shared.log import SharedLog
     from jidomem.write.rollback import Rollback
 
 #: The folder of what is derived from the journal.
@@ -73,19 +74,25 @@ class Jidomem(Held, Recalls):
     """
 
     def __init__(
-        self, given: settings.Settings, sources: Sources, wait: float, embedder: Embedder | None = None
+        self,
+        given: settings.Settings,
+        sources: Sources,
+        wait: float,
+        embedder: Embedder | None = None,
+        log: SharedLog | None = None,
     ) -> None:
         check_root(given.root)
         self.settings = given
+        self.place = Shared(log, given.address, given.root) if log and given.address else InFolder(given)
         self.sources = sources
         self.embedder = embedder
-        self.journal = FileJournal(given.root, wait=wait)
+        self.journal = self.place.journal(wait)
         overlay = [given.root] if _overlaid(given.root, "ontology", "shapes") else []
         self.schema = schema.load(overlay, by_reference=given.policy.judge == "pyshacl")
         self.index = OxigraphIndex()
         self.tail = Tail(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
         self.playbook = Playbook([given.root / "queries"] if _overlaid(given.root, "queries") else [])
-        self.tree = Worktree.around(given.root)
+        self.tree = Worktree.around(given.root) if log is None else None
         self.writer = MemoryWriter(
             self.tail,
             self.schema,
@@ -98,7 +105,7 @@ class Jidomem(Held, Recalls):
         )
         self.pool = Pool(given.root, given.limits)
         self.checks = Checks(given.root)
-        self._shown = ReadLog(State(given.root, TABLES), sources.now)
+        self._shown = ReadLog(self.place.state("read", TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
         self.reader = MemoryReader(
             self.index,
@@ -134,7 +141,7 @@ class Jidomem(Held, Recalls):
         if not any(version.heads for version in versions.values()) and project not in self.projects():
             near = get_close_matches(project, self.projects(), n=3) or self.projects()
             raise NotFound(
-                f"no project {project!r} in {self.settings.root}",
+                f"no project {project!r} in {self.settings.place}",
                 hint=f"there is {', '.join(near) or 'none yet'}; jidomem init or a first write makes one",
                 code="unknown_project",
             )
@@ -251,7 +258,8 @@ class Jidomem(Held, Recalls):
         """Return the terms proposed in *project*, the configured one unless given, and who answers them."""
         from jidomem.govern.proposals import TermProposals  # most processes have no need of one
 
-        return TermProposals(self.settings.root, project or self.project, self.schema, self.writer, self.tail)
+        root, change = self.settings.root, self.place.change_file
+        return TermProposals(root, change, project or self.project, self.schema, self.writer, self.tail)
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
         """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""
@@ -270,6 +278,7 @@ class Jidomem(Held, Recalls):
         self.close_recall()
         self._shown.state.close()
         self.tail.close()
+        self.place.close()
 
     def __enter__(self) -> Jidomem:
         """Return the open root itself."""
@@ -303,9 +312,16 @@ def open_root(
     waits for another process. *sources* replaces the clock, ids and nonces. With an *embedder*,
     the one that the user's settings name unless given, recall finds by likeness, too; vectors are made in the
     background from the first recall on.
-    Raises Failed `invalid_config`.
+    Raises Failed `invalid_config`, and `store_unreachable` or `missing_extra` for an address.
     """
-    return Jidomem(settings.load(root, project, agent=agent, session=session), sources or Sources(), wait, embedder)
+    log = settings.opened_log(root, wait)
+    try:
+        given = settings.load(root, project, agent=agent, session=session)
+        return Jidomem(given, sources or Sources(), wait, embedder, log)
+    except BaseException:
+        if log is not None:
+            log.close()
+        raise
 
 
 def init(folder: Path, project: str | None = None) -> Path:

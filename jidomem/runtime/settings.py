@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jidomem import vocab
 from jidomem.authority import PRESETS
@@ -20,6 +20,9 @@ from jidomem.runtime import bounds, embedders, language_models, trust
 from jidomem.runtime.limits import Limits
 from jidomem.write.kinds import family
 from jidomem.write.names import slug
+
+if TYPE_CHECKING:
+    from jidomem.shared.log import SharedLog
 
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
@@ -43,7 +46,8 @@ class Settings:
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
     `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
     it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits`,
-    `embedder` and `model` are the user's own: no root sets them.
+    `embedder` and `model` are the user's own: no root sets them. `address` is that of a shared root, whose copy `root`
+    is then.
     """
 
     root: Path
@@ -59,6 +63,16 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     embedder: embedders.Choice = field(default_factory=embedders.Choice)
     model: language_models.Choice = field(default_factory=language_models.Choice)
+    address: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Return where memory is, as it may be shown."""
+        if self.address is None:
+            return str(self.root)
+        from jidomem.shared import places  # most roots are folders
+
+        return places.shown(self.address)
 
 
 def load(
@@ -72,13 +86,15 @@ def load(
 
     Raises Failed `invalid_config` naming file, key and the nearest known key, InvalidRequest for a root that is none.
     """
-    folder, found = find(root)
+    (folder, found), address = find(root), address_of(root)
     if folder.exists() and not folder.is_dir():
         raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     config = read_config(folder / CONFIG)
     own = config.get("project")
     limits, chosen, model = _own(own_config())
-    named = project or os.environ.get("JIDOMEM_PROJECT") or own or _folder_name(folder, found)
+    named = (
+        project or os.environ.get("JIDOMEM_PROJECT") or own or _folder_name(folder, found if address is None else OWN)
+    )
     return Settings(
         root=folder,
         project=named,
@@ -93,6 +109,7 @@ def load(
         limits=limits,
         embedder=_embedder(chosen),
         model=model,
+        address=address,
     )
 
 
@@ -226,6 +243,37 @@ def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     return Path(user_data_dir("jidomem", appauthor=False)).resolve(), OWN
 
 
+def address_of(given: str | os.PathLike[str] | None) -> str | None:
+    """Return the address of the shared root that is *given*, or that the environment names; None for a folder.
+
+    Raises InvalidRequest for an address of another kind.
+    """
+    said = os.fspath(given) if given is not None else os.environ.get("JIDOMEM_ROOT", "")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", said) is None:
+        return None
+    from jidomem.shared import places
+
+    return places.checked(said)
+
+
+def opened_log(given: str | os.PathLike[str] | None, wait: float) -> SharedLog | None:
+    """Return the log of the shared root that is *given* or named, what it says of itself brought here; else None.
+
+    Raises what `places.open_log` and `root_files.bring` raise.
+    """
+    if (address := address_of(given)) is None:
+        return None
+    from jidomem.shared import places, root_files
+
+    log = places.open_log(address, os.environ, wait=wait)
+    try:
+        root_files.bring(log, places.home_of(address, os.environ))
+    except BaseException:
+        log.close()
+        raise
+    return log
+
+
 def _refuse_link(found: Path) -> None:
     """Raise Failed for a root that was found and lies elsewhere: a repository may lead to another one's memory so."""
     if found.is_symlink():
@@ -237,9 +285,11 @@ def _refuse_link(found: Path) -> None:
 
 
 def _folder(root: str | os.PathLike[str]) -> Path:
-    """Return the folder *root*; raises InvalidRequest for an address, which would be taken for a relative path."""
-    if re.match(r"[a-z][a-z0-9+.-]+://", os.fspath(root)):
-        raise InvalidRequest(f"{root} is an address, and memory is kept in a folder", hint="--root .jidomem")
+    """Return the folder *root*, or that of the copy of a shared one; raises InvalidRequest for another address."""
+    if (address := address_of(root)) is not None:
+        from jidomem.shared import places
+
+        return places.home_of(address, os.environ)
     return Path(root).expanduser().resolve()
 
 

@@ -182,7 +182,7 @@ def _status(desk: Desk, given: Arguments) -> Told:
     held = counts(memory.reader, project)
     return Told({
         "project": project,
-        "root": str(memory.settings.root),
+        "root": memory.settings.place,
         "agent": desk.agent,
         "version": str(version),
         "last_commit": version.recorded_at or None,

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
-from importlib import import_module
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.shared.log import SharedLog
 
-#: What begins an address -> the extra that is needed, and what opens it.
-_KINDS: Mapping[str, tuple[str, str]] = {
-    "postgresql": ("postgres", "jidomem.shared.postgres:PostgresLog"),
-    "postgres": ("postgres", "jidomem.shared.postgres:PostgresLog"),
-    "s3": ("objects", "jidomem.shared.objects:ObjectLog"),
-}
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+#: What begins an address -> the extra that is needed.
+_EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "s3": "objects"}
+#: Where another object store than the one everybody knows is named.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+#: What says in a query which database is meant.
+_NAMING = ("host", "hostaddr", "port", "dbname", "service", "schema", "options")
 _SECRET = re.compile(r"pass|secret|key|token|credential", re.IGNORECASE)
-
-
-def is_address(text: str) -> bool:
-    """Return whether *text* is an address of any kind, and no folder.
-
-    >>> is_address("postgresql://db/team"), is_address("/srv/memory")
-    (True, False)
-    """
-    return _SCHEME.match(text) is not None
 
 
 def checked(address: str) -> str:
     """Return *address*; raise InvalidRequest unless it is one of a shared root."""
-    match = _SCHEME.match(address)
-    if match is None or match[1] not in _KINDS:
+    if address.partition("://")[0] not in _EXTRAS:
         raise InvalidRequest(
             f"{shown(address)} is no address memory can be kept at",
             hint="give a folder, postgresql://HOST/DATABASE or s3://BUCKET/PREFIX",
@@ -59,42 +47,47 @@ def shown(address: str) -> str:
         return f"{address.partition('://')[0]}://..."
 
 
-def home_of(address: str, chosen: str | None = None) -> Path:
-    """Return the folder of this machine that has the copy of the root at *address*: the one *chosen*, else the user's.
+def home_of(address: str, environment: Mapping[str, str]) -> Path:
+    """Return the folder of this machine that has the copy of the root at *address*: `JIDOMEM_HOME`, else the user's.
 
     Who changes a password, or how the connection is made, goes on with the same copy.
     """
-    if chosen:
+    if chosen := environment.get("JIDOMEM_HOME"):
         return Path(chosen).expanduser().resolve()
     from platformdirs import user_cache_dir
 
-    digest = blake2b(_place(address).encode(), digest_size=12).hexdigest()
+    digest = blake2b(_place(address, environment).encode(), digest_size=12).hexdigest()
     return Path(user_cache_dir("jidomem", appauthor=False)).resolve() / "roots" / digest
 
 
-def _place(address: str) -> str:
+def _place(address: str, environment: Mapping[str, str]) -> str:
     """Return what names the place at *address*, however it is reached."""
     split = urlsplit(address)
     host = split.netloc.rpartition("@")[2].lower()
-    kept = sorted((key, value) for key, value in parse_qsl(split.query) if key in ("host", "port", "dbname", "options"))
-    scheme = "postgresql" if split.scheme == "postgres" else split.scheme
-    return f"{scheme}://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(kept)}"
+    if split.scheme == "s3":
+        return f"s3://{host}{split.path.rstrip('/')} at {next(filter(None, map(environment.get, _ENDPOINTS)), '')}"
+    kept = sorted(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING)
+    return f"postgresql://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(kept)}"
 
 
-def open_log(address: str, *, wait: float = 10.0) -> SharedLog:
+def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> SharedLog:
     """Return the log at *address*, in which *wait* is how many seconds an answer is waited for.
 
-    Raises InvalidRequest for an address of another kind, Failed `missing_extra` where a package is missing and what
-    the log raises that cannot be reached.
+    *environment* says what else an object store needs. Raises InvalidRequest for an address of another kind, Failed
+    `missing_extra` where a package is missing and what the log raises that cannot be reached.
     """
-    extra, opener = _KINDS[checked(address).partition("://")[0]]
-    module, _, name = opener.partition(":")
+    kind = checked(address).partition("://")[0]
     try:
-        opened: Callable[..., SharedLog] = getattr(import_module(module), name)
+        if kind == "s3":
+            from jidomem.shared.objects import ObjectLog
+
+            return ObjectLog(address, environment, wait=wait)
+        from jidomem.shared.postgres import PostgresLog
+
+        return PostgresLog(address, wait=wait)
     except ModuleNotFoundError as error:
         raise Failed(
             f"{shown(address)} needs the package {error.name}",
-            hint=f'pip install "jidomem[{extra}]"',
+            hint=f'pip install "jidomem[{_EXTRAS[kind]}]"',
             code="missing_extra",
         ) from error
-    return opened(address, wait=wait)

@@ -36,15 +36,40 @@ ENDLESS = ["jidomem serve", "jidomem mcp"]  # their examples are run where they 
 VERBS_THAT_END = [path for path, verb in ALL.items() if not isinstance(verb, click.Group) and path not in ENDLESS]
 
 
+#: The shared root of the examples; one that is real stands for it.
+SHARED = "postgresql://db/team"
+
+
+@pytest.fixture
+def made_real(request, repository, monkeypatch):
+    """Return an example with what it names outside of the repository made real."""
+
+    def made_real(line):
+        if SHARED not in line:
+            return line
+        from jidomem.shared import places, root_files
+
+        monkeypatch.setenv("JIDOMEM_HOME", str(repository / "home"))
+        address = request.getfixturevalue("postgres").address()
+        log = places.open_log(address, os.environ)
+        root_files.change(log, lambda files: {"shapes/old.ttl": "<urn:a> <urn:b> <urn:c> .\n"})
+        log.close()
+        (repository / "team").mkdir(exist_ok=True)
+        assert run("init", repository / "team").exit_code == 0
+        return line.replace(SHARED, f"'{address}'")
+
+    return made_real
+
+
 def examples(command):
     text = command.help.partition("Examples:\n")[2]
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 @pytest.mark.parametrize("path", VERBS_THAT_END)
-def test_the_examples_in_a_help_text_run_one_after_the_other(path, repository):
+def test_the_examples_in_a_help_text_run_one_after_the_other(path, repository, made_real):
     lay_out_files(repository)
-    lines = examples(ALL[path])
+    lines = [made_real(line) for line in examples(ALL[path])]
     assert lines, f"{path} --help shows no example"
     for line in lines:
         assert "jidomem" in line
@@ -58,9 +83,9 @@ def test_the_examples_in_a_help_text_run_one_after_the_other(path, repository):
 
 
 @pytest.mark.parametrize("path", VERBS_THAT_END)
-def test_each_verb_answers_a_program_with_one_object_or_one_a_line(path, repository):
+def test_each_verb_answers_a_program_with_one_object_or_one_a_line(path, repository, made_real):
     lay_out_files(repository)
-    line = next(line for line in examples(ALL[path]) if "|" not in line and "--format" not in line)
+    line = made_real(next(line for line in examples(ALL[path]) if "|" not in line and "--format" not in line))
 
     answer = run("--json", *shlex.split(line)[1:])
 
@@ -69,9 +94,9 @@ def test_each_verb_answers_a_program_with_one_object_or_one_a_line(path, reposit
 
 
 @pytest.mark.parametrize("path", [path for path, command in ALL.items() if isinstance(command, click.Group)])
-def test_the_examples_of_a_family_of_verbs_run_too(path, repository):
+def test_the_examples_of_a_family_of_verbs_run_too(path, repository, made_real):
     lay_out_files(repository)
-    for line in examples(ALL[path]):
+    for line in map(made_real, examples(ALL[path])):
         assert run(*shlex.split(line)[1:]).exit_code == 0, line
 
 

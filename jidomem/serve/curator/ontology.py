@@ -75,7 +75,8 @@ def _linked(asked: Asked, name: str, said: Mapping[Term, str]) -> dict[str, Any]
 
 def _proposals(asked: Asked) -> TermProposals:
     memory = asked.memory
-    return TermProposals(memory.settings.root, asked.project, memory.schema, asked.site.writer, memory.tail)
+    root, change = memory.settings.root, memory.place.change_file
+    return TermProposals(root, change, asked.project, memory.schema, asked.site.writer, memory.tail)
 
 
 def _proposed(asked: Asked, proposal: Proposal) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""Where an open root lies: in a folder that is all of it, or in a log that it shares, with a copy in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jidomem.journal.files import FileJournal
+from jidomem.runtime.settings import Settings, own_config
+from jidomem.runtime.state import State
+
+if TYPE_CHECKING:
+    from jidomem.keeping import Keeping
+    from jidomem.runtime.keyring import Keyring
+    from jidomem.shared.log import SharedLog
+
+
+class InFolder:
+    """A root that is a folder of this machine."""
+
+    def __init__(self, given: Settings) -> None:
+        self._root = given.root
+
+    def journal(self, wait: float) -> FileJournal:
+        """Return its journal, whose turns are waited for *wait* seconds."""
+        return FileJournal(self._root, wait=wait)
+
+    def state(self, name: str, tables: str) -> Keeping:
+        """Return its working state with these *tables*; they all lie in one file, whatever their *name*."""
+        return State(self._root, tables)
+
+    def keyring(self) -> Keyring:
+        """Return the tokens given out for it; raises Failed where they cannot be read."""
+        from jidomem.runtime.keyring import Keyring  # only a server asks who asks
+
+        return Keyring(own_config(), self._root)
+
+    def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
+        """Keep what *how* makes of the text of the file *path* below it, None where there is none, all at once."""
+        file = self._root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with open(file.with_name(f".{file.stem}.lock"), "w") as lock:
+            flock(lock, LOCK_EX)  # until it is closed
+            draft = file.with_name(f".{file.name}.draft")
+            draft.write_text(how(file.read_text("utf-8") if file.exists() else None), "utf-8")
+            os.replace(draft, file)
+
+    def close(self) -> None:
+        """Let go of nothing: a folder is not open."""
+
+
+class Shared:
+    """A root that lies in *log*, at an *address*, with the copy in the folder *home*."""
+
+    def __init__(self, log: SharedLog, address: str, home: Path) -> None:
+        self._log, self._address, self._home = log, address, home
+
+    def journal(self, wait: float) -> FileJournal:
+        """Return its journal: the log, and its copy."""
+        from jidomem.shared.mirror import MirroredJournal  # most roots are folders
+
+        return MirroredJournal(self._log, self._home, wait=wait)
+
+    def state(self, name: str, tables: str) -> Keeping:
+        """Return the working state of that *name*: a database has it all, an object store leaves it to this machine."""
+        if self._address.startswith("s3:"):
+            return State(self._home, tables)
+        from jidomem.shared.postgres_state import PostgresState
+
+        return PostgresState(self._address, name)
+
+    def keyring(self) -> Keyring:
+        """Return the tokens given out for it, which every server believes."""
+        from jidomem.runtime.keyring import SharedKeyring
+
+        return SharedKeyring(self._log)
+
+    def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
+        """Keep what *how* makes of the text of a file of the root, whoever else changes it, and bring it here."""
+        from jidomem.shared import root_files
+
+        root_files.change(self._log, lambda files: {**files, path: how(files.get(path))})
+        root_files.bring(self._log, self._home)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._log.close()
