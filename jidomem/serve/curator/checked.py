@@ -13,7 +13,9 @@ from jidomem.govern.report import RULES, SEVERITIES
 from jidomem.serve import wire
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
-from jidomem.vocab import BASE, local_name
+from jidomem.serve.curator.text import short
+from jidomem.terms import iri, parts
+from jidomem.vocab import BASE, graph_iri, jido, local_name
 
 #: Findings of one rule, and items, that are listed.
 LISTED = 50
@@ -93,20 +95,25 @@ def _by_item(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str,
     for one in problems:
         counts.setdefault(one["item"], []).append(local_name(one["rule"]))
     most = sorted(counts.items(), key=lambda one: (-len(one[1]), one[0]))
-    return [{"item": item, "link": _link(asked, item), "rules": sorted(rules)} for item, rules in most[:LISTED]]
+    return [{"item": item, **_of_item(asked, item), "rules": sorted(rules)} for item, rules in most[:LISTED]]
 
 
 def _placed(asked: Asked, problem: dict[str, Any]) -> dict[str, Any]:
     place = None if problem["path"] is None else f"{problem['path']}:{problem['line'] or 1}"
-    return {**problem, "name": local_name(problem["rule"]), "link": _link(asked, problem["item"]), "place": place}
+    return {**problem, **_of_item(asked, problem["item"]), "name": local_name(problem["rule"]), "place": place}
 
 
 def _waiver(asked: Asked, waiver: dict[str, Any]) -> dict[str, Any]:
-    return {**waiver, "name": local_name(waiver["rule"]), "link": _link(asked, waiver["item"])}
+    return {**waiver, **_of_item(asked, waiver["item"]), "name": local_name(waiver["rule"])}
 
 
-def _link(asked: Asked, item: str) -> str | None:
-    return asked.link("memories", item) if item.startswith(f"{BASE}memory/") else None
+def _of_item(asked: Asked, item: str) -> dict[str, str | None]:
+    """Return where a memory is shown, and what it says in short; nothing of what is none."""
+    if not item.startswith(f"{BASE}memory/"):
+        return {"link": None, "summary": None}
+    said = asked.memory.index.triples(graph_iri(asked.project), iri(item), jido("summary"))
+    text = next((parts(row[2]).text for row in said), None)
+    return {"link": asked.link("memories", item), "summary": text and short(text)}
 
 
 def act(asked: Asked, form: Mapping[str, str]) -> str:
