@@ -8,6 +8,7 @@ from typing import Any
 
 from jidomem.serve.log import Log
 from jidomem.serve.measures import Measures
+from jidomem.serve.repeats import Repeats
 from jidomem.serve.standing import Leveller
 
 #: One of so many connections may wait for what is not written yet.
@@ -15,12 +16,13 @@ SHARE = 4
 
 
 class Operation:
-    """One server at work: `measures`, its `log` if it keeps one, `leveller`, `feeds`, and `stopping` once it is."""
+    """One server at work: what it counts, logs if it keeps a `log`, and has done; `stopping` is set once it is."""
 
     def __init__(self, log: Log | None = None, *, connections: int = 64) -> None:
         self.measures = Measures()
         self.log = log
         self.leveller = Leveller()
+        self.repeats = Repeats()
         self.stopping = Event()
         self.feeds = BoundedSemaphore(max(1, connections // SHARE))
 

@@ -10,11 +10,11 @@ from typing import Any
 from jidomem import vocab
 from jidomem.anchor import ANCHOR, anchors_of
 from jidomem.errors import Conflict, InvalidRequest, NotFound, PolicyDenied
-from jidomem.intent import Receipt
+from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, bare, iri
 from jidomem.vocab import jido
-from jidomem.write import conflict, restate
+from jidomem.write import conflict, permission, restate
 from jidomem.write.names import is_absolute
 from jidomem.write.policing import Policing
 from jidomem.write.view import View
@@ -53,9 +53,7 @@ class Corrections(Policing):
         what `submit_intent` raises.
         """
         values = self._carried(project_id, item)
-        if any(name in changes for name in _TEXTS):
-            values["extra_triples"] = _without_verified(values)
-        values |= {"supersedes": [item], "reason": reason} | dict(changes)
+        values |= {"supersedes": [item], "reason": reason} | otherwise(values, changes)
         kept = None if _LOOKED_AT & changes.keys() else self._blobs_of(project_id, iri(item))
         return self.submit_intent(project_id, values, dry_run=dry_run, blobs=kept, under=under)
 
@@ -99,15 +97,33 @@ class Corrections(Policing):
             self._must_be_asserted(project_id, self.submit_intent(project_id, values | fields, dry_run=True))
         return self.submit_intent(project_id, values | fields, dry_run=dry_run)
 
+    def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
+        """Raise PolicyDenied unless the writer's agent may correct *item*, and with *asserted* so that it counts."""
+        view, stages = self._fresh_view(project_id), self._stages
+        said = restated_in(view, item)
+        proposal = MemoryUpdateIntent(
+            type=said["type"],
+            asserted_by=bare(self._node(self.agent, "agents")),
+            about=said.get("about", []),
+            convention_scope=said.get("convention_scope"),
+            supersedes=[item],
+        )
+        held_back = permission.permitted(proposal, view, stages.policy, stages.speaker).held_back
+        if asserted and held_back:
+            raise self._not_theirs(project_id, held_back)
+
     def _must_be_asserted(self, project_id: str, receipt: Receipt) -> None:
         """Raise Conflict or PolicyDenied, which names who may, for what would only be proposed."""
         if receipt.status != "proposed":
             return
         if receipt.conflicts:
             raise Conflict(receipt.conflicts)
+        raise self._not_theirs(project_id, "; ".join(receipt.warnings))
+
+    def _not_theirs(self, project_id: str, why: str) -> PolicyDenied:
         names = ", ".join(map(vocab.local_name, self.authority(project_id).curators))
         hint = f"ask a curator: {names}" if names else "nobody is a curator: jidomem policy grant AGENT curator"
-        raise PolicyDenied(f"{self.agent} may not settle this: {'; '.join(receipt.warnings)}", hint=hint)
+        return PolicyDenied(f"{self.agent} may not settle this: {why}", hint=hint)
 
     def undo(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
@@ -172,6 +188,12 @@ class Corrections(Policing):
         said = {name: value for name, value in restated_in(view, item).items() if name not in OWN}
         who = {"asserted_by": self.agent, "asserted_in": self.session}
         return {**said, "coexists_with": _beside(iri(item), view), **who}
+
+
+def otherwise(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that change what *old* says; that it was verified says nothing of another text."""
+    is_other = any(name in changes for name in _TEXTS)
+    return ({"extra_triples": _without_verified(old)} if is_other else {}) | dict(changes)
 
 
 @contextmanager

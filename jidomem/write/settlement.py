@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from jidomem.moments import stamp
 from jidomem.terms import Term, bare, iri, literal
 from jidomem.vocab import jido
 from jidomem.write import conflict
-from jidomem.write.correction import Corrections
+from jidomem.write.correction import Corrections, otherwise
 from jidomem.write.view import ITEM_MARK, View
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
@@ -31,19 +32,23 @@ class Settlements(Corrections):
         *,
         other: str | None = None,
         reason: str | None = None,
+        changes: Mapping[str, Any] | None = None,
         dry_run: bool = False,
     ) -> Receipt:
         """Return the receipt of what settles *item*: a proposal, what disagrees with *other*, or what is due.
 
         *accept* holds it: a proposal is asserted, what is due holds on, and *other* is withdrawn. *reject* withdraws
         it. *supersede* asserts it in the place of what it disagrees with, *keep-both* beside that, where it says where
-        each applies. Raises InvalidRequest for what cannot be settled so, PolicyDenied for an agent that may only
-        propose, and what `submit_intent` raises.
+        each applies; *changes* are fields that either says otherwise. Raises InvalidRequest for what cannot be settled
+        so, Conflict for what would not settle it, PolicyDenied for an agent that may only propose, and what
+        `submit_intent` raises; nothing is kept then.
         """
         if action not in ACTIONS:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
+        if changes and action not in ("supersede", "keep-both"):
+            raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out changes")
         view = self._fresh_view(project_id)
-        self.restated(project_id, item)  # raises for what is no memory
+        old = self.restated(project_id, item)  # raises for what is no memory
         if view.has_ended(iri(item)):
             raise InvalidRequest(f"{item} is settled already", hint="see: jidomem review")
         told = {"reason": reason or _REASONS[action]}
@@ -53,7 +58,7 @@ class Settlements(Corrections):
                 told = {"reason": reason or f"rejected in review: {item} holds"}
             self._must_settle(project_id, self.invalidate(project_id, loser or "", dry_run=True, **told))
             return self.invalidate(project_id, loser or "", dry_run=dry_run, **told)
-        values = self._accepted(iri(item), action, other, view) | told
+        values = self._accepted(iri(item), action, other, view) | told | otherwise(old, changes or {})
         self._must_settle(project_id, self.confirm(project_id, item, dry_run=True, **values))
         return self.confirm(project_id, item, dry_run=dry_run, **values)
 

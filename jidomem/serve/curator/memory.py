@@ -7,11 +7,11 @@ from typing import Any
 
 from flask import Response
 
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.answers import written
 from jidomem.read.turtle import turtle
 from jidomem.serve import wire
-from jidomem.serve.curator import told
+from jidomem.serve.curator import allowed, refusals, told
 from jidomem.serve.curator.asked import AS_OF, Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.site import Site
@@ -46,6 +46,7 @@ def show(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name o
     item = reader.resolve(asked.project, id, as_of=asked.as_of)
     found = reader.get_memory(asked.project, item, **asked.moment)
     why = reader.why(asked.project, item, **asked.moment)
+    why_not = allowed.why_not_correct(asked, item)
     return {
         **told.of(asked, found),
         "committer": why["committer"],
@@ -57,7 +58,8 @@ def show(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name o
             if why[name]
         ],
         "properties": {name: values for name, values in found["properties"].items() if name not in _TOLD},
-        "acts": {} if asked.as_of else {name: ACTS[name] for name in _possible(found["status"])},
+        "acts": {} if asked.as_of or why_not else {name: ACTS[name] for name in _possible(found["status"])},
+        "why_not": why_not,
         "done": asked.given.get("done"),
         "whole": wire.flag(asked.given, "whole"),
     }
@@ -90,7 +92,10 @@ def act(asked: Asked, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - 
         raise InvalidRequest("there is no text to supersede it by", hint="write what holds instead")
     item = asked.memory.reader.resolve(asked.project, id)
     ways: dict[str, Any] = {"supersede": text} if way == "supersede" else {way: True}
-    receipt = asked.site.writer.correct(asked.project, item, reason=reason, **ways)
+    try:
+        receipt = asked.site.writer.correct(asked.project, item, reason=reason, **ways)
+    except JidomemError as error:
+        raise (error if way == "undo" else refusals.explained(asked, error, item)) from error
     return asked.link("memories", item if way == "invalidate" else receipt.iri, done=way)
 
 

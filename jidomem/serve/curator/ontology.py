@@ -9,6 +9,7 @@ from jidomem.govern import glossary
 from jidomem.govern.proposals import Proposal, TermProposals
 from jidomem.index.overview import overview
 from jidomem.journal.files import Stream
+from jidomem.serve.curator import allowed
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.terms import Term, bare, iri
@@ -44,8 +45,7 @@ def show_all(asked: Asked) -> Mapping[str, Any]:
             for depth, term in glossary.tree(schema)
         ],
         "properties": [_brief(asked, term, said) for term in sorted(schema.properties)],
-        "proposals": [_proposed(asked, each) for each in _proposals(asked).waiting()],
-        "acts": [] if asked.as_of else [*ACTS],
+        **_waiting(asked),
         "done": asked.given.get("done"),
     }
 
@@ -77,6 +77,24 @@ def _proposals(asked: Asked) -> TermProposals:
     memory = asked.memory
     root, change = memory.settings.root, memory.place.change_file
     return TermProposals(root, change, asked.project, memory.schema, asked.site.writer, memory.tail)
+
+
+def _waiting(asked: Asked) -> dict[str, Any]:
+    """Return the terms that wait, each with what who asks may do with it; whoever proposed one may take it back."""
+    found, why_not = _proposals(asked).waiting(), allowed.why_not_curate(asked)
+    may = () if asked.as_of or why_not else ACTS
+    writes = asked.as_of is None and allowed.why_not_write(asked) is None
+    return {
+        "proposals": [
+            {**_proposed(asked, each), "acts": may or (("refuse",) if writes and _is_own(asked, each) else ())}
+            for each in found
+        ],
+        "why_not": why_not if found else None,
+    }
+
+
+def _is_own(asked: Asked, proposal: Proposal) -> bool:
+    return asked.site.caller is not None and iri(proposal.by) == asked.site.writer.agent_iri()
 
 
 def _proposed(asked: Asked, proposal: Proposal) -> dict[str, Any]:

@@ -86,6 +86,7 @@ def _shown(
         caller=asked.site.caller,
         refusal=refusal,
         form=defaultdict(str, request.form if refusal else {}),
+        ticked=request.form.getlist("chosen") if refusal else [],
         span=moments.span(asked),
         now_link=f"{_here()}?{urlencode(now)}" if now else _here(),
     )
@@ -126,15 +127,26 @@ def _acted(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
     form = _form(site, several=screen.several)
     asked = Asked.of(site, project, _arguments(screen))
-    assert screen.act is not None
     try:
         _check_act(screen, asked, form)
-        return signing.lead_to(screen.act(asked, form, **parts))
+        return signing.lead_to(_done(screen, asked, form, parts))
     except JidomemError as error:
         if error.http_status >= 500:
             raise
         g.seen.refusal = error.code
         return _shown(screen, asked, parts, status=error.http_status, refusal=error)
+
+
+def _done(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+    """Return the page to go on with after the act of *screen*; what was done before by the same form is not refused."""
+    assert screen.act is not None
+    act = partial(screen.act, asked, form, **parts)
+    if not screen.writes:
+        return act()
+    caller = asked.site.caller
+    who = caller.digest if caller else None
+    key = (who, screen.path, asked.project, *sorted(parts.items()), *sorted(form.items()))
+    return asked.site.operation.repeats.once(key, act)
 
 
 def _check_act(screen: Screen, asked: Asked, form: Mapping[str, str]) -> None:
@@ -156,9 +168,9 @@ def _check_fields(form: Mapping[str, str], known: Collection[str]) -> None:
 def refused(error: JidomemError) -> Response:
     """Return *error* as a page: what happened, and what to do next."""
     g.seen.refusal = error.code
-    if error.code == "unauthenticated" and request.method == "GET":
-        return signing.lead_to(f"{signing.SIGN_IN}?{urlencode({signing.NEXT: request.full_path.rstrip('?')})}")
-    hidden = error.code in ("unknown_project", "unauthenticated")
+    if error.code == "unauthenticated":
+        return _asking_for_a_token(error)
+    hidden = error.code == "unknown_project"
     found = _said(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
     found.headers.extend(wire.retry(error))
     return found
@@ -171,6 +183,16 @@ def broken(told: Mapping[str, Any]) -> Response:
 
 def _said(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
     return html("refused.html", status, error=error, request_id=g.seen.id, project=project)
+
+
+def _asking_for_a_token(error: JidomemError) -> Response:
+    """Return what leads to where a token is given; the page itself, with what was not done, in answer to a form."""
+    if request.method == "GET":
+        return signing.lead_to(f"{signing.SIGN_IN}?{urlencode({signing.NEXT: request.full_path.rstrip('?')})}")
+    error.hint = _TOKEN
+    is_sign_in = request.path == signing.SIGN_IN
+    page = request.form.get(signing.NEXT) if is_sign_in else request.full_path.rstrip("?")
+    return html("sign-in.html", error.http_status, page=page or signing.PATH, refusal=error, is_over=not is_sign_in)
 
 
 def is_page() -> bool:
@@ -193,7 +215,10 @@ def _asset(site: Site, digest: str, name: str) -> Response:
 
 def _sign_in_page(site: Site) -> Response:
     """Return the page on which a token is given."""
-    return html("sign-in.html", page=signing.further(wire.arguments(signing.NEXT)))
+    page = signing.further(wire.arguments(signing.NEXT))
+    held = signing.held()
+    is_over = bool(held) and site.keyring is not None and site.keyring.whose(held) is None
+    return html("sign-in.html", page=page, refusal=None, is_over=is_over)
 
 
 def _sign_in(site: Site) -> Response:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.govern.review import Queue, Waiting, queued
-from jidomem.intent import Receipt
-from jidomem.serve.curator import told
+from jidomem.serve.curator import allowed, beside, refusals, told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.compared import compared
 from jidomem.serve.curator.screen import Screen
+from jidomem.vocab import JIDO, SCOPE
 
 #: So many are listed on one page.
 COUNT = 50
@@ -24,10 +25,13 @@ OF_TWO: Mapping[str, tuple[str, str]] = {
 }
 #: What is done with one that is proposed, or due.
 OF_ONE: Mapping[str, tuple[str, str]] = {"accept": ("a", "Accept"), "reject": ("x", "Reject")}
+#: What the writer calls what is done with both.
+_OF_BOTH = {"both": "keep-both", "merge": "supersede"}
 #: What a curator compares by; what the machinery says of a memory is left out.
 _COMPARED = (
     "summary", "topic", "about", "rationale", "detailedExplanation", "hasConfidence", "assertedBy", "hasTimestamp",
-    "expiresOn", "validFrom", "validUntil", "derivedFrom",
+    "expiresOn", "validFrom", "validUntil", "conventionName", "hasConventionScope",
+    "hasEnforcementLevel", "derivedFrom",
 )  # fmt: skip
 
 
@@ -35,7 +39,15 @@ def show(asked: Asked) -> Mapping[str, Any]:
     """Return what waits, the most pressing first, and the one that is looked at with all that it says."""
     asked.memory.catch_up(asked.project)
     if asked.as_of is not None:  # what waits is settled now
-        return {"total": None, "waiting": [], "next": None, "looked_at": None, "done": None, "ended": []}
+        return {
+            "total": None,
+            "waiting": [],
+            "next": None,
+            "looked_at": None,
+            "done": None,
+            "ended": [],
+            "why_not": None,
+        }
     cursor = asked.given.get("cursor") or None
     found = queued(asked.memory.reader, asked.project, asked.memory.sources.now(), limit=COUNT, cursor=cursor)
     chosen = _chosen(asked, found)
@@ -48,6 +60,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
         "looked_at": None if chosen is None else _looked_at(asked, chosen),
         "done": asked.given.get("done"),
         "ended": [told.row(asked, item) for item in asked.given.get("ended", "").split()[:2]],
+        "why_not": allowed.why_not_write(asked),
     }
 
 
@@ -57,24 +70,40 @@ def _chosen(asked: Asked, found: Queue) -> Waiting | None:
     return next((one for one in found.waiting if (one.item, one.other) == named), next(iter(found.waiting), None))
 
 
-def _listed(asked: Asked, one: Waiting, chosen: Waiting | None) -> dict[str, Any]:
-    return {**one.to_dict(), "link": _link(asked, one), "is_looked_at": one is chosen}
-
-
 def _link(asked: Asked, one: Waiting) -> str:
     return asked.link("review", item=one.item, other=one.other, cursor=asked.given.get("cursor"))
 
 
 def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
-    sides = [asked.memory.reader.get_memory(asked.project, item) for item in (one.item, one.other) if item]
+    reader, writer = asked.memory.reader, asked.memory.writer
+    sides = [reader.get_memory(asked.project, item) for item in (one.item, one.other) if item]
     said = [{name: each["properties"][name] for name in _COMPARED if name in each["properties"]} for each in sides]
-    ways = OF_TWO if one.other else OF_ONE
+    fields = [writer.restated(asked.project, each["iri"]) for each in sides]
+    why_not = allowed.why_not_correct(asked, *(each["iri"] for each in sides), asserted=True)
+    offered: Mapping[str, tuple[str, str]] = {} if why_not else OF_TWO if one.other else OF_ONE
     return {
         **one.to_dict(),
         "sides": [told.of(asked, each) for each in sides],
         "rows": [*compared(said[0], said[-1])],
-        "ways": {name: {"key": key, "text": text} for name, (key, text) in ways.items()},
+        "ways": {
+            name: {"key": key, "text": text}
+            for name, (key, text) in offered.items()
+            if _action(name, sides[0]["status"]) in one.actions
+        },
+        "why_not": why_not,
+        "beside": [beside.where(each) for each in fields],
+        "scopes": [f"{JIDO}{name}" for name in SCOPE],
+        "merged": beside.merged(*fields) if one.other else None,
     }
+
+
+def _action(way: str, status: str) -> str:
+    """Return what the writer calls a way to settle; to keep a proposal is to assert it in the place of the other."""
+    if way in OF_ONE:
+        return way
+    return {"left": "supersede" if status == "proposed" else "accept", "right": "reject"}.get(
+        way, _OF_BOTH.get(way, "")
+    )
 
 
 def act(asked: Asked, form: Mapping[str, str]) -> str:
@@ -85,54 +114,64 @@ def act(asked: Asked, form: Mapping[str, str]) -> str:
     item, other = form.get("item", ""), form.get("other") or None
     if not item:
         raise InvalidRequest("nothing is ticked", hint="tick what is to be settled together")
-    _settled(asked, way, item, other, reason, form)
+    try:
+        _settled(asked, way, item, other, reason, form)
+    except JidomemError as error:
+        raise refusals.explained(asked, error, item, other) from error
     return asked.link("review", done=way, ended=" ".join(_ended(way, item, other)))
 
 
 def _together(asked: Asked, way: str, chosen: list[str], reason: str | None) -> str:
-    """Return what was done with those *chosen*; raises InvalidRequest, with the first refusal, where some were not."""
+    """Return what was done with those *chosen*; raises Refused, which tells each that was not, where some were not."""
     if way not in OF_ONE:
         raise InvalidRequest(f"several are accepted or rejected together, not {way!r}", hint="settle each by itself")
-    refusals = []
-    for line in chosen:
+    caller, rows = asked.site.caller, []
+    for line in dict.fromkeys(chosen):
         item, _, other = line.partition(" ")
+        key = (caller.digest if caller else None, asked.project, way, line, reason)
         try:
-            asked.site.writer.settle(asked.project, item, way, other=other or None, reason=reason)
+            do = partial(_settled, asked, way, item, other or None, reason, {})
+            asked.site.operation.repeats.once(key, do)
         except JidomemError as error:
-            refusals.append(error)
-    if refusals:
-        raise InvalidRequest(
-            f"{len(refusals)} of {len(chosen)} could not be settled, the others are: {refusals[0].detail}",
-            hint=refusals[0].hint or "settle them one by one",
+            if error.http_status in (401, 403) or error.http_status >= 500:
+                raise  # the next one would meet the same
+            rows.append(refusals.row(asked, item, error))
+    if rows:
+        done = len(chosen) - len(rows)
+        raise refusals.Refused(
+            f"{len(rows)} of {len(chosen)} could not be settled; done: {way}, {done} together",
+            hint="settle these one by one",
+            rows=rows,
         )
     return f"{way}, {len(chosen)} together"
 
 
-def _settled(
-    asked: Asked, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]
-) -> Receipt:
+def _settled(asked: Asked, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]) -> str:
+    """Settle one that waits, and return the IRI of what settled it."""
     writer, project = asked.site.writer, asked.project
-    if way in OF_ONE:
-        return writer.settle(project, item, way, other=other, reason=reason)
-    if other is None:
+    status = asked.memory.reader.get_memory(project, item)["status"]
+    changes: Mapping[str, Any] | None = None
+    if way not in OF_ONE and other is None:
         raise InvalidRequest(f"{way} is done with two, and there is one", hint="accept or reject it")
-    if way in ("left", "right"):
-        return writer.settle(project, item, "accept" if way == "left" else "reject", other=other, reason=reason)
-    if way == "merge":
-        text = form.get("text", "").strip()
-        if not text:
+    if way == "merge" and other is not None:
+        changes = beside.together(writer.restated(project, item), writer.restated(project, other), form)
+    elif way == "both" and other is not None:
+        is_left, changes = beside.apart(writer.restated(project, item), writer.restated(project, other), form)
+        if not is_left and status == "proposed":
             raise InvalidRequest(
-                "there is no text that both become", hint="write what holds, in the words of neither or both"
+                "the left one is proposed, and asserted by this", hint="say where the left one applies"
             )
-        merged = {"supersedes": [item, other]}
-        return writer.correct(project, item, supersede=text, changes=merged, reason=reason or "merged in review")
-    places = form.get("about", "").split()
-    if not places:
-        raise InvalidRequest(
-            "both are kept where each says where it applies", hint="name the files the left one is about"
-        )
-    beside = {"about": places, "coexists_with": [other]}
-    return writer.correct(project, item, changes=beside, reason=reason or "kept beside in review")
+        item, other = (item, other) if is_left else (other, item)
+    rival = None if status == "proposed" else other  # a proposal names all that it disagrees with itself
+    try:
+        receipt = writer.settle(project, item, _action(way, status), other=rival, reason=reason, changes=changes)
+    except Conflict as error:
+        if way == "both":
+            error.hint = (
+                "say of one of them where it applies, and the other one does not: other files, or another scope"
+            )
+        raise
+    return receipt.iri
 
 
 def _ended(way: str, item: str, other: str | None) -> list[str]:
@@ -148,7 +187,7 @@ REVIEW = Screen(
     takes=("item", "other", "cursor", "done", "ended"),
     act=act,
     acts=(*OF_TWO, *OF_ONE),
-    fields=("item", "other", "reason", "text", "about", "chosen"),
+    fields=("item", "other", "reason", "chosen", *beside.FIELDS),
     several=("chosen",),
     menu="Review",
 )

@@ -15,6 +15,11 @@ SIGN_IN, SIGN_OUT = f"{PATH}/sign-in", f"{PATH}/sign-out"
 NEXT = "next"
 
 
+def held() -> str:
+    """Return the token that the browser keeps, none where it keeps none."""
+    return request.cookies.get(COOKIE, "")
+
+
 def authorization() -> str:
     """Return the header Authorization of the request; to a page also what its cookie stands for."""
     header = request.headers.get("Authorization", "")

@@ -1,0 +1,291 @@
+"""What is done on the curator's pages: offered to whom, done once, and told where others were there before."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from conftest import decision, fixed_sources, intent
+
+import jidomem
+from jidomem.runtime.keyring import Keyring, take_back
+from jidomem.runtime.settings import own_config
+from jidomem.serve.http import create_app
+
+WRITERS = ("agent", "curator", "admin")
+#: Each act of a page -> the roles of tokens that it is offered to, where agents may only propose decisions.
+OFFERED = {
+    ("memory", "supersede"): WRITERS,
+    ("memory", "invalidate"): WRITERS,
+    ("memory", "confirm"): WRITERS,
+    ("ended", "undo"): WRITERS,
+    ("fact conflict", "left"): WRITERS,
+    ("fact conflict", "right"): WRITERS,
+    ("fact conflict", "both"): WRITERS,
+    ("fact conflict", "merge"): WRITERS,
+    ("conflict", "left"): ("curator", "admin"),
+    ("conflict", "right"): ("curator", "admin"),
+    ("conflict", "both"): ("curator", "admin"),
+    ("conflict", "merge"): ("curator", "admin"),
+    ("proposal", "accept"): ("curator", "admin"),
+    ("proposal", "reject"): ("curator", "admin"),
+    ("ontology", "accept"): ("curator", "admin"),
+    ("ontology", "map"): ("curator", "admin"),
+    ("ontology", "refuse"): ("curator", "admin"),
+    ("check", "preview"): ("reader", *WRITERS),
+}
+
+
+@pytest.fixture
+def memory(root):
+    root.mkdir()
+    (root / "config.toml").write_text(
+        'project = "p"\npolicy = "curated"\n[conflicts]\ndecision = "warn"\nfact = "warn"\nconvention = "warn"\n'
+    )
+    with jidomem.open(root, sources=fixed_sources()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def known(memory):
+    """The IRIs of two decisions and two facts that disagree, a proposed one, a fact, and one that was withdrawn."""
+    curator = memory.writer.acting_as("cur", "curator")
+    told = {
+        "left": decision(summary="Use SQLite", topic="store", about=["src/a.py"], evidence=["it is small"]),
+        "right": decision(summary="Use PostgreSQL", topic="store", rationale="it scales", evidence=["it grows"]),
+        "fact": intent(summary="it is blue", topic="colour", about=["src/c.py"]),
+        "other fact": intent(summary="it is red", topic="colour", about=["src/c.py"]),
+        "memory": intent(summary="releases go out on Fridays"),
+        "ended": intent(summary="the build is slow"),
+    }
+    found = {name: curator.submit_intent("p", {**said, "asserted_by": "cur"}).iri for name, said in told.items()}
+    curator.invalidate("p", found["ended"], reason="it is not")
+    found["proposal"] = memory.writer.submit_intent("p", decision(summary="Use tabs", topic="tabs"), propose=True).iri
+    memory.term_proposals("p").propose("Recipe", kind="class", parents=["Fact"], definition="One.", reason="we cook")
+    return found
+
+
+@pytest.fixture
+def signed(memory, known):
+    """Return a client that is signed in with a new token of a role; all ask one server."""
+    root = memory.settings.root
+    Keyring(own_config(), root).give_out("nobody", "reader", ("p",), memory.sources)
+    app = create_app(memory, keyring=Keyring(own_config(), root))
+
+    def client(role):
+        secret, token = Keyring(own_config(), root).give_out(f"the-{role}", role, ("p",), memory.sources)
+        made = app.test_client()
+        made.post("/ui/sign-in", data={"token": secret})
+        made.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {secret}"  # as the cookie, for others that ask as it does
+        return made, token
+
+    return client
+
+
+@pytest.fixture
+def client(signed):
+    """A client that is signed in as a curator."""
+    return signed("curator")[0]
+
+
+def pages(known):
+    """The address of each page, and what a form of it sends besides the act."""
+    term = {"term": "Recipe", "reason": "x", "instead": "Fact"}
+    pair = {"item": known["left"], "other": known["right"], "reason": "x", "about": "src/b.py"}
+    facts = {"item": known["fact"], "other": known["other fact"], "reason": "x", "about": "src/b.py"}
+    one = {"item": known["proposal"], "reason": "x"}
+    return {
+        "memory": (f"/ui/p/memories/{known['memory'][-12:]}", {"summary": "on Mondays", "reason": "x"}),
+        "ended": (f"/ui/p/memories/{known['ended'][-12:]}", {"reason": "x"}),
+        "conflict": (f"/ui/p/review?item={known['left']}&other={known['right']}", pair),
+        "fact conflict": (f"/ui/p/review?item={known['fact']}&other={known['other fact']}", facts),
+        "proposal": (f"/ui/p/review?item={known['proposal']}", one),
+        "ontology": ("/ui/p/ontology", term),
+        "check": ("/ui/p/check", {"file": "shapes", "turtle": ""}),
+    }
+
+
+@pytest.mark.parametrize("role", ["reader", "agent", "curator", "admin"])
+def test_what_a_role_may_not_do_is_not_offered_and_refused_with_who_may(signed, memory, known, role):
+    client, _ = signed(role)
+    head = memory.catch_up("p")
+
+    for (name, way), roles in OFFERED.items():
+        path, form = pages(known)[name]
+        page = client.get(path)
+        assert page.status_code == 200, page.text
+        offers = f'name="act" value="{way}"' in page.text.partition("All that waits")[0]
+        assert offers == (role in roles), (name, way)
+        if role not in roles:
+            answer = client.post(path, data={"act": way, **form})
+            assert answer.status_code == 403, (name, way, answer.text)
+            assert answer.mimetype == "text/html"
+            assert "ask who" in answer.text or "ask a curator" in answer.text or "nobody is a curator" in answer.text
+    assert memory.catch_up("p") == head
+
+
+@pytest.mark.parametrize(("page", "way"), [each for each in OFFERED if each[0] != "check"])
+def test_what_is_offered_is_done_and_once_where_it_is_sent_twice(signed, memory, known, page, way):
+    client, _ = signed("curator")
+    path, form = pages(known)[page]
+
+    done = client.post(path, data={"act": way, **form})
+    head = memory.catch_up("p")
+    again = client.post(path, data={"act": way, **form})
+
+    assert done.status_code == 303, done.text
+    assert (again.status_code, again.headers["Location"]) == (303, done.headers["Location"])
+    assert memory.catch_up("p") == head
+    assert 'class="done"' in client.get(done.headers["Location"]).text
+
+
+def test_two_that_send_the_same_at_once_are_both_told_that_it_is_done(client, memory, known):
+    path, form = pages(known)["conflict"]
+
+    def send(_):
+        other = client.application.test_client()
+        other.environ_base |= client.environ_base
+        return other.post(path, data={"act": "left", **form}).status_code
+
+    with ThreadPoolExecutor(4) as beside:
+        assert [*beside.map(send, range(4))] == [303] * 4
+    assert memory.reader.get_memory("p", known["right"])["status"] == "invalidated"
+
+
+def test_what_somebody_else_settled_meanwhile_is_told_with_who_and_what_is_in_its_place(client, memory, known):
+    path, form = pages(known)["conflict"]
+    memory.writer.acting_as("ana", "curator").settle("p", known["left"], "reject", other=known["right"])
+
+    answer = client.post(path, data={"act": "left", **form, "text": "what I wrote of these two"})
+
+    assert answer.status_code == 409
+    assert "settled meanwhile" in answer.text
+    assert "withdrawn by ana, 21 November 2026" in answer.text
+    assert "what I wrote" not in answer.text  # another pair is looked at now
+    page = client.post(f"/ui/p/memories/{known['left'][-12:]}", data={"act": "confirm", "reason": "x"})
+    assert (page.status_code, "withdrawn by ana" in page.text) == (409, True)
+
+
+def test_one_whose_token_was_taken_back_is_told_that_nothing_was_done_and_goes_on_after_signing_in(
+    signed, memory, known
+):
+    client, token = signed("curator")
+    path, form = pages(known)["memory"]
+    take_back(own_config(), token.id)
+
+    answer = client.post(path, data={"act": "confirm", **form})
+
+    assert answer.status_code == 401
+    assert "What you sent was not done" in answer.text
+    assert f'name="next" value="{path}"' in answer.text
+    asked = client.get(path)
+    assert (asked.status_code, "/ui/sign-in?next=" in asked.headers["Location"]) == (303, True)
+    assert "is taken back" in client.get(asked.headers["Location"]).text
+    wrong = client.post("/ui/sign-in", data={"token": "nonsense", "next": path})
+    assert (wrong.status_code, f'name="next" value="{path}"' in wrong.text) == (401, True)
+    assert memory.reader.get_memory("p", known["memory"])["status"] == "active"
+
+
+def test_of_several_each_refusal_is_told_with_what_helps_and_the_others_are_done_once(client, memory, known):
+    gone = memory.writer.submit_intent("p", intent(summary="one"), propose=True).iri
+    memory.writer.acting_as("ana", "curator").settle("p", gone, "reject", reason="no")
+    against = memory.writer.submit_intent("p", decision(summary="Use DuckDB", topic="store"), propose=True).iri
+    more = memory.writer.submit_intent("p", intent(summary="two"), propose=True).iri
+    form = {"act": "accept", "chosen": [known["proposal"], gone, f"{against} {known['left']}", more], "reason": "fine"}
+
+    answer = client.post("/ui/p/review", data=form)
+    head = memory.catch_up("p")
+    again = client.post("/ui/p/review", data=form)
+
+    for told in (answer, again):
+        assert told.status_code == 409
+        assert "2 of 4 could not be settled; done: accept, 2 together" in told.text
+        assert "withdrawn by ana" in told.text
+        assert "Use DuckDB" in told.text
+        assert "is in force on &#39;store&#39;" in told.text
+    assert f'value="{against} {known["left"]}" checked' in answer.text
+    assert memory.catch_up("p") == head
+
+
+def test_two_are_kept_where_the_judge_lets_them_stand_and_nothing_is_written_where_not(client, memory, known):
+    path, form = pages(known)["conflict"]
+    head = memory.catch_up("p")
+    for given in (
+        {"about": "src/a.py", "other_about": "src/a.py"},
+        {"about": "src/b.py", "other_about": "src/c.py"},
+        {"about": "", "other_about": ""},
+        {"scope": "https://jido.ai/ontology#GlobalScope"},
+    ):
+        answer = client.post(path, data={"act": "both", **form, **given})
+        assert answer.status_code in (400, 409), given
+        assert "What helps" in answer.text
+    assert memory.catch_up("p") == head
+
+    done = client.post(path, data={"act": "both", **form, "other_about": "", "reason": "each has its place"})
+
+    assert done.status_code == 303
+    (rows, _) = (memory.reader.ask("conflicts", project="p"), None)
+    assert {row["kind"] for row in rows} == {"contradiction"}  # that of the facts is left
+    assert memory.reader.get_memory("p", known["right"])["status"] == "active"
+
+
+def test_conventions_are_kept_at_scopes_of_their_own(client, memory):
+    curator = memory.writer.acting_as("cur", "curator")
+    said = {"type": "convention", "convention_name": "tabs", "convention_scope": "ProjectScope", "asserted_by": "cur"}
+    left, right = (memory_of(curator, memory, {**said, "summary": text}) for text in ("use tabs", "use spaces"))
+    path = f"/ui/p/review?item={left}&other={right}"
+    assert "Scope of the left one" in client.get(path).text
+    form = {"act": "both", "item": left, "other": right, "about": "", "other_about": ""}
+    scopes = {"scope": "https://jido.ai/ontology#ProjectScope", "other_scope": "https://jido.ai/ontology#ProjectScope"}
+    assert client.post(path, data={**form, **scopes}).status_code == 400
+
+    done = client.post(path, data={**form, **scopes, "other_scope": "https://jido.ai/ontology#AgentScope"})
+
+    assert done.status_code == 303
+    assert memory.reader.get_memory("p", left)["status"] == "active"
+    assert memory.reader.get_memory("p", right)["status"] == "superseded"
+    assert "convention_clash" not in {row["kind"] for row in memory.reader.ask("conflicts", project="p")}
+
+
+def memory_of(writer, memory, values):
+    """Keep what disagrees with what is there, as after a merge."""
+    return writer.submit_intent("p", intent(**values)).iri
+
+
+def test_a_merger_begins_with_what_both_say_and_rests_on_the_evidence_of_both(client, memory, known):
+    path, form = pages(known)["conflict"]
+    (one,) = [client.get(path.replace("?", ".json?")).json["looked_at"]["merged"]]
+    assert (one["text"], one["topic"]) == ("Use SQLite; Use PostgreSQL", "store")
+    assert one["rationale"] == "it embeds\nit scales"
+    assert one["evidence"] == ["it is small", "it grows"]
+
+    form = {
+        **form,
+        **{name: one[name] for name in ("topic", "rationale", "confidence")},
+        "merged_about": "src/a.py\nsrc/z.py",
+    }
+    done = client.post(path, data={"act": "merge", **form, "text": "Use SQLite first, then PostgreSQL"})
+
+    assert done.status_code == 303
+    old = memory.reader.get_memory("p", known["left"])
+    assert old["superseded_by"] == memory.reader.get_memory("p", known["right"])["superseded_by"]
+    both = memory.writer.restated("p", old["superseded_by"][0])
+    assert (both["summary"], both["rationale"]) == ("Use SQLite first, then PostgreSQL", "it embeds\nit scales")
+    assert sorted(both["evidence"]) == ["it grows", "it is small"]
+    assert sorted(both["about"]) == ["src/a.py", "src/z.py"]
+
+
+def test_a_proposal_that_disagrees_is_kept_in_the_place_of_what_it_disagrees_with(client, memory, known):
+    against = memory.writer.submit_intent("p", decision(summary="Use DuckDB", topic="tabs2"), propose=True).iri
+    rival = (
+        memory.writer.acting_as("cur", "curator")
+        .submit_intent("p", decision(summary="Use Parquet", topic="store2", asserted_by="cur"))
+        .iri
+    )
+    proposal = memory.writer.submit_intent("p", decision(summary="Use ORC", topic="store2"), propose=True).iri
+    form = {"item": proposal, "other": rival}
+
+    done = client.post("/ui/p/review", data={"act": "left", **form})
+
+    assert done.status_code == 303
+    assert memory.reader.get_memory("p", rival)["status"] == "superseded"
+    assert memory.reader.get_memory("p", proposal)["status"] == "superseded"
+    assert memory.reader.get_memory("p", against)["status"] == "proposed"
