@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from time import sleep
@@ -89,14 +89,17 @@ class Server:
     def kill(self):
         """End every process of it as a machine that goes out does: with nothing put in order."""
         head = self.process.pid
-        everyone = [head, *map(int, Path(f"/proc/{head}/task/{head}/children").read_text().split())]
+        everyone = [head, *self._children()]
         for pid in everyone:
             os.kill(pid, signal.SIGKILL)
         self.process.wait()
         self.process = None
-        for pid in everyone[1:]:  # who is not our child is reaped by others
-            while _runs(pid):
-                sleep(0.005)
+        for pid in everyone[1:]:
+            _gone(pid)
+
+    def _children(self):
+        head = self.process.pid
+        return [*map(int, Path(f"/proc/{head}/task/{head}/children").read_text().split())]
 
     def sql(self, statement, database="memory"):
         """Run *statement* as the superuser."""
@@ -117,8 +120,17 @@ class Server:
         subprocess.run(copy, check=True, capture_output=True, cwd="/", env=environment)
         return made
 
+    def cut_off(self):
+        """Hear no more of the one that is followed, until `promote`."""
+        os.kill(self.process.pid, signal.SIGSTOP)  # who would begin to listen anew
+        for pid in self._children():
+            if b"walreceiver" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGTERM)
+                _gone(pid)
+
     def promote(self):
         """Make this the one that is written to."""
+        os.kill(self.process.pid, signal.SIGCONT)
         self._done(BINARIES / "pg_ctl", "promote", "-w", "-D", self.data)
 
     def _done(self, *command):
@@ -130,11 +142,11 @@ class Server:
             shutil.chown(path, "postgres", "postgres")
 
 
-def _runs(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+def _gone(pid):
+    """Wait until a process has ended; who is not our child is reaped by others."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            sleep(0.005)
 
 
 @contextmanager

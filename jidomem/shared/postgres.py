@@ -73,7 +73,7 @@ class PostgresLog:
             prepare(self._link)
             self._tells = self._link.run(self._can_tell)
         except BaseException:
-            self._link.drop()
+            self._link.close()
             raise
         self._ear = Ear(self._link, self._channel)
 
@@ -223,7 +223,7 @@ class PostgresLog:
     def close(self) -> None:
         """Let go of what is held open, and of who waits."""
         self._ear.close()
-        self._link.drop()
+        self._link.close()
 
     def _appended(self, connection: Connection, row: Mapping[str, Any]) -> bool:
         """Do `append` on a connection."""

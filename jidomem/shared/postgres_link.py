@@ -60,7 +60,7 @@ class Link:
         self._places = BoundedSemaphore(size)
         self._lock = Lock()
         self._idle: list[Connection] = []
-        self._was_there = False
+        self._was_there = self._closed = False
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Return what *work* does with a connection; it is done anew where that is lost, and may have been done."""
@@ -114,6 +114,12 @@ class Link:
         for connection in idle:
             connection.close()
 
+    def close(self) -> None:
+        """Close the connections, and from now on each once it was used."""
+        with self._lock:
+            self._closed = True
+        self.drop()
+
     def worded(self, error: Error) -> JidomemError:
         """Return what *error* says of the server, as an error of ours."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -128,10 +134,11 @@ class Link:
             return self._idle.pop() if self._idle else None
 
     def _put_back(self, connection: Connection) -> None:
-        if not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
-            with self._lock:
+        with self._lock:
+            kept = not self._closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+            if kept:
                 self._idle.append(connection)
-        else:
+        if not kept:
             connection.close()
 
 

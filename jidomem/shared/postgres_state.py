@@ -125,9 +125,9 @@ class PostgresState:
         return Failed(f"{self.address.name}: {what}", hint="restore its tables from a backup: jidomem restore")
 
     def close(self) -> None:
-        """Let go of the connections; the next transaction has others."""
-        self._link.drop()
-        self._turns.drop()
+        """Let go of the connections; a later transaction has one of its own."""
+        self._link.close()
+        self._turns.close()
 
     def _prepared(self) -> None:
         if not self._ready:

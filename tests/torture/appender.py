@@ -1,0 +1,41 @@
+"""One who appends to a log in PostgreSQL in a process of its own: says what it sends and what was acknowledged.
+
+python appender.py ADDRESS NAME
+"""
+
+import sys
+from itertools import count
+from time import sleep
+
+from jidomem.errors import Failed
+from jidomem.journal.files import Stream
+from jidomem.shared.postgres import PostgresLog
+
+STREAM = Stream("p")
+
+
+def settled(do):
+    """What *do* gives, once the server answers: what is not known is asked again, as it was."""
+    while True:
+        try:
+            return do()
+        except Failed as failure:
+            if failure.code not in ("store_unreachable", "outcome_unknown"):
+                raise
+            sleep(0.02)
+
+
+def main(address, name):
+    log = settled(lambda: PostgresLog(address, wait=1.0))
+    for turn in count():
+        commit = f"{name}-{turn}"
+        print("send", commit, flush=True)
+        while True:
+            number = settled(lambda: log.reach([STREAM]))[STREAM].length + 1
+            if settled(lambda at=number: log.append(STREAM, at, commit, f"{commit} {'x' * 2000}".encode())):  # noqa: B023
+                break
+        print("kept", commit, number, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
