@@ -1,0 +1,59 @@
+"""A process that decides on contested topics: python competitor.py ADDRESS HOME NAME ROUNDS [blind] tells what it kept.
+
+Each of its decisions ends what it finds in force on the topic; one that is refused is tried again with what is in
+force then. With `blind` the log takes each append on whatever it was built.
+"""
+
+import json
+import os
+import sys
+
+import jidomem
+from jidomem.errors import Conflict
+from jidomem.shared.postgres import PostgresLog
+
+TOPICS = ("index", "store", "names", "dates", "errors")
+
+
+def decide(memory, topic, summary):
+    """Return the receipt of a decision that was accepted in the end."""
+    fields = {"type": "architectural_decision", "rationale": "we compete", "confidence": "high", "topic": topic}
+    asked = "SELECT ?d ?t { ?d <https://jido.ai/ontology#topic> ?t }"
+    while True:
+        topical = {str(row["d"]) for row in memory.reader.select("p", asked) if str(row["t"]) == topic}
+        held = [row["decision"] for row in memory.reader.ask("decisions", project="p") if row["decision"] in topical]
+        try:
+            said = {**fields, "summary": summary, "supersedes": held, "applies_to_project": "p"}
+            return memory.writer.submit_intent("p", {**said, "asserted_by": memory.writer.agent, "asserted_in": "s-1"})
+        except Conflict:
+            continue  # another one was first
+
+
+def blind(log_class):
+    """Let *log_class* take each append under whatever number is next."""
+    append = log_class.append
+
+    def on_whatever(self, stream, number, commit, document):
+        while not append(self, stream, number, commit, document):
+            number = self.reach([stream])[stream].length + 1
+        return True
+
+    log_class.append = on_whatever
+
+
+if __name__ == "__main__":
+    address, home, name, rounds, *more = sys.argv[1:]
+    os.environ["JIDOMEM_HOME"] = home
+    if more == ["blind"]:
+        blind(PostgresLog)
+    with jidomem.open(address, project="p", agent=name, session=f"s-{name}") as memory:
+        memory.catch_up("p") if "p" in memory.projects() else None
+        print("ready", flush=True)
+        sys.stdin.readline()
+        for number in range(int(rounds)):
+            topic = TOPICS[number % len(TOPICS)]
+            try:
+                print(json.dumps([topic, decide(memory, topic, f"{name} says {number}").iri]), flush=True)
+            except jidomem.JidomemError as error:
+                print(json.dumps([topic, error.code]), flush=True)
+                break
