@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -86,11 +85,9 @@ def restore(door: Door, file: Path) -> None:
 
 def _root(door: Door) -> str:
     """Return the root that is meant, a folder or an address."""
-    from jidomem.runtime.settings import find
-    from jidomem.shared.places import is_address
+    from jidomem.runtime.settings import address_of, find
 
-    given = door.root or os.environ.get("JIDOMEM_ROOT")
-    return given if given is not None and is_address(given) else str(find(door.root)[0])
+    return address_of(door.root) or str(find(door.root)[0])
 
 
 def _watched(door: Door, work: Callable[[Progress], T]) -> T:

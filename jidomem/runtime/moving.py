@@ -12,6 +12,7 @@ from typing import Any
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.journal.files import Stream
+from jidomem.runtime import settings
 from jidomem.runtime.moved_state import copied, held_state
 from jidomem.runtime.moved_tokens import give_out, given_out
 from jidomem.shared import archive
@@ -19,7 +20,6 @@ from jidomem.shared.chain import Extent
 from jidomem.shared.ends import End, FolderEnd, LogEnd
 from jidomem.shared.log import SharedLog
 from jidomem.shared.moving import Brought, Progress, bring
-from jidomem.shared.places import home_of, is_address, open_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,13 @@ def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
 @contextmanager
 def _opened(place: str) -> Iterator[_Place]:
     """Give the root at *place*, a folder or an address, whether there is one or not."""
-    if not is_address(place):
+    if (address := settings.address_of(place)) is None:
         folder = Path(place).expanduser().resolve()
         yield _Place(FolderEnd(folder), folder)
         return
-    log = open_log(place)
+    log, home = settings.open_log(address)
     try:
-        yield _Place(LogEnd(log), home_of(place), log)
+        yield _Place(LogEnd(log), home, log)
     finally:
         log.close()
 

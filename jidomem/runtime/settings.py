@@ -263,15 +263,22 @@ def opened_log(given: str | os.PathLike[str] | None, wait: float) -> SharedLog |
     """
     if (address := address_of(given)) is None:
         return None
-    from jidomem.shared import places, root_files
+    from jidomem.shared import root_files
 
-    log = places.open_log(address, os.environ, wait=wait)
+    log, home = open_log(address, wait)
     try:
-        root_files.bring(log, places.home_of(address, os.environ))
+        root_files.bring(log, home)
     except BaseException:
         log.close()
         raise
     return log
+
+
+def open_log(address: str, wait: float = 10.0) -> tuple[SharedLog, Path]:
+    """Return the log at *address* and the folder of its copy here; raises what `places.open_log` does."""
+    from jidomem.shared import places
+
+    return places.open_log(address, os.environ, wait=wait), places.home_of(address, os.environ)
 
 
 def _refuse_link(found: Path) -> None:
