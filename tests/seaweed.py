@@ -23,7 +23,7 @@ PROGRAM = shutil.which("weed", path=f"{Path(obstore.__file__).parents[4]}/bin")
 #: One key that may do anything, and one that may only look.
 KEYS = {"jidomem": ["Admin", "Read", "List", "Tagging", "Write"], "reader": ["Read", "List"]}
 SECRET = "not-much-of-a-secret"
-LONG = 120.0
+LONG = float(os.environ.get("LONGX", "120"))
 
 
 def free_ports(number):
@@ -76,10 +76,17 @@ class Seaweed:
             *("-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=1s"),
             *("-volume.preStopSeconds=0", "-volume.max=20", *more),
         )
-        self.master, self.filer, self.endpoint = (
-            ports[0],
-            f"http://127.0.0.1:{ports[4]}",
-            f"http://127.0.0.1:{ports[6]}",
+        self.master = f"127.0.0.1:{ports[0]}.{ports[1]}"
+        self.filer, self.endpoint = (f"http://127.0.0.1:{ports[place]}" for place in (4, 6))
+
+    def start_volume(self, name):
+        """Start one of the processes that hold what is put."""
+        (self.folder / name).mkdir()
+        port, grpc = free_ports(2)
+        self.start(
+            name,
+            *("volume", f"-dir={self.folder / name}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master={self.master}"),
+            *(f"-port={port}", f"-port.grpc={grpc}", "-max=10", "-preStopSeconds=0"),
         )
 
     def make(self, *buckets):

@@ -1,0 +1,123 @@
+"""No commit that an object store acknowledged is lost or there twice, whoever is killed: a writer, a replica, all."""
+
+import os
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import seaweed
+from log_contract import LONG, ONE, commit
+
+from jidomem.errors import Failed
+from jidomem.shared.objects import ObjectLog
+
+APPENDING = Path(__file__).parent / "appending.py"
+
+
+def held(address, told):
+    """What is there: all that was *told*, under the numbers told, without a gap, and nothing twice."""
+    with closing(ObjectLog(address, os.environ)) as log:
+        entries = list(log.read(ONE))
+    texts = [entry.document.decode() for entry in entries]
+    assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
+    assert len(set(texts)) == len(texts)
+    assert {text: texts[number - 1] for text, number in told.items()} == {text: text for text in told}
+    return texts
+
+
+def test_writers_that_are_killed_leave_all_they_acknowledged_and_nothing_twice(bucket, scale):
+    told = {}
+    for turn in range(scale):
+        command = [sys.executable, str(APPENDING), bucket]
+        writers = [subprocess.Popen([*command, f"{turn}{name}"], stdout=subprocess.PIPE, text=True) for name in "abc"]
+        for lines, writer in zip((3, 11, 20), writers, strict=True):
+            with writer:
+                said = [writer.stdout.readline().split() for _ in range(lines)]
+                writer.kill()
+                said += [line.split() for line in writer.stdout]
+            told |= {text: int(number) for text, number in said}
+
+    texts = held(bucket, told)
+    assert len(told) >= 34 * scale
+    assert len(texts) - len(told) <= 3 * scale  # of each writer at most the one it did not live to tell of
+
+
+class Load:
+    """Threads that append to one stream until they are told to stop, and note each acknowledgement."""
+
+    def __init__(self, address, writers=2):
+        self.told, self.failed, self.stopped = {}, [], threading.Event()
+        self.threads = [
+            threading.Thread(target=self._run, args=(address, name), daemon=True) for name in range(writers)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self, address, name):
+        try:
+            with closing(ObjectLog(address, os.environ, wait=1.0)) as log:
+                self._append(log, name)
+        except BaseException as error:
+            self.failed.append(error)
+
+    def _append(self, log, name):
+        turn, number = 0, 0
+        while not self.stopped.is_set():
+            text = f"{name}-{turn}"
+            try:
+                number = number or log.reach([ONE])[ONE].length + 1
+                if log.append(ONE, number, commit(text), text.encode()):
+                    self.told[text] = number
+                    turn, number = turn + 1, number + 1
+                else:
+                    number = 0
+            except Failed as error:  # the same append again settles an unknown outcome
+                if error.code not in ("store_unreachable", "outcome_unknown"):
+                    raise
+
+    def goes_on(self, more=25):
+        """Wait until so much more was acknowledged."""
+        enough = len(self.told) + more
+        seaweed.until(lambda: True if len(self.told) >= enough or self.failed else None, f"{enough} appends")
+
+    def stop(self):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join(LONG)
+        assert self.failed == []
+
+
+@pytest.fixture
+def pair():
+    """A store that keeps each object on two servers."""
+    with seaweed.store() as store:
+        store.start_all("-volume=false", "-master.defaultReplication=001")
+        store.start_volume("one")
+        store.start_volume("two")
+        store.make("jidomem")
+        with store.user():
+            yield store
+
+
+def test_no_acknowledged_commit_is_lost_with_a_replica_nor_with_a_restart_of_the_store(pair, scale, monkeypatch):
+    monkeypatch.setattr("jidomem.shared.bucket.ANSWER", 2.0)  # a store that lacks a replica says nothing to a put
+    address = pair.address()
+    load = Load(address)
+    for _ in range(scale):
+        load.goes_on()
+        for replica in ("one", "two"):
+            pair.kill(replica)
+            held(address, dict(load.told))
+            pair.start(replica)
+            load.goes_on()
+        for part in ("all", "one", "two"):
+            pair.kill(part)
+        for part in ("all", "one", "two"):
+            pair.start(part)
+        load.goes_on()
+    load.stop()
+    texts = held(address, load.told)
+    assert len(texts) - len(load.told) <= len(load.threads)  # what was under way when they were told to stop
