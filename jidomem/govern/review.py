@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from jidomem.authority import Authority, Change
 from jidomem.errors import JidomemError
-from jidomem.govern.due import QUESTIONS, due
+from jidomem.govern.due import QUESTIONS
+from jidomem.govern.waiting import Kept, asked, kept
 from jidomem.index.rivals import STALE, VALUE
 from jidomem.intent import Receipt
 from jidomem.moments import parse_moment, stamp
@@ -19,36 +20,17 @@ from jidomem.query import to_term
 from jidomem.read.pages import Cursor, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.read.walk import Place
-from jidomem.terms import bare, iri
-from jidomem.vocab import CLASS_OF_TYPE, TYPE_OF_CLASS, graph_iri, local_name
+from jidomem.terms import bare
+from jidomem.vocab import CLASS_OF_TYPE
 from jidomem.write.kinds import family
 from jidomem.write.settlement import ACTIONS
 from jidomem.write.writer import MemoryWriter
 
-#: Items of so many bytes are named in one query, whose length is limited.
-_NAMED = 30_000
 #: What waits this long moves up a tier.
 OVERDUE = 30
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
 _OF_ONE = ("accept", "reject", "supersede")  # what both took the place of has one successor, what both gave one value
-_ABOUT = """
-PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary WHERE { GRAPH <%s> { VALUES ?item { %s }
-  ?item a ?class ; jido:recordedAt ?recorded ; jido:assertedBy ?agent .
-  OPTIONAL { ?item jido:proposedBecause ?because }
-  OPTIONAL { ?item jido:quarantined ?quarantined }
-  OPTIONAL { ?item jido:conflictKey ?key }
-  OPTIONAL { ?item jido:summary ?summary }
-} } ORDER BY ?item ?agent ?key
-"""
-_LEANING = """
-PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?item { %s }
-  ?leans jido:derivedFrom|jido:dependsOn|jido:blockedBy|jido:about|jido:supersedes|jido:invalidates ?item .
-  FILTER NOT EXISTS { ?leans jido:supersededBy|jido:invalidatedBy ?end }
-} } GROUP BY ?item ORDER BY ?item
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +86,16 @@ def queued(
     size, question = None if limit is None else page_size(limit), f"review {project}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (parse_moment(bare(start.as_of)) or now) if start else now
-    said = [*_disagreements(reader, project), *_proposals(reader, project)]
-    known = _known(reader, project, sorted(set(_named(said))))
-    found = [row for row in said if row["item"] in known] + _due(reader, project, now)
-    leaning = _leaning(reader, project, sorted(set(_named(found))))
+    at_hand = kept(reader, project)
+    said = [*_disagreements(reader, project), *_proposals(reader, project, at_hand)]
+    known = at_hand.known([*dict.fromkeys(_named(said))])
+    found = [row for row in said if row["item"] in known] + _due(at_hand, now)
+    leaning = at_hand.leaning([*dict.fromkeys(_named(found))])
     ordered = sorted((_place(row, known, leaning, now), number) for number, row in enumerate(found))
     after = json.loads(start.place.key) if start else []
     left = [(place, number) for place, number in ordered if place > after]
     rows = [found[number] for _, number in left[:size]]
-    known |= _known(reader, project, sorted(set(_named(rows)) - known.keys()))  # what is due is known by its dates
+    known |= at_hand.known([*dict.fromkeys(_named(rows))])  # what is due is known by its dates
     waiting = [_waiting(row, known, leaning, now) for row in rows if row["item"] in known]
     if len(left) == len(rows):
         return Queue(waiting, None, len(found))
@@ -137,8 +120,8 @@ def settle_by_rule(
     """
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
     waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
-    known = _known(reader, project, items)
-    ends = {row["item"] for row in _asked(reader, project, _ENDING, items)}
+    known = kept(reader, project).known(items)
+    ends = {row["item"] for row in asked(reader, project, _ENDING, items)}
     said_by = _said_by(known)
     judge, settled = writer.by_rule(), []
     done: set[str] = set()
@@ -206,68 +189,28 @@ def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
     return [*pairs.values()]
 
 
-def _proposals(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
+def _proposals(reader: MemoryReader, project: str, at_hand: Kept) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for row in reader.ask("proposals", project=project):
+    rows = reader.ask("proposals", project=project)
+    in_force = at_hand.in_force([*dict.fromkeys(row["conflict"] for row in rows if row["conflict"])])
+    for row in rows:
         entry = found.setdefault(row["item"], {
             "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
             "why": "proposed", "actions": _OF_DUE,
         })  # fmt: skip
-        if row["conflict"] and entry["other"] is None and _is_in_force(reader, project, row["conflict"]):
+        if row["conflict"] in in_force and entry["other"] is None:
             entry |= {"other": row["conflict"], "why": "disagrees with what is in force", "actions": ACTIONS}
-            entry["other_summary"] = _summary(reader, project, row["conflict"])
+            entry["other_summary"] = in_force[row["conflict"]]
     alternatives = [item for item in found if item.rpartition("/alternatives/")[0] in found]
     return [entry for item, entry in found.items() if item not in alternatives]
 
 
-def _due(reader: MemoryReader, project: str, now: datetime) -> list[dict[str, Any]]:
+def _due(at_hand: Kept, now: datetime) -> list[dict[str, Any]]:
     return [
         {**row, "kind": row["reason"], "summary": None, "other": None, "other_summary": None,
          "why": QUESTIONS[row["reason"]], "actions": _OF_DUE}
-        for row in due(reader, project, now)
+        for row in at_hand.due(now)
     ]  # fmt: skip
-
-
-def _is_in_force(reader: MemoryReader, project: str, item: str) -> bool:
-    return bool(reader.get_memory(project, item)["status"] == "active")
-
-
-def _summary(reader: MemoryReader, project: str, item: str) -> str:
-    found: list[str] = reader.get_memory(project, item)["properties"].get("summary", [""])
-    return found[0]
-
-
-def _asked(reader: MemoryReader, project: str, text: str, items: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of *text* about *items*, as many at a time as a query may name."""
-    named, size = list[str](), 0
-    for item in [*map(iri, items), ""]:
-        if named and (not item or size + len(item.encode()) > _NAMED):
-            yield from reader.select(project, text % (graph_iri(project), " ".join(named)))
-            named, size = [], 0
-        named.append(item)
-        size += len(item.encode()) + 1
-
-
-def _known(reader: MemoryReader, project: str, items: list[str]) -> dict[str, dict[str, Any]]:
-    """Return of each of *items* its type, since when it is known, who says it, and its keys."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in _asked(reader, project, _ABOUT, items):
-        kind = TYPE_OF_CLASS.get(local_name(row["class"]))
-        entry = found.setdefault(row["item"], {
-            "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
-            "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
-        })  # fmt: skip
-        entry["type"] = entry["type"] or kind
-        entry["agents"][row["agent"]] = None
-        if row["key"]:
-            entry["keys"][row["key"]] = None
-            if row["key"].startswith("identical:"):
-                entry["identical"] = row["key"]
-    return found
-
-
-def _leaning(reader: MemoryReader, project: str, items: list[str]) -> Mapping[str, int]:
-    return {row["item"]: row["count"] for row in _asked(reader, project, _LEANING, items)}
 
 
 def _since(row: Mapping[str, Any], known: Mapping[str, Any]) -> datetime:

@@ -90,6 +90,11 @@ class MemoryReader(Records):
         self.sessions = Role(self, "session")
         self.ci = Role(self, "ci")
 
+    @property
+    def index(self) -> OxigraphIndex:
+        """Return what is read from, as far as it was brought level by the last question."""
+        return self._index
+
     def ask(
         self,
         name: str,
