@@ -1,0 +1,248 @@
+"""Checkpoints of a copy, with the shared root: packs and an index, so that a new server need not read every commit.
+
+    checkpoints/newest.json       what the newest one is made of: each file, in pieces by their digests
+    checkpoints/pieces/<digest>   the pieces; a file that did not change has those it had
+    checkpoints/making.json       who makes one now, and until when nobody else does
+
+A checkpoint is believed less than the log: its last commits are held against it, and every commit that is read against
+its id. It counts no more once a stream is rewritten, and goes when something is redacted.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from time import time
+from typing import Any
+
+from jidomem.here import settle
+from jidomem.index.clones import FORM, Clones
+from jidomem.journal.files import Stream
+from jidomem.shared import copies
+from jidomem.shared.copies import Kept, path_of
+from jidomem.shared.log import File, Reach, SharedLog
+from jidomem.shared.loose import gathered
+from jidomem.version import Head, Version
+
+NEWEST, MAKING, PIECES = "checkpoints/newest.json", "checkpoints/making.json", "checkpoints/pieces/"
+#: What a checkpoint is, and which index it has: one of another form is not used.
+_FORM = f"1 {FORM}"
+PIECE = 16 << 20
+#: Seconds for which who makes one is waited for after its last sign, and for which a piece stays that is named no more.
+LEASE, GRACE = 120.0, 3600.0
+#: How many pieces are fetched at once.
+_AT_ONCE = 4
+
+
+def length(log: SharedLog) -> int:
+    """Return how many entries the newest checkpoint holds; 0 where there is none that may be used."""
+    newest = _newest(log)
+    return sum(kept.reach.length for kept in _streams(newest[0]).values()) if newest and _fits(log, newest[0]) else 0
+
+
+def make(log: SharedLog, home: Path) -> bool:
+    """Return whether the copy in *home*, with the newest snapshot of its index, is the newest checkpoint of *log* now.
+
+    Nothing is done without a snapshot, or while somebody else makes one. What was uploaded goes again where the log is
+    rewritten meanwhile.
+    """
+    with _lease(log) as lease:
+        if lease is None:
+            return False
+        newest = _newest(log)
+        said = newest[0] if newest else {"files": {}, "going": {}}
+        there = _named(said)
+        log.remove([name for name in log.names(PIECES) if name.removeprefix(PIECES) not in there])  # of the dead
+        with gathered(home, Clones(home / "index")) as (folder, streams):
+            if not streams:
+                return False
+            came = list[str]()
+            files = {name: _uploaded(log, path, there, came, lease) for name, path in _files(folder)}
+        streams_said = {f"{stream.project}/{stream.name}": _said(kept) for stream, kept in streams.items()}
+        going = {digest: since for digest, since in said["going"].items() if time() - since < GRACE}
+        going |= {digest: time() for digest in _in(said["files"]) - _in(files) - going.keys()}
+        made = {"form": _FORM, "streams": streams_said, "files": files, "going": going}
+        data = (json.dumps(made, indent=1, sort_keys=True) + "\n").encode()
+        if lease.goes_on() and _fits(log, made) and log.put(NEWEST, data, newest[1] if newest else None) is not None:
+            if not _fits(log, made):  # rewritten as it was put: its files may show what was taken out
+                discard(log)
+                return False
+            log.remove([PIECES + digest for digest in there - _named(made)])
+            return True
+        log.remove([PIECES + digest for digest in came])
+        return False
+
+
+def fetch(log: SharedLog, home: Path) -> bool:
+    """Return whether *home*, in which there is no copy yet, has the newest checkpoint of *log* now.
+
+    Every piece is held against its digest. Without one that may be used, or whole, nothing is changed.
+    """
+    newest = _newest(log)
+    if newest is None or (home / "reach").exists() or not _fits(log, newest[0]):
+        return False
+    draft = home / f"checkpoint-{token_hex(4)}"
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in newest[0]["files"].items()]
+            is_whole = all([job.result() for job in jobs])
+        if not is_whole or not _fits(log, newest[0]):
+            return False
+        return _moved(draft, home, _streams(newest[0]))
+    except (OSError, ValueError, KeyError):  # no room, or no checkpoint: every commit is read then
+        return False
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def discard(log: SharedLog) -> None:
+    """Remove every checkpoint, and who makes one now is told by it to stop."""
+    log.remove([NEWEST, MAKING, *log.names(PIECES)])
+
+
+class _Lease:
+    """The turn of who makes a checkpoint, which ends by itself where it is not renewed."""
+
+    def __init__(self, log: SharedLog, tag: str) -> None:
+        self._log = log
+        self.tag: str | None = tag
+
+    def goes_on(self) -> bool:
+        """Return whether it is held still, and is from now on for as long again."""
+        if self.tag is not None:
+            self.tag = self._log.put(MAKING, _until(), self.tag)
+        return self.tag is not None
+
+
+@contextmanager
+def _lease(log: SharedLog) -> Iterator[_Lease | None]:
+    """Give the turn to make a checkpoint; None while another has it."""
+    there = log.get(MAKING)
+    tag = None if there is not None and _is_held(there) else log.put(MAKING, _until(), there.tag if there else None)
+    lease = _Lease(log, tag) if tag is not None else None
+    try:
+        yield lease
+    finally:
+        if lease is not None and lease.goes_on():
+            log.remove([MAKING])
+
+
+def _until() -> bytes:
+    return json.dumps({"until": time() + LEASE, "by": token_hex(8)}).encode()
+
+
+def _is_held(file: File) -> bool:
+    try:
+        return float(json.loads(file.data)["until"]) > time()
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
+    """Return what the newest checkpoint is made of, and its tag; None where there is none that this program reads."""
+    file = log.get(NEWEST)
+    if file is None:
+        return None
+    try:
+        said = json.loads(file.data)
+        if said["form"] == _FORM:
+            _streams(said)
+            return said, file.tag
+    except (ValueError, KeyError, TypeError):
+        pass
+    return {"form": "", "streams": {}, "files": {}, "going": {}}, file.tag
+
+
+def _fits(log: SharedLog, said: Mapping[str, Any]) -> bool:
+    """Return whether the log goes on from what a checkpoint says, and nothing was redacted since."""
+    streams = _streams(said)
+    now = log.reach(list(streams))
+    return bool(streams) and all(
+        now[stream].rewrites == kept.reach.rewrites and now[stream].length >= kept.reach.length
+        for stream, kept in streams.items()
+    )
+
+
+def _streams(said: Mapping[str, Any]) -> dict[Stream, Kept]:
+    found = {}
+    for name, of in said["streams"].items():
+        heads = Version.of(Head(*head) for head in of["heads"])
+        found[Stream(*name.split("/"))] = Kept(Reach(of["length"], of["rewrites"]), of["last"], heads)
+    return found
+
+
+def _said(kept: Kept) -> dict[str, Any]:
+    heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
+    return {"length": kept.reach.length, "rewrites": kept.reach.rewrites, "last": kept.last, "heads": heads}
+
+
+def _in(files: Mapping[str, list[str]]) -> set[str]:
+    return {digest for pieces in files.values() for digest in pieces}
+
+
+def _named(said: Mapping[str, Any]) -> set[str]:
+    return _in(said["files"]) | set(said["going"])
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(folder).as_posix(), path
+
+
+def _uploaded(log: SharedLog, path: Path, there: set[str], came: list[str], lease: _Lease) -> list[str]:
+    """Return the digests of the pieces of a file, all of which the log has once the lease was held throughout."""
+    digests = []
+    with path.open("rb") as file:
+        while data := file.read(PIECE):
+            digest = blake2b(data, digest_size=32).hexdigest()
+            digests.append(digest)
+            if digest not in there and digest not in came and lease.goes_on():
+                log.put(PIECES + digest, data, force=True)
+                came.append(digest)
+    return digests
+
+
+def _fetched(log: SharedLog, path: Path, digests: list[str]) -> bool:
+    """Return whether a file is there, every piece of it with its digest."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        for digest in digests:
+            piece = log.get(PIECES + digest)
+            if piece is None or blake2b(piece.data, digest_size=32).hexdigest() != digest:
+                return False
+            file.write(piece.data)
+    return True
+
+
+def _inside(name: str) -> str:
+    """Return a name of a checkpoint's file; raises ValueError for one that leads anywhere else."""
+    parts = name.split("/")
+    if parts[0] not in ("projects", "index") or not all(parts) or ".." in parts or "." in parts:
+        raise ValueError(name)
+    return name
+
+
+def _moved(draft: Path, home: Path, streams: Mapping[Stream, Kept]) -> bool:
+    """Put what was fetched in place: files first, what says how far they reach last."""
+    snapshots = home / "index" / "snapshots"
+    snapshots.mkdir(parents=True, exist_ok=True)
+    for snapshot in sorted((draft / "index" / "snapshots").iterdir()):
+        described = snapshot / "snapshot.json"
+        said = json.loads(described.read_bytes())
+        described.write_text(json.dumps({**said, "here": settle(home / "index")}, indent=1), "utf-8")
+        snapshot.rename(snapshots / snapshot.name)
+    for stream, kept in streams.items():
+        target = home / "projects" / stream.project / stream.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            return False
+        (draft / "projects" / stream.project / stream.name).rename(target)
+        copies.save(path_of(str(home), stream), kept)
+    return True

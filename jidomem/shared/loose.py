@@ -1,0 +1,83 @@
+"""The files of a copy and of the newest snapshot of its index, linked into a folder where nobody changes them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+
+from jidomem.index.clones import Clones
+from jidomem.journal import disk
+from jidomem.journal.files import Stream
+from jidomem.journal.folder import LOCK
+from jidomem.journal.names import each_file, is_pack
+from jidomem.journal.packs import outline, write_pack
+from jidomem.shared import copies
+from jidomem.shared.copies import Kept, path_of
+
+
+@contextmanager
+def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, Kept]]]:
+    """Give a folder with what *home* holds of each stream, one pack of its loose files, and the newest snapshot.
+
+    Also how far each stream reaches in it. Nothing is in it where there is no snapshot, or it reaches into a stream that is not here.
+    """
+    folder = home / f"gathered-{token_hex(4)}"
+    try:
+        yield folder, _gather(home, clones, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Kept]:
+    snapshots = clones.snapshots()
+    if not snapshots:
+        return {}
+    snapshot = snapshots[0]
+    for name in ("snapshot.json", *(f"store/{file}" for file in snapshot.files)):
+        _link(snapshot.path / name, folder / "index" / "snapshots" / snapshot.path.name / name)
+    found = {}
+    for path in sorted((home / "reach").glob("*.json")):
+        stream = Stream(*path.stem.split("."))
+        if (kept := _stream(home, stream, folder)) is not None:
+            found[stream] = kept
+    return found if {stream.graph for stream in found} >= set(snapshot.marks) else {}
+
+
+def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
+    """Return how far what was linked of a stream reaches; None where nobody knows."""
+    source, target = (
+        home / "projects" / stream.project / stream.name,
+        folder / "projects" / stream.project / stream.name,
+    )
+    with _locked(source):
+        kept = copies.load(path_of(str(home), stream))
+        names = sorted(each_file(str(source)))
+        for name in filter(is_pack, names):
+            _link(source / name, target / name)
+        loose = [(name, (source / name).read_bytes()) for name in names if not is_pack(name)]
+    if loose:
+        name, data = write_pack([(outline(data), ".redacted." in name, data) for name, data in loose])
+        target.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(data)
+    return kept
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock under which the copy of a stream is changed."""
+    descriptor = disk.open_shared(str(folder / LOCK))
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        disk.close(descriptor)
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.link(source, target)
