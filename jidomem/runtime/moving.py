@@ -12,14 +12,17 @@ from typing import Any
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.journal.files import Stream
-from jidomem.runtime import settings
-from jidomem.runtime.moved_state import copied, held_state
+from jidomem.runtime.moved_state import InDatabase, Where, copied, held_state
 from jidomem.runtime.moved_tokens import give_out, given_out
+from jidomem.runtime.settings import find, opened_log
 from jidomem.shared import archive
 from jidomem.shared.chain import Extent
 from jidomem.shared.ends import End, FolderEnd, LogEnd
 from jidomem.shared.log import SharedLog
 from jidomem.shared.moving import Brought, Progress, bring
+
+#: Seconds a shared root is waited for.
+_WAIT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A root: its end, the folder its working state is in, and its log where it is a shared one."""
+    """A root: its end, where its working state is, and its log where it is a shared one."""
 
     end: End
-    folder: Path
+    state: Where
     log: SharedLog | None = None
 
 
@@ -68,10 +71,10 @@ def migrate(source: str, target: str, progress: Progress = id) -> Moved:
         if here.end.name == there.end.name:
             raise InvalidRequest(f"{here.end.name} is source and target", hint="name another place to bring it to")
         _refuse_nothing(here.end)
-        state = held_state(here.folder)  # before the journal: it speaks of what is there, and never the other way
+        state = held_state(here.state)  # before the journal: it speaks of what is there, and never the other way
         streams = bring(here.end, there.end, progress)
         tokens = give_out(given_out(here.end.name, here.log), there.end.name, there.log)
-        return Moved(here.end.name, there.end.name, streams, copied(state, there.folder), tokens)
+        return Moved(here.end.name, there.end.name, streams, copied(state, there.state), tokens)
 
 
 def backup(root: str, file: Path, progress: Progress = id) -> tuple[Moved, str]:
@@ -81,7 +84,7 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[Moved, str]:
     """
     with _opened(root) as here, _scratch(file) as folder:
         _refuse_nothing(here.end)
-        state = copied(held_state(here.folder), folder, mark=False)
+        state = copied(held_state(here.state), folder, mark=False)
         streams = bring(here.end, FolderEnd(folder), progress)
         said = {"jidomem": version("jidomem"), "streams": [_row(each.stream, each.extent) for each in streams]}
         return Moved(here.end.name, str(file), streams, state), archive.pack(folder, file, said)
@@ -98,7 +101,7 @@ def restore(file: Path, target: str, progress: Progress = id) -> Moved:
         if [_row(stream, source.held(stream).extent()) for stream in source.streams()] != said["streams"]:
             raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
         streams = bring(source, there.end, progress)
-        return Moved(str(file), there.end.name, streams, copied(held_state(folder), there.folder))
+        return Moved(str(file), there.end.name, streams, copied(held_state(folder), there.state))
 
 
 def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
@@ -108,13 +111,12 @@ def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
 @contextmanager
 def _opened(place: str) -> Iterator[_Place]:
     """Give the root at *place*, a folder or an address, whether there is one or not."""
-    if (address := settings.address_of(place)) is None:
-        folder = Path(place).expanduser().resolve()
+    folder, log = find(place)[0], opened_log(place, _WAIT)
+    if log is None:
         yield _Place(FolderEnd(folder), folder)
         return
-    log, home = settings.open_log(address)
     try:
-        yield _Place(LogEnd(log), home, log)
+        yield _Place(LogEnd(log), folder if place.startswith("s3:") else InDatabase(place), log)
     finally:
         log.close()
 

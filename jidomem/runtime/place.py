@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jidomem.errors import JidomemError
 from jidomem.journal.files import FileJournal
+from jidomem.runtime.every import Every
 from jidomem.runtime.settings import Settings, own_config
 from jidomem.runtime.state import State
+
+#: Seconds between two looks at whether a checkpoint is due, and those that the end waits for one.
+LOOK, AT_END = 60.0, 3.0
 
 if TYPE_CHECKING:
     from jidomem.keeping import Keeping
@@ -48,6 +54,9 @@ class InFolder:
             draft.write_text(how(file.read_text("utf-8") if file.exists() else None), "utf-8")
             os.replace(draft, file)
 
+    def keep_checkpoints(self, level: Callable[[], object]) -> None:
+        """Do nothing: whoever opens a folder has all of it."""
+
     def close(self) -> None:
         """Let go of nothing: a folder is not open."""
 
@@ -57,11 +66,14 @@ class Shared:
 
     def __init__(self, log: SharedLog, address: str, home: Path) -> None:
         self._log, self._address, self._home = log, address, home
+        self._checkpoints: Every | None = None
 
     def journal(self, wait: float) -> FileJournal:
-        """Return its journal: the log, and its copy."""
-        from jidomem.shared.mirror import MirroredJournal  # most roots are folders
+        """Return its journal: the log, and its copy, which begins with the newest checkpoint where there is none."""
+        from jidomem.shared import checkpoints  # most roots are folders
+        from jidomem.shared.mirror import MirroredJournal
 
+        checkpoints.fetch(self._log, self._home)
         return MirroredJournal(self._log, self._home, wait=wait)
 
     def state(self, name: str, tables: str) -> Keeping:
@@ -85,6 +97,20 @@ class Shared:
         root_files.change(self._log, lambda files: {**files, path: how(files.get(path))})
         root_files.bring(self._log, self._home)
 
+    def keep_checkpoints(self, level: Callable[[], object]) -> None:
+        """Make a checkpoint, in the background, whenever it is worth it; *level* brings the index level before."""
+        from jidomem.shared import checkpoints
+
+        def look() -> None:
+            with suppress(JidomemError, OSError):  # the next look tries again
+                if checkpoints.is_due(self._log, self._home):
+                    level()
+                    checkpoints.make(self._log, self._home)
+
+        self._checkpoints = Every(LOOK, look, "jidomem-checkpoints")
+
     def close(self) -> None:
-        """Let go of the log."""
+        """Let go of the log; a checkpoint that is being made is waited for, but not for long."""
+        if self._checkpoints is not None:
+            self._checkpoints.stop(AT_END)
         self._log.close()

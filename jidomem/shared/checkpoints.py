@@ -91,7 +91,7 @@ def fetch(log: SharedLog, home: Path) -> bool:
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in newest[0]["files"].items()]
-            is_whole = all([job.result() for job in jobs])
+            is_whole = all(job.result() for job in jobs)
         if not is_whole or not _fits(log, newest[0]):
             return False
         return _moved(draft, home, _streams(newest[0]))

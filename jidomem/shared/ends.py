@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.journal.commit import Commit, FormatError, parse
@@ -12,15 +13,25 @@ from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.names import ASIDE, set_aside, short_id
 from jidomem.journal.redaction import is_order, taken_out
 from jidomem.journal.writing import flush_above, make_folders, move, prepare, writing
+from jidomem.shared import root_files
 from jidomem.shared.chain import Chain
 from jidomem.shared.filling import fill
 from jidomem.shared.log import SharedLog
 
 #: What a root says of itself beside its journal: files, and folders of files.
-FILES = ("config.toml", "baseline.toml", ".gitignore", ".gitattributes")
+_OF_GIT = (".gitignore", ".gitattributes")
+FILES = ("config.toml", "baseline.toml", *_OF_GIT)
 FOLDERS = ("ontology", "shapes", "queries")
-#: Where the files of a root are in a log.
-ROOT = "root/"
+#: How many commits are appended at once, where a log can.
+_AT_ONCE = 500
+
+
+@runtime_checkable
+class ManyLog(Protocol):
+    """A log that takes many entries in one step."""
+
+    def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
+        """Return True once all of *entries*, ids with documents, are durable from *number* on; False where none is."""
 
 
 class End(Protocol):
@@ -195,19 +206,27 @@ class LogEnd:
 
     def set_aside(self, stream: Stream) -> frozenset[str]:
         """Return the first digits of the ids that the names of what was set aside claim."""
-        names = self._log.names(f"{ROOT}projects/{stream.project}/{stream.name}/")
-        asides = [name.rpartition("/")[2].removesuffix(ASIDE) for name in names if name.endswith(ASIDE)]
-        return frozenset(short_id(name) or "" for name in asides)
+        place = f"projects/{stream.project}/{stream.name}/"
+        names = [name for name in root_files.load(self._log) if name.startswith(place) and name.endswith(ASIDE)]
+        return frozenset(short_id(name.removeprefix(place).removesuffix(ASIDE)) or "" for name in names)
 
     def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
         """Append *commits*; raises InvalidRequest where somebody else appends, too."""
-        length = self._log.reach([stream])[stream].length
-        for number, commit in enumerate(commits, length + 1):
-            if not self._log.append(stream, number, commit.id, commit.data):
+        number, coming = self._log.reach([stream])[stream].length + 1, iter(commits)
+        while step := [(commit.id, commit.data) for commit in islice(coming, _AT_ONCE)]:
+            if not self._appended(stream, number, step):
                 raise InvalidRequest(
-                    f"somebody else writes to {self.name}: {stream.project}/{stream.name} has its own number {number}",
+                    f"somebody else writes to {self.name}: {stream.project}/{stream.name} has other commits from its "
+                    f"number {number} on",
                     hint="stop who writes there, and name a place that is empty",
                 )
+            number += len(step)
+
+    def _appended(self, stream: Stream, number: int, step: Sequence[tuple[str, bytes]]) -> bool:
+        """Return whether all of *step* is there from *number* on, in one step where the log knows how."""
+        if isinstance(self._log, ManyLog):
+            return self._log.append_many(stream, number, step)
+        return all(self._log.append(stream, n, commit, data) for n, (commit, data) in enumerate(step, number))
 
     def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
         """Put *commits* in the place of their other forms."""
@@ -215,16 +234,25 @@ class LogEnd:
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the files of the root."""
-        for name in self._log.names(ROOT):
-            if (file := self._log.get(name)) is not None:
-                yield name.removeprefix(ROOT), file.data
+        yield from ((name, text.encode()) for name, text in root_files.load(self._log).items())
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a file."""
-        if self._log.put(ROOT + name, data) is None:
-            there = self._log.get(ROOT + name)
-            if there is None or there.data != data:
+        """Keep a file; those that are git's mean nothing here. Raises InvalidRequest for one that is no text."""
+        if name in _OF_GIT:
+            return
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(
+                f"{name} is no text, and a shared root has nothing else", hint="take it out"
+            ) from error
+
+        def kept(files: root_files.Files) -> root_files.Files:
+            if files.get(name, text) != text:
                 raise other(self.name, name)
+            return {**files, name: text}
+
+        root_files.change(self._log, kept)
 
 
 def other(where: str, what: str) -> InvalidRequest:

@@ -24,7 +24,7 @@ from jidomem.shared.copies import Kept, path_of
 def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, Kept]]]:
     """Give a folder with what *home* holds of each stream, one pack of its loose files, and the newest snapshot.
 
-    Also how far each stream reaches in it. Nothing is in it where there is no snapshot, or it reaches into a stream that is not here.
+    Also how far each stream reaches in it: of none where there is no snapshot, or it has a stream that is not here.
     """
     folder = home / f"gathered-{token_hex(4)}"
     try:

@@ -14,7 +14,7 @@ from jidomem.journal.erasing import forms
 from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, Turn, check_follows
 from jidomem.journal.folder import Folder
 from jidomem.journal.redaction import leaves, taken_out, without
-from jidomem.shared import copies
+from jidomem.shared import checkpoints, copies
 from jidomem.shared.copies import Foreign, Kept
 from jidomem.shared.log import Reach, SharedLog
 from jidomem.version import Head, Version
@@ -167,6 +167,7 @@ class MirroredJournal(FileJournal):
                         documents[identity] = without(form.commit, out).data
             if documents:
                 self.log.rewrite(stream, documents)
+                checkpoints.discard(self.log)
             yield version
             self._bring_level(stream)
 

@@ -1,0 +1,179 @@
+"""A new copy begins with the newest checkpoint, reads the rest, and believes it less than the log."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import fixed_sources, intent
+from file_log import FileLog
+
+import jidomem
+from jidomem import schema
+from jidomem.index import tail as limits
+from jidomem.index.clones import Clones
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.tail import Tail
+from jidomem.journal.files import Stream
+from jidomem.shared import checkpoints
+from jidomem.shared.checkpoints import MAKING, NEWEST, PIECES, fetch, make
+from jidomem.shared.ends import FolderEnd, LogEnd
+from jidomem.shared.mirror import MirroredJournal
+from jidomem.shared.moving import bring
+
+MEMORY = Stream("p")
+ORDERED = "the key is hunter2-hunter2"
+
+
+class Server:
+    """A copy of a log with its index, as a server has it."""
+
+    def __init__(self, log: FileLog, home: Path) -> None:
+        self.log, self.home = log, home
+        self.journal = MirroredJournal(log, home)
+        self.tail = Tail(self.journal, OxigraphIndex(), Clones(home / "index"), schema.load([]).triples)
+
+    def holds(self) -> int:
+        """How many triples it answers from, once it is level."""
+        self.tail.catch_up(MEMORY)
+        return len([*self.tail.index.triples(MEMORY.graph)])
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch) -> FileLog:
+    """A log of some commits, and snapshots of an index after every one."""
+    for name in ("LARGE", "MANY", "MUCH"):
+        monkeypatch.setattr(limits, name, 0)
+    monkeypatch.setattr(checkpoints, "PIECE", 20_000)
+    with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
+        for number in range(5):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}", about=[f"f{number}"]))
+        memory.writer.submit_intent("p", intent(summary=ORDERED))
+    made = FileLog(str(tmp_path / "log"))
+    bring(FolderEnd(tmp_path / "root"), LogEnd(made))
+    return made
+
+
+@pytest.fixture
+def first(log, tmp_path):
+    """A server that keeps a snapshot of its index."""
+    server = Server(log, tmp_path / "first")
+    server.holds()
+    assert server.tail.snapshots()
+    yield server
+    server.tail.close()
+
+
+def grow(log, tmp_path, number=1):
+    """Write more into the log, from elsewhere."""
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        for each in range(number):
+            memory.writer.submit_intent("p", intent(summary=f"later {each} {log.asked.total()}", about=[f"l{each}"]))
+    bring(FolderEnd(tmp_path / "root"), LogEnd(log))
+
+
+def pieces(log):
+    return set(log.names(PIECES))
+
+
+def test_a_new_copy_has_the_checkpoint_and_reads_no_more_than_what_came_since(log, first, tmp_path):
+    assert make(log, first.home)
+    grow(log, tmp_path)
+    home = tmp_path / "second"
+
+    assert fetch(log, home)
+    second = Server(log, home)
+    held = second.holds()
+
+    assert held == first.holds()
+    assert [found.of for found in [second.tail._live]] != [None]
+    assert len([*(home / "projects" / "p" / "memory").glob("pack-*.ttl")]) == 1
+    assert second.journal.verify(MEMORY) == ()
+    second.tail.close()
+
+
+def test_what_did_not_change_is_not_put_again_and_what_is_named_no_more_goes_after_a_while(
+    log, first, tmp_path, monkeypatch
+):
+    make(log, first.home)
+    before, log.asked["put"] = pieces(log), 0
+    make(log, first.home)
+    assert pieces(log) == before
+
+    grow(log, tmp_path, 3)
+    first.holds()
+    first.tail.snapshots()
+    make(log, first.home)
+    assert before < pieces(log)
+    monkeypatch.setattr(checkpoints, "GRACE", 0.0)
+    make(log, first.home)
+    make(log, first.home)
+
+    named = {PIECES + digest for of in json.loads(log.get(NEWEST).data)["files"].values() for digest in of}
+    assert pieces(log) == named
+
+
+def test_only_one_makes_a_checkpoint_until_it_is_dead(log, first, monkeypatch):
+    log.put(PIECES + "0" * 64, b"of the dead")
+    log.put(MAKING, checkpoints._until())
+    assert not make(log, first.home)
+
+    monkeypatch.setattr(checkpoints, "_is_held", lambda file: False)
+
+    assert make(log, first.home)
+    assert PIECES + "0" * 64 not in pieces(log)
+    assert log.get(MAKING) is None
+
+
+@pytest.mark.parametrize("harm", ["a piece is another", "a piece is gone", "it leads elsewhere", "no checkpoint"])
+def test_a_checkpoint_that_is_not_whole_changes_nothing_and_the_log_is_read(log, first, tmp_path, harm):
+    make(log, first.home)
+    file = log.get(NEWEST)
+    if harm == "a piece is another":
+        log.put(min(pieces(log)), b"something", force=True)
+    elif harm == "a piece is gone":
+        log.remove([min(pieces(log))])
+    else:
+        said = json.loads(file.data)
+        said["files"] = {"index/../../outside": [min(pieces(log)).removeprefix(PIECES)]}
+        log.put(NEWEST, json.dumps(said).encode() if harm == "it leads elsewhere" else b"[]", force=True)
+
+    assert not fetch(log, tmp_path / "second")
+
+    assert not (tmp_path / "outside").exists()
+    assert [path.name for path in (tmp_path / "second").iterdir()] == ["checkpoint.lock"]
+    second = Server(log, tmp_path / "second")
+    assert second.holds() == first.holds()
+    second.tail.close()
+
+
+def test_a_checkpoint_that_lies_about_the_log_is_thrown_away(log, first, tmp_path):
+    make(log, first.home)
+    said = json.loads(log.get(NEWEST).data)
+    said["streams"]["p/memory"]["last"] = "f" * 64
+    log.put(NEWEST, json.dumps(said).encode(), force=True)
+
+    fetch(log, tmp_path / "second")
+    second = Server(log, tmp_path / "second")
+
+    assert second.holds() == first.holds()
+    assert {commit.id for commit in second.journal.read(MEMORY)} == {entry.commit for entry in log.read(MEMORY)}
+    second.tail.close()
+
+
+def test_a_redaction_takes_every_checkpoint_away_and_none_with_what_was_taken_out_is_made(log, first, tmp_path):
+    make(log, first.home)
+    old = tmp_path / "behind"
+    shutil.copytree(first.home, old)
+    commit = next(entry for entry in log.read(MEMORY) if ORDERED.encode() in entry.document)
+    from jidomem.journal.commit import parse
+    from jidomem.journal.redaction import leaves
+
+    gone = {leaf for triple, leaf in leaves(parse(commit.document)).items() if "hunter2" in triple[2]}
+    with first.journal.redacting(MEMORY, {commit.commit: frozenset(gone)}):
+        pass
+
+    assert pieces(log) == set()
+    assert not fetch(log, tmp_path / "second")
+    assert not make(log, old)
+    assert not any(b"hunter2" in log.get(name).data for name in log.names())
