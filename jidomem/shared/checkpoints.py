@@ -10,6 +10,7 @@ its id. It counts no more once a stream is rewritten, and goes when something is
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -36,14 +37,17 @@ _FORM = f"1 {FORM}"
 PIECE = 16 << 20
 #: Seconds for which who makes one is waited for after its last sign, and for which a piece stays that is named no more.
 LEASE, GRACE = 120.0, 3600.0
+#: Bytes of commits that a new server may have to read beyond a checkpoint: some six seconds.
+FAR = 16 << 20
 #: How many pieces are fetched at once.
 _AT_ONCE = 4
 
 
-def length(log: SharedLog) -> int:
-    """Return how many entries the newest checkpoint holds; 0 where there is none that may be used."""
-    newest = _newest(log)
-    return sum(kept.reach.length for kept in _streams(newest[0]).values()) if newest and _fits(log, newest[0]) else 0
+def is_due(log: SharedLog, home: Path) -> bool:
+    """Return whether the copy in *home* is that far beyond the newest checkpoint that a new one is worth making."""
+    size, newest = _size(home), _newest(log)
+    known = newest[0].get("size", 0) if newest is not None and _fits(log, newest[0]) else 0
+    return size - known > max(FAR, size // 32)
 
 
 def make(log: SharedLog, home: Path) -> bool:
@@ -67,7 +71,7 @@ def make(log: SharedLog, home: Path) -> bool:
         streams_said = {f"{stream.project}/{stream.name}": _said(kept) for stream, kept in streams.items()}
         going = {digest: since for digest, since in said["going"].items() if time() - since < GRACE}
         going |= {digest: time() for digest in _in(said["files"]) - _in(files) - going.keys()}
-        made = {"form": _FORM, "streams": streams_said, "files": files, "going": going}
+        made = {"form": _FORM, "size": _size(home), "streams": streams_said, "files": files, "going": going}
         data = (json.dumps(made, indent=1, sort_keys=True) + "\n").encode()
         if lease.goes_on() and _fits(log, made) and log.put(NEWEST, data, newest[1] if newest else None) is not None:
             if not _fits(log, made):  # rewritten as it was put: its files may show what was taken out
@@ -84,17 +88,27 @@ def fetch(log: SharedLog, home: Path) -> bool:
 
     Every piece is held against its digest. Without one that may be used, or whole, nothing is changed.
     """
-    newest = _newest(log)
-    if newest is None or (home / "reach").exists() or not _fits(log, newest[0]):
+    if (home / "reach").exists():
         return False
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (home / "checkpoint.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        newest = _newest(log)
+        if newest is None or (home / "reach").exists() or not _fits(log, newest[0]):
+            return False
+        return _brought(log, home, newest[0])
+
+
+def _brought(log: SharedLog, home: Path, said: Mapping[str, Any]) -> bool:
+    """Return whether *home* has now the checkpoint that is *said*."""
     draft = home / f"checkpoint-{token_hex(4)}"
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in newest[0]["files"].items()]
+            jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in said["files"].items()]
             is_whole = all(job.result() for job in jobs)
-        if not is_whole or not _fits(log, newest[0]):
+        if not is_whole or not _fits(log, said):
             return False
-        return _moved(draft, home, _streams(newest[0]))
+        return _moved(draft, home, _streams(said))
     except (OSError, ValueError, KeyError):  # no room, or no checkpoint: every commit is read then
         return False
     finally:
@@ -188,6 +202,11 @@ def _in(files: Mapping[str, list[str]]) -> set[str]:
 
 def _named(said: Mapping[str, Any]) -> set[str]:
     return _in(said["files"]) | set(said["going"])
+
+
+def _size(home: Path) -> int:
+    """Return how many bytes the commits of a copy have."""
+    return sum(path.stat().st_size for path in (home / "projects").glob("*/*/*.ttl"))
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from jidomem.index.clones import Clones
+from jidomem.errors import NotFound
+from jidomem.index.clones import Clones, Snapshot
 from jidomem.journal import disk
-from jidomem.journal.files import Stream
+from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.folder import LOCK
 from jidomem.journal.names import each_file, is_pack
 from jidomem.journal.packs import outline, write_pack
+from jidomem.journal.redaction import is_order
 from jidomem.shared import copies
 from jidomem.shared.copies import Kept, path_of
 
@@ -45,7 +47,20 @@ def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Kept]:
         stream = Stream(*path.stem.split("."))
         if (kept := _stream(home, stream, folder)) is not None:
             found[stream] = kept
-    return found if {stream.graph for stream in found} >= set(snapshot.marks) else {}
+    return found if _is_of(snapshot, folder, {stream.graph: stream for stream in found}) else {}
+
+
+def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> bool:
+    """Return whether a snapshot is of the streams in *folder*, and nothing was redacted after it: it shows that yet."""
+    journal = FileJournal(folder)
+    try:
+        return not any(
+            is_order(commit.data)
+            for graph, mark in snapshot.marks.items()
+            for commit in journal.read(streams[graph], after=mark.version)
+        )
+    except (KeyError, NotFound):
+        return False
 
 
 def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
