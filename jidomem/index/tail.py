@@ -177,6 +177,8 @@ class Tail:
         self._settle()
         held = [stream for stream in self.journal.streams() if self.index.mark(stream.graph).commits]
         wanted = sorted({*streams, *held})
+        for stream in wanted:
+            self.journal.head(stream)  # of what is shared, the copy is fetched before it is asked how large it is
         if self._clones is not None and self.size(LARGE) > LARGE:
             with suppress(*STORE_ERRORS):
                 live, index = self._clone(self._clones, anew)
