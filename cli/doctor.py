@@ -13,6 +13,7 @@ from jidomem_cli.tables import show_json
 
 if TYPE_CHECKING:
     from jidomem.runtime.looks import Look
+    from jidomem.runtime.place import InFolder, Shared
 
 _FAILED = 1
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -44,12 +45,10 @@ def doctor(door: Door, full: bool) -> int:
 
 
 def _looks(door: Door, full: bool) -> Iterator[Look]:
-    from jidomem.clock import now
     from jidomem.errors import JidomemError
-    from jidomem.journal.files import FileJournal
-    from jidomem.runtime import machine, premises, settings
+    from jidomem.runtime import machine, settings
     from jidomem.runtime.looks import Look, looked
-    from jidomem.serve.server import HOST, PORT
+    from jidomem.runtime.place import open_place
 
     yield from looked("packages", machine.programs)
     try:
@@ -57,11 +56,29 @@ def _looks(door: Door, full: bool) -> Iterator[Look]:
     except JidomemError as error:
         yield Look("root", "fail", error.detail, error.hint)
         return
-    if not root.is_dir():
+    if settings.address_of(door.root) is None and not root.is_dir():
         yield Look("root", "fail", f"there is none at {root} ({how})", "make one in this folder: jidomem init")
         return
-    yield Look("root", "ok", f"{root} ({how})")
-    journal, config = FileJournal(root), settings.own_config()
+    try:
+        place = open_place(door.root, door.wait)
+    except JidomemError as error:
+        yield Look("root", "fail", error.detail, error.hint)
+        return
+    yield Look("root", "ok", f"{place.name} ({how})" + (f", its copy is {root}" if place.is_shared else ""))
+    yield from _of_root(door, full, root, place)
+    place.close()
+
+
+def _of_root(door: Door, full: bool, root: Path, place: InFolder | Shared) -> Iterator[Look]:
+    """Yield what is looked at of a root that can be opened."""
+    from jidomem.clock import now
+    from jidomem.errors import JidomemError
+    from jidomem.runtime import machine, premises, settings
+    from jidomem.runtime.looks import looked
+    from jidomem.serve.server import HOST, PORT
+
+    journal = place.journal(door.wait)
+    tokens_in = place.name if place.is_shared else str(settings.own_config())
     for name, look in (
         ("permissions", lambda: premises.permissions(root)),
         ("disk", lambda: machine.disk(root)),
@@ -74,7 +91,7 @@ def _looks(door: Door, full: bool) -> Iterator[Look]:
         ("cache", lambda: premises.cache(root)),
         ("git", lambda: premises.repository(root, journal)),
         ("clients", lambda: _clients(root)),
-        ("tokens", lambda: premises.tokens(config, root)),
+        ("tokens", lambda: premises.tokens(place.keyring(), tokens_in)),
     ):
         yield from looked(name, look)
     try:

@@ -63,8 +63,9 @@ def _init_shared(door: Door, folder: Path) -> None:
         made[:] = [] if settings.CONFIG in files else [settings.CONFIG]
         return {settings.CONFIG: text, **files}
 
-    log = settings.opened_log(door.root, door.wait)
-    assert log is not None
+    address = settings.address_of(door.root)
+    assert address is not None
+    log, _ = settings.open_log(address, door.wait)
     try:
         root_files.change(log, begun)
     finally:

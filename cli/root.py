@@ -137,15 +137,15 @@ def remove(door: Door, paths: tuple[str, ...]) -> None:
 @contextmanager
 def _log(door: Door) -> Iterator[SharedLog]:
     """Give the log of the shared root; raises InvalidRequest for one that is a folder."""
-    log = settings.opened_log(door.root, door.wait)
-    if log is None:
+    opened = settings.opened_log(door.root, door.wait)
+    if opened is None:
         where, _ = settings.find(door.root)
         hint = "name one: --root postgresql://HOST/DATABASE or --root s3://BUCKET/PREFIX"
         raise InvalidRequest(f"{where} is a folder, whose files are simply there", hint=hint)
     try:
-        yield log
+        yield opened[0]
     finally:
-        log.close()
+        opened[0].close()
 
 
 def _looked_through(folder: Path) -> Path:

@@ -111,10 +111,11 @@ def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
 @contextmanager
 def _opened(place: str) -> Iterator[_Place]:
     """Give the root at *place*, a folder or an address, whether there is one or not."""
-    folder, log = find(place)[0], opened_log(place, _WAIT)
-    if log is None:
+    folder, opened = find(place)[0], opened_log(place, _WAIT)
+    if opened is None:
         yield _Place(FolderEnd(folder), folder)
         return
+    log, _ = opened
     try:
         yield _Place(LogEnd(log), folder if place.startswith("s3:") else InDatabase(place), log)
     finally:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from jidomem.errors import JidomemError
 from jidomem.journal.files import FileJournal
+from jidomem.runtime import settings
 from jidomem.runtime.every import Every
-from jidomem.runtime.settings import Settings, own_config
 from jidomem.runtime.state import State
 
 #: Seconds between two looks at whether a checkpoint is due, and those that the end waits for one.
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 class InFolder:
     """A root that is a folder of this machine."""
 
-    def __init__(self, given: Settings) -> None:
-        self._root = given.root
+    is_shared = False
+
+    def __init__(self, root: Path) -> None:
+        self._root, self.name = root, str(root)
 
     def journal(self, wait: float) -> FileJournal:
         """Return its journal, whose turns are waited for *wait* seconds."""
@@ -42,7 +44,7 @@ class InFolder:
         """Return the tokens given out for it; raises Failed where they cannot be read."""
         from jidomem.runtime.keyring import Keyring  # only a server asks who asks
 
-        return Keyring(own_config(), self._root)
+        return Keyring(settings.own_config(), self._root)
 
     def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
         """Keep what *how* makes of the text of the file *path* below it, None where there is none, all at once."""
@@ -64,8 +66,11 @@ class InFolder:
 class Shared:
     """A root that lies in *log*, at an *address*, with the copy in the folder *home*."""
 
+    is_shared = True
+
     def __init__(self, log: SharedLog, address: str, home: Path) -> None:
-        self._log, self._address, self._home = log, address, home
+        self.log, self._address, self._home = log, address, home
+        self.name = log.name  # without a password
         self._checkpoints: Every | None = None
 
     def journal(self, wait: float) -> FileJournal:
@@ -73,8 +78,8 @@ class Shared:
         from jidomem.shared import checkpoints  # most roots are folders
         from jidomem.shared.mirror import MirroredJournal
 
-        checkpoints.fetch(self._log, self._home)
-        return MirroredJournal(self._log, self._home, wait=wait)
+        checkpoints.fetch(self.log, self._home)
+        return MirroredJournal(self.log, self._home, wait=wait)
 
     def state(self, name: str, tables: str) -> Keeping:
         """Return the working state of that *name*: a database has it all, an object store leaves it to this machine."""
@@ -88,14 +93,14 @@ class Shared:
         """Return the tokens given out for it, which every server believes."""
         from jidomem.runtime.keyring import SharedKeyring
 
-        return SharedKeyring(self._log)
+        return SharedKeyring(self.log)
 
     def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
         """Keep what *how* makes of the text of a file of the root, whoever else changes it, and bring it here."""
         from jidomem.shared import root_files
 
-        root_files.change(self._log, lambda files: {**files, path: how(files.get(path))})
-        root_files.bring(self._log, self._home)
+        root_files.change(self.log, lambda files: {**files, path: how(files.get(path))})
+        root_files.bring(self.log, self._home)
 
     def keep_checkpoints(self, level: Callable[[], object]) -> None:
         """Make a checkpoint, in the background, whenever it is worth it; *level* brings the index level before."""
@@ -103,9 +108,9 @@ class Shared:
 
         def look() -> None:
             with suppress(JidomemError, OSError):  # the next look tries again
-                if checkpoints.is_due(self._log, self._home):
+                if checkpoints.is_due(self.log, self._home):
                     level()
-                    checkpoints.make(self._log, self._home)
+                    checkpoints.make(self.log, self._home)
 
         self._checkpoints = Every(LOOK, look, "jidomem-checkpoints")
 
@@ -113,4 +118,12 @@ class Shared:
         """Let go of the log; a checkpoint that is being made is waited for, but not for long."""
         if self._checkpoints is not None:
             self._checkpoints.stop(AT_END)
-        self._log.close()
+        self.log.close()
+
+
+def open_place(given: str | os.PathLike[str] | None, wait: float) -> InFolder | Shared:
+    """Return where the root lies that is *given*, or that is found; raises what `settings` raises."""
+    address, opened = settings.address_of(given), settings.opened_log(given, wait)
+    if address is None or opened is None:
+        return InFolder(settings.find(given)[0])
+    return Shared(opened[0], address, opened[1])

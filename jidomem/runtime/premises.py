@@ -15,8 +15,9 @@ from jidomem.index.tail import LARGE, MANY
 from jidomem.journal.files import LOOSE, FileJournal, Stream
 from jidomem.moments import stamp
 from jidomem.repository import git
-from jidomem.runtime import own, settings
+from jidomem.runtime import settings
 from jidomem.runtime.chosen import amiss, is_remote
+from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.looks import Look
 from jidomem.runtime.root import INDEX, open_root
 from jidomem.runtime.settings import Settings
@@ -166,7 +167,7 @@ def models(given: Settings) -> Iterator[Look]:
             yield Look(name, "ok", f"{model.name}{', over the network' if is_remote(model) else ''}")
 
 
-def tokens(config: Path, root: Path) -> Iterator[Look]:
-    """Yield how many tokens there are for the root; raises Failed where their file cannot be read, or others may."""
-    count = sum(token.root == str(root) for token in own.read(config).tokens)
-    yield Look("tokens", "ok", f"{count} for this root, in {config}" if count else f"none for this root ({config})")
+def tokens(keyring: Keyring, where: str) -> Iterator[Look]:
+    """Yield how many tokens there are for the root, and *where*; those that cannot be read were refused before."""
+    count = len(keyring.tokens)
+    yield Look("tokens", "ok", f"{count} for this root, in {where}" if count else f"none for this root ({where})")

@@ -29,7 +29,7 @@ from jidomem.runtime.bounds import check_root
 from jidomem.runtime.checks import Checks
 from jidomem.runtime.held import Held
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
-from jidomem.runtime.place import InFolder, Shared
+from jidomem.runtime.place import InFolder, Shared, open_place
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import TABLES, ReadLog
 from jidomem.runtime.recalls import Recalls
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
-    from jidomem.shared.log import SharedLog
     from jidomem.write.rollback import Rollback
 
 #: The folder of what is derived from the journal.
@@ -79,11 +78,11 @@ class Jidomem(Held, Recalls):
         sources: Sources,
         wait: float,
         embedder: Embedder | None = None,
-        log: SharedLog | None = None,
+        place: InFolder | Shared | None = None,
     ) -> None:
         check_root(given.root)
         self.settings = given
-        self.place = Shared(log, given.address, given.root) if log and given.address else InFolder(given)
+        self.place = place or InFolder(given.root)
         self.sources = sources
         self.embedder = embedder
         self.journal = self.place.journal(wait)
@@ -92,7 +91,7 @@ class Jidomem(Held, Recalls):
         self.index = OxigraphIndex()
         self.tail = Tail(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
         self.playbook = Playbook([given.root / "queries"] if _overlaid(given.root, "queries") else [])
-        self.tree = Worktree.around(given.root) if log is None else None
+        self.tree = None if self.place.is_shared else Worktree.around(given.root)
         self.writer = MemoryWriter(
             self.tail,
             self.schema,
@@ -314,13 +313,12 @@ def open_root(
     background from the first recall on.
     Raises Failed `invalid_config`, and `store_unreachable` or `missing_extra` for an address.
     """
-    log = settings.opened_log(root, wait)
+    place = open_place(root, wait)
     try:
         given = settings.load(root, project, agent=agent, session=session)
-        return Jidomem(given, sources or Sources(), wait, embedder, log)
+        return Jidomem(given, sources or Sources(), wait, embedder, place)
     except BaseException:
-        if log is not None:
-            log.close()
+        place.close()
         raise
 
 

@@ -256,10 +256,10 @@ def address_of(given: str | os.PathLike[str] | None) -> str | None:
     return places.checked(said)
 
 
-def opened_log(given: str | os.PathLike[str] | None, wait: float) -> SharedLog | None:
-    """Return the log of the shared root that is *given* or named, what it says of itself brought here; else None.
+def opened_log(given: str | os.PathLike[str] | None, wait: float) -> tuple[SharedLog, Path] | None:
+    """Return the log of the shared root that is *given* or named and the folder of its copy; None for a folder.
 
-    Raises what `places.open_log` and `root_files.bring` raise.
+    What it says of itself is in that folder then. Raises what `open_log` and `root_files.bring` raise.
     """
     if (address := address_of(given)) is None:
         return None
@@ -271,14 +271,16 @@ def opened_log(given: str | os.PathLike[str] | None, wait: float) -> SharedLog |
     except BaseException:
         log.close()
         raise
-    return log
+    return log, home
 
 
 def open_log(address: str, wait: float = 10.0) -> tuple[SharedLog, Path]:
-    """Return the log at *address* and the folder of its copy here; raises what `places.open_log` does."""
+    """Return the log at *address* and the folder of its copy here; raises what `places` does."""
     from jidomem.shared import places
 
-    return places.open_log(address, os.environ, wait=wait), places.home_of(address, os.environ)
+    home = places.home_of(address, os.environ)
+    places.claim(home, address, os.environ)
+    return places.open_log(address, os.environ, wait=wait), home
 
 
 def _refuse_link(found: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -15,6 +16,8 @@ from jidomem.shared.log import SharedLog
 _EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "s3": "objects"}
 #: Where another object store than the one everybody knows is named.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+#: What says whose copy a folder has.
+_MARK = "copy-of"
 #: What says in a query which database is meant.
 _NAMING = ("host", "hostaddr", "port", "dbname", "service", "schema", "options")
 _SECRET = re.compile(r"pass|secret|key|token|credential", re.IGNORECASE)
@@ -58,6 +61,34 @@ def home_of(address: str, environment: Mapping[str, str]) -> Path:
 
     digest = blake2b(_place(address, environment).encode(), digest_size=12).hexdigest()
     return Path(user_cache_dir("jidomem", appauthor=False)).resolve() / "roots" / digest
+
+
+def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
+    """Make *home* the folder of the copy of the root at *address*, where it is not.
+
+    Raise Failed `invalid_config` where it holds something else: what is in a copy may be thrown away at any time.
+    """
+    mark, place = home / _MARK, _place(address, environment)
+    try:
+        if mark.exists():
+            if mark.read_text("utf-8") == place:
+                return
+            what = f"has the copy of {mark.read_text('utf-8')}"
+        elif home.exists() and any(not entry.name.startswith(f".{_MARK}") for entry in home.iterdir()):
+            what = "is a folder with something else in it"
+        else:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = home / f".{_MARK}.{os.getpid()}"
+            draft.write_text(place, "utf-8")
+            draft.replace(mark)
+            return
+    except OSError as error:
+        what = f"cannot be used: {error.strerror}"
+    raise Failed(
+        f"{home} {what}, and no copy of {shown(address)} can be kept there",
+        hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
+        code="invalid_config",
+    )
 
 
 def _place(address: str, environment: Mapping[str, str]) -> str:

@@ -1,15 +1,19 @@
 """A root that lies in PostgreSQL, used by two machines, each of which has a copy of its own."""
 
-import os
-import subprocess
-import sys
+import json
+from functools import partial
 
 import pytest
-from conftest import decision, intent
+from click.testing import CliRunner
+from conftest import decision, files, intent
 
 import jidomem
-from jidomem.errors import Conflict
+from jidomem.clock import Sources
+from jidomem.errors import Conflict, Failed, IntentRefused, NotFound
 from jidomem.journal.files import Stream
+from jidomem.runtime import keyring
+from jidomem.shared import places
+from jidomem_cli.main import cli
 
 
 @pytest.fixture
@@ -33,11 +37,9 @@ def opened(address, tmp_path, monkeypatch):
 
 
 def jidomem_here(address, home, *words):
-    """Run the command line in a process of its own, on the machine with *home*."""
-    environment = {**os.environ, "JIDOMEM_ROOT": address, "JIDOMEM_HOME": str(home), "JIDOMEM_PROJECT": "p"}
-    return subprocess.run(
-        [sys.executable, "-m", "jidomem_cli.main", *words], env=environment, capture_output=True, text=True
-    )
+    """Run the command line on the machine with *home*."""
+    environment = {"JIDOMEM_ROOT": address, "JIDOMEM_HOME": str(home), "JIDOMEM_PROJECT": "p"}
+    return CliRunner().invoke(cli, list(words), env=environment)
 
 
 def test_what_one_machine_keeps_another_answers_with(opened):
@@ -69,3 +71,143 @@ def test_a_redaction_reaches_every_copy(opened):
         assert texts
         assert not any(b"hunter2" in text for text in texts)
         assert memory.journal.verify(Stream("p")) == ()
+
+
+def test_a_term_that_is_accepted_on_one_machine_counts_on_the_others_from_their_next_opening(opened):
+    here = opened("here")
+    here.writer.remember("p", "spoons are counted")
+    proposed = here.term_proposals("p").propose(
+        "serves", kind="property", domain=["Fact"], range_=["xsd:integer"], definition="For how many.", reason="asked"
+    )
+    opened("there").term_proposals("p").accept("serves", reason="two memories need it")
+
+    elsewhere = opened("elsewhere")
+    elsewhere.writer.submit_intent("p", intent(extra_triples=[[proposed.term, 4]]))
+    with pytest.raises(IntentRefused, match="is not written as"):
+        elsewhere.writer.submit_intent("p", intent(extra_triples=[[proposed.term, "many"]]))
+
+
+def test_terms_that_are_accepted_at_once_on_two_machines_are_both_there(opened):
+    here, there = opened("here"), opened("there")
+    here.writer.remember("p", "spoons are counted")
+    for name in ("serves", "weighs"):
+        said = {"kind": "property", "domain": ["Fact"], "range_": ["xsd:integer"]}
+        here.term_proposals("p").propose(name, **said, definition=f"What it {name}.", reason="asked")
+    here.term_proposals("p").accept("serves", reason="yes")
+    there.term_proposals("p").accept("weighs", reason="yes")
+
+    text = (opened("elsewhere").settings.root / "ontology" / "accepted.ttl").read_text()
+    assert ("#serves>" in text, "#weighs>" in text) == (True, True)
+
+
+def test_a_token_given_out_on_one_machine_is_believed_and_forgotten_on_all(opened, monkeypatch):
+    monkeypatch.setattr(keyring, "TOKENS_FOR", 0.0)
+    here, there = opened("here").place.keyring(), opened("there").place.keyring()
+    assert (here.asks(), there.asks()) == (False, False)
+
+    secret, made = here.give_out("ana", "agent", ["p"], Sources())
+
+    assert [ring.whose(secret) for ring in (here, there)] == [made, made]
+    assert (there.asks(), there.tokens) == (True, (made,))
+    assert secret.encode() not in opened("else").place.log.get(keyring.TOKENS).data
+    assert there.take_back(made.id) == made
+    assert (here.whose(secret), here.has(made), here.asks()) == (None, False, True)
+    with pytest.raises(NotFound):
+        here.take_back(made.id)
+
+
+def test_sparql_nobody_vouches_for_is_answered_from_what_was_just_written_elsewhere(opened):
+    here, there = opened("here"), opened("there")
+    asked = "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }"
+    for number in range(2):
+        here.writer.remember("p", f"it is number {number}")
+        there.catch_up("p")
+        assert len(there.pool.solutions("p", asked).rows) == number + 1
+
+
+def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path):
+    def run(*words, expected=0, root=address):
+        done = jidomem_here(root, tmp_path / "home", *words)
+        assert done.exit_code == expected, done.stderr
+        assert "s3cret" not in done.stdout + done.stderr
+        return done
+
+    assert "it begins here" in run("init", "--root", address).stderr
+    run("remember", "the build needs Rust 1.80")
+    told = json.loads(run("status", "--json").stdout)
+    assert (told["root"].startswith("postgresql://"), told["project"]) == (True, "p")
+    looks = {look["name"]: look for look in json.loads(run("doctor", "--full", "--json").stdout)["checks"]}
+    assert looks["root"]["detail"].startswith("postgresql://")
+    assert "verified" in looks["journal"]["detail"]
+    for words in (["verify"], ["reindex"], ["check"], ["replay", "--check"], ["pack"], ["root", "list"]):
+        run(*words)
+    assert "cannot be set aside" in run("verify", "--quarantine", "abcdef123456", "--reason", "x", expected=2).stderr
+    assert "a shared root is of none" in run("guard", "x.py", expected=1).stderr
+
+
+def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path):
+    def run(*words, expected=0):
+        done = jidomem_here(address, tmp_path / "home", *words)
+        assert done.exit_code == expected, done.stderr
+        return done
+
+    folder, shapes = tmp_path / "team", tmp_path / "team" / "shapes"
+    shapes.mkdir(parents=True)
+    (folder / "config.toml").write_text('project = "team"\nstrict = true\n')
+    (shapes / "own.ttl").write_text("<urn:a> <urn:b> <urn:c> .\n")
+    assert run("root", "push", str(folder)).stdout.split() == ["new", "config.toml", "new", "shapes/own.ttl"]
+    assert run("root", "push", str(folder)).stdout == ""
+
+    (folder / "config.toml").write_text("port = 9\n")
+    assert "trust" in run("root", "push", str(folder), expected=1).stderr
+    (folder / "config.toml").write_text("stric = true\n")
+    assert "did you mean 'strict'" in run("root", "push", str(folder), expected=1).stderr
+
+    run("root", "pull", str(tmp_path / "pulled"))
+    assert (tmp_path / "pulled" / "config.toml").read_text() == 'project = "team"\nstrict = true\n'
+    run("root", "remove", "shapes/own.ttl")
+    assert [line.split()[0] for line in run("root", "list", "--format", "csv").stdout.splitlines()] == [
+        "path,bytes",
+        "config.toml,31",
+    ]
+    assert not (tmp_path / "home" / "shapes" / "own.ttl").exists()
+    assert "is a folder" in jidomem_here(str(folder), tmp_path / "home", "root", "list").stderr
+
+
+@pytest.mark.parametrize(
+    ("root", "code", "says"),
+    [
+        ("mysql://ana:s3cret@db/x", 2, "mysql://ana@db/x is no address"),
+        ("http://db/x", 2, "no address memory can be kept at"),
+        ("postgresql://ana:s3cret@127.0.0.1:1/x", 1, "postgresql://ana@127.0.0.1:1/x"),
+    ],
+)
+def test_a_root_that_is_none_or_cannot_be_reached_is_said_without_its_password(tmp_path, root, code, says):
+    for verb in ("status", "remember"):
+        done = jidomem_here(root, tmp_path / "home", verb, *(["x"] if verb == "remember" else []))
+        assert (done.exit_code, says in done.stderr, "s3cret" in done.stderr) == (code, True, False)
+
+
+def test_a_home_that_holds_something_else_is_not_touched(address, tmp_path, monkeypatch, postgres):
+    mine = tmp_path / "mine"
+    with jidomem.open(mine, project="p") as memory:
+        memory.writer.remember("p", "this is no copy")
+    before = files(mine)
+    monkeypatch.setenv("JIDOMEM_HOME", str(mine))
+    with pytest.raises(Failed, match="something else in it") as refused:
+        jidomem.open(address)
+    assert (refused.value.code, files(mine)) == ("invalid_config", before)
+
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    jidomem.open(address).close()
+    with pytest.raises(Failed, match="has the copy of postgresql://"):
+        jidomem.open(postgres.address())
+    jidomem.open(address).close()
+
+
+def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
+    home = partial(places.home_of, environment={})
+    assert home("postgresql://ana:x@db/team") == home("postgres://ben:y@DB/team/?sslmode=require")
+    others = [home(f"postgresql://db/{rest}") for rest in ("team", "other", "team?schema=x", "team?host=there")]
+    assert len(set(others)) == 4
+    assert places.home_of("s3://b/p", {}) != places.home_of("s3://b/p", {"AWS_ENDPOINT_URL": "http://here"})
