@@ -1,0 +1,159 @@
+"""What a write costs where a root may lie, side by side: in a folder, in PostgreSQL, and how soon another sees it.
+
+Each place is of this machine: PostgreSQL is Debian's, on the same disk, and forces every commit to it.  Another machine
+adds the way there and back: one for an append, one for a look.  Who sees it is a process with a copy of its own, which
+waits for news and answers from its index once it is level.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import count, islice
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import jidomem
+from bench import frame, generate, load
+from bench.frame import Options, Row, Spread, in_turn, percentile, short
+from jidomem import Jidomem
+from jidomem.errors import JidomemError
+from jidomem.journal.files import Stream
+from jidomem.shared.postgres import PostgresLog
+from tests import postgres_server
+
+CALLS = 5  # submits timed together in one round
+AT_ONCE = 1_000
+SEEN = 100  # commits whose way to another process is timed, in each round of five
+APART = 0.01  # seconds between two of them
+STREAM = Stream(load.PROJECT)
+#: How many seconds pass between two looks where nobody tells of news.
+PAUSES = {"folder": "0.01"}
+_WATCHER = """
+import sys, time, jidomem
+from jidomem.journal.files import Stream
+with jidomem.open(sys.argv[1], project=sys.argv[2]) as memory:
+    stream, seen = Stream(sys.argv[2]), memory.catch_up(sys.argv[2])
+    print(seen.position, flush=True)
+    while True:
+        if memory.journal.moved(stream, seen, float(sys.argv[3])):
+            seen = memory.catch_up(sys.argv[2])
+            print(seen.position, time.monotonic(), flush=True)
+"""
+
+
+@contextmanager
+def folder(place: Path) -> Iterator[str]:
+    """A root in a folder."""
+    yield str(place / "root")
+
+
+@contextmanager
+def postgres(place: Path) -> Iterator[str]:
+    """A root in a database of a server that forces every commit to the disk."""
+    with postgres_server.server(fsync="on", full_page_writes="on", wal_writer_delay="200ms") as server:
+        yield server.address()
+
+
+PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"folder": folder}
+if postgres_server.BINARIES is not None:
+    PLACES["PostgreSQL"] = postgres
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """Single writes, many at once, and the delay until another process answers with them."""
+    with ExitStack() as held:
+        addresses, open_ = {}, {}
+        for name, place in PLACES.items():
+            own = options.folder / name
+            own.mkdir()
+            addresses[name] = held.enter_context(place(own))
+            open_[name] = held.enter_context(_opened(addresses[name], own / "home"))
+        coming = {name: islice(generate.intents(10**9, project=load.PROJECT), None) for name in open_}
+        yield from _written(open_, coming, options)
+        if "PostgreSQL" in open_:
+            yield _appended(addresses["PostgreSQL"], options)
+        for name, memory in open_.items():
+            yield _seen(name, memory, addresses[name], coming[name], options)
+
+
+@contextmanager
+def _opened(address: str, home: Path) -> Iterator[Jidomem]:
+    """The root at *address*, with its copy in *home*: each of this process has its own."""
+    os.environ["JIDOMEM_HOME"] = str(home)
+    with jidomem.open(address, project=load.PROJECT) as memory:
+        yield memory
+
+
+def _written(open_: dict[str, Jidomem], coming: dict[str, Iterator[Any]], options: Options) -> Iterator[Row]:
+    single = in_turn({name: lambda name=name: _submit(open_[name], coming[name], 1) for name in open_},
+                     options.rounds, CALLS)  # fmt: skip
+    many = in_turn({name: lambda name=name: _submit(open_[name], coming[name], AT_ONCE) for name in open_},
+                   options.rounds)  # fmt: skip
+    for name in open_:
+        beside = "-" if name == "folder" else f"{Spread.ratio(single[name], single['folder'])} x a folder"
+        middle = Spread.of([each * 1000 for each in single[name]])
+        yield Row(f"single submit, {name}", "-", f"{middle} ms", beside, figures={"s": single[name]})
+    for name in open_:
+        beside = "-" if name == "folder" else f"{Spread.ratio(many['folder'], many[name])} x a folder's rate"
+        rate = Spread.of([AT_ONCE / each for each in many[name]])
+        goal, met = ("3,000 intents/s", rate.middle >= 3_000) if name == "PostgreSQL" else ("-", None)
+        yield Row(f"{AT_ONCE:,} submitted at once, {name}", goal, f"{rate} intents/s", beside, met, {"s": many[name]})
+
+
+def _submit(memory: Jidomem, coming: Iterator[Any], number: int) -> None:
+    some = list(islice(coming, number))
+    refused = [out for out in memory.writer.submit_many(load.PROJECT, some) if isinstance(out, JidomemError)]
+    assert not refused, refused[0]
+
+
+def _appended(address: str, options: Options) -> Row:
+    """What the log alone takes: one commit of 2 KB after another, each on disk."""
+    log, numbers = PostgresLog(address), count(1)
+    stream = Stream("alone")
+
+    def append() -> None:
+        number = next(numbers)
+        assert log.append(stream, number, f"{number:064}", os.urandom(2_000))
+
+    found = in_turn({"append": append}, options.rounds, 20 * CALLS)["append"]
+    log.close()
+    rate = Spread.of([1 / each for each in found])
+    return Row("appends of 2 KB, PostgreSQL, one writer", "-", f"{rate} commits/s", figures={"s": found})
+
+
+def _seen(name: str, memory: Jidomem, address: str, coming: Iterator[Any], options: Options) -> Row:
+    """How long after a write was acknowledged another process answers with it."""
+    words = [address, load.PROJECT, PAUSES.get(name, "60")]
+    environment = {**os.environ, "JIDOMEM_HOME": str(options.folder / name / "home of the watcher")}
+    command = [sys.executable, "-c", _WATCHER, *words]
+    watcher = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert watcher.stdout is not None
+    try:
+        watcher.stdout.readline()
+        kept: list[tuple[int, float]] = []
+        for _ in range(SEEN * max(1, options.rounds // 5)):
+            _submit(memory, coming, 1)
+            kept.append((memory.journal.head(STREAM).position, monotonic()))
+            sleep(APART)
+        delays, position, at = [], 0, 0.0
+        for wanted, acknowledged in kept:
+            while position < wanted:
+                found, when = watcher.stdout.readline().split()
+                position, at = int(found), float(when)
+            delays.append(max(0.0, at - acknowledged) * 1000)
+    finally:
+        watcher.kill()
+        watcher.communicate()
+    half, most = percentile(delays, 50), percentile(delays, 99)
+    goal, met = ("p99 100 ms", most <= 100) if name == "PostgreSQL" else ("-", None)
+    measured = f"p50 {short(half)} ms, p99 {short(most)} ms"
+    return Row(f"seen by another process, {name}", goal, measured, "-", met, {"ms": delays})
+
+
+if __name__ == "__main__":
+    frame.main(__spec__.name, rows)
