@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from secrets import token_hex
 from time import monotonic
 from typing import Any, LiteralString
@@ -27,16 +28,15 @@ _DURABLE = (
     " THEN 'remote_apply' ELSE 'on' END, true) AS durable WHERE durable IS NOT NULL"
 )
 _APPEND = f"""
-WITH kept AS (
-  INSERT INTO {{s}}.commits (stream, number, commit, document)
-  SELECT %(stream)s, %(number)s, %(commit)s, %(document)b {_DURABLE}
-    AND %(number)s = 1 + coalesce((SELECT max(number) FROM {{s}}.commits WHERE stream = %(stream)s), 0)
-  ON CONFLICT DO NOTHING RETURNING stream)
-"""
+INSERT INTO {{s}}.commits (stream, number, commit, document)
+SELECT %(stream)s, %(number)s, %(commit)s, %(document)b {_DURABLE}
+  AND %(number)s = 1 + coalesce((SELECT max(number) FROM {{s}}.commits WHERE stream = %(stream)s), 0)
+ON CONFLICT DO NOTHING"""
 _APPEND_NEXT = """
 INSERT INTO {s}.commits (stream, number, commit, document)
 VALUES (%(stream)s, %(number)s, %(commit)s, %(document)b)"""
-_AND_TELL = "SELECT pg_notify(%(channel)s, stream) FROM kept"
+#: Apart from what it tells of: those who tell wait for each other, and would for what each of them has on its way.
+_TELL = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
 #: Settles an append: what stands there already is durable once this is, and nothing of it is changed.
 _SETTLE = f"""
 UPDATE {{s}}.commits SET commit = commit
@@ -110,23 +110,20 @@ class PostgresLog:
         """Return True once *document* is durable under *number*, False where another commit has that number."""
         if number < 1:
             raise ValueError(f"{number} is no number of an entry: the first is 1")
-        row = {
-            "stream": _key(stream),
-            "number": number,
-            "commit": commit,
-            "document": document,
-            "channel": self._channel,
-        }
+        row = {"stream": _key(stream), "number": number, "commit": commit, "document": document}
         doubt = False
 
         def work(connection: Connection) -> bool:
             nonlocal doubt
             doubtful, doubt = doubt, True
             try:
-                return self._appended(connection, row)
+                kept = self._appended(connection, row)
             except Error as error:
                 doubt = doubtful or (may_pass(error) and (error.sqlstate is None or error.sqlstate[:2] in ("57", "08")))
                 raise
+            if kept:
+                self._tell(connection, row["stream"])
+            return kept
 
         try:
             return self._link.run(work)
@@ -145,11 +142,12 @@ class PostgresLog:
 
         def work(connection: Connection) -> bool:
             with connection.transaction():
-                if not self._appended(connection, {**rows[0], "channel": self._channel}):
+                if not self._appended(connection, rows[0]):
                     return False
                 if len(rows) > 1 and connection.execute(self._sql(_SETTLE), rows[-1]).rowcount == 1:
                     return True  # they were kept by a try whose answer was lost
                 connection.cursor().executemany(self._sql(_APPEND_NEXT), rows[1:])
+            self._tell(connection, key)
             return True
 
         return not rows or self._link.run(work)
@@ -167,8 +165,7 @@ class PostgresLog:
                     if connection.execute(self._sql(f"{statement} AND commit = %(commit)s"), row).rowcount != 1:
                         raise NotFound(f"{self.name}: {key} has no commit {commit}", hint="name one that it has")
                 connection.execute(self._sql(_COUNT), (key,))
-                if self._tells:
-                    connection.execute("SELECT pg_notify(%s, %s)", (self._channel, key))
+            self._tell(connection, key)
 
         self._link.run(work)
 
@@ -227,10 +224,10 @@ class PostgresLog:
 
     def _appended(self, connection: Connection, row: Mapping[str, Any]) -> bool:
         """Do `append` on a connection."""
-        append = self._sql(_APPEND + (_AND_TELL if self._tells else "SELECT 1 FROM kept"))
+        append = self._sql(_APPEND)
         while True:
             connection.warned = ""
-            done = connection.execute(append, row).fetchone() is not None
+            done = connection.execute(append, row).rowcount == 1
             done = done or connection.execute(self._sql(_SETTLE), row).rowcount == 1
             if done and connection.warned:  # it is here, and nobody waited until it is durable where it has to be
                 raise OperationalError(connection.warned)
@@ -246,12 +243,16 @@ class PostgresLog:
         (row,) = connection.execute(self._sql(_REACH), ([stream],)).fetchall()
         return int(row[1])
 
+    def _tell(self, connection: Connection, stream: object) -> None:
+        """Tell who waits; what is not told is found by who looks."""
+        if self._tells:
+            with suppress(Error):
+                connection.execute(_TELL, (self._channel, stream))
+
     def _can_tell(self, connection: Connection) -> bool:
         """Return whether the server passes on what one connection tells others."""
         try:
-            connection.execute(
-                "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, '')", (self._channel,)
-            )
+            connection.execute(_TELL, (self._channel, ""))
         except Error as error:
             if isinstance(error, UndefinedFunction) or (error.sqlstate or "").startswith("0A"):
                 return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections import Counter
 from contextlib import suppress
+from math import inf
 from os import dup
 from threading import Condition, Thread
 
@@ -88,6 +89,7 @@ class Ear:
 
     def _hear(self) -> None:
         with self._link.connected() as connection:
+            connection.longest = inf  # there may be no news for long
             connection.execute(SQL("LISTEN {}").format(Identifier(self._channel)))
             with self._news:
                 self._connection, self._hears = connection, True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import BoundedSemaphore, Lock
@@ -15,6 +16,7 @@ from jidomem.errors import Busy, Failed, JidomemError
 from jidomem.shared.postgres_address import Address
 
 T = TypeVar("T")
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 
 #: How many seconds one statement may take.
 LONGEST = 30.0
@@ -151,7 +153,8 @@ def may_pass(error: Error) -> bool:
 
 def grants(address: Address) -> str:
     """Return what an administrator has to run so that this user may open the root."""
-    user = address.options.get("user") or "USER"
+    user = str(address.options.get("user") or "USER")
+    user = user if _PLAIN.fullmatch(user) else '"{}"'.format(user.replace('"', '""'))
     return (
         f"an administrator makes its schema: CREATE SCHEMA {address.schema} AUTHORIZATION {user};"
         f" or, where the tables are there: GRANT USAGE ON SCHEMA {address.schema} TO {user};"
