@@ -69,23 +69,25 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         "server-memory": KNOWLEDGE,
     }[toolset]
     desks = Desks(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
+    from jidomem.serve import ledger
+    from jidomem.serve.operation import Operation
+
+    operation = Operation(open_log(door, form, level) if http else None)
+    operation.keep_counts(memory.door_log, ledger.MCP_HTTP if http else ledger.MCP_STDIO)
+
+    def leave() -> None:
+        operation.close()
+        memory.close()
+
+    serving.leave_on_signals(desks, leave)
     if not http:
-        serving.leave_on_signals(desks, memory.close)
-        mcp_stdio.serve_stdio(desks, tools, memory.close)
+        mcp_stdio.serve_stdio(desks, tools, leave, operation)
         return
     from jidomem.serve import mcp_http, server
-    from jidomem.serve.operation import Operation
 
     keyring = memory.place.keyring()
     listening = server.listen(host, port)
     url = server.url_of(listening)
-    operation = Operation(open_log(door, form, level))
-
-    def leave() -> None:
-        memory.close()
-        operation.close()
-
-    serving.leave_on_signals(desks, leave)
     door.say(f"serving {memory.settings.place} at {url}{mcp_http.PATH} (stop with Ctrl-C)")
     operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
     mcp_http.serve_http(desks, tools, keyring, listening, leave, operation)

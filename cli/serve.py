@@ -55,6 +55,7 @@ def serve(
     """
     from jidomem.serve import server
     from jidomem.serve.http import create_app
+    from jidomem.serve.ledger import HTTP
     from jidomem.serve.operation import Operation
 
     with door.open(stays=True) as memory:
@@ -65,6 +66,7 @@ def serve(
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
             operation = Operation(open_log(door, form, level), connections=said.limits.connections)
+            operation.keep_counts(memory.door_log, HTTP)
             app = create_app(
                 memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url
             )

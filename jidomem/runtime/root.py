@@ -24,15 +24,17 @@ from jidomem.journal.files import NAMES, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
-from jidomem.runtime import settings
+from jidomem.runtime import door_log, settings
 from jidomem.runtime.bounds import check_root
 from jidomem.runtime.checks import Checks
+from jidomem.runtime.door_log import DoorLog
 from jidomem.runtime.held import Held
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.place import InFolder, Shared, open_place
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import TABLES, ReadLog
 from jidomem.runtime.recalls import Recalls
+from jidomem.runtime.state import State
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
@@ -106,6 +108,7 @@ class Jidomem(Held, Recalls):
         self.checks = Checks(given.root)
         self._shown = ReadLog(self.place.state("read", TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
+        self.door_log = DoorLog(State(given.root, door_log.TABLES))
         self.reader = MemoryReader(
             self.index,
             self.playbook,
@@ -164,6 +167,7 @@ class Jidomem(Held, Recalls):
 
         def unlog(project: str, shows: Callable[[str], bool]) -> None:
             self._shown.forget(project, shows)  # what was kept before it was switched off, too
+            self.door_log.forget(shows)
             self.redact_held(project, shows)
 
         return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog)
@@ -276,6 +280,7 @@ class Jidomem(Held, Recalls):
         self.close_held()
         self.close_recall()
         self._shown.state.close()
+        self.door_log.state.close()
         self.tail.close()
         self.place.close()
 

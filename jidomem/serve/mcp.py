@@ -21,6 +21,7 @@ import jidomem
 from jidomem.errors import JidomemError
 from jidomem.serve import library
 from jidomem.serve.desk import Desk, Desks
+from jidomem.serve.measures import Measures
 from jidomem.serve.operation import Operation
 from jidomem.serve.tool import Told, Tool, call
 
@@ -28,6 +29,7 @@ Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 #: Where a request over HTTP keeps the token of who sent it, and what is known of it.
 CALLER, SEEN = "jidomem.caller", "jidomem.seen"
+_HERE = "127.0.0.1"
 
 
 def server(desks: Desks, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
@@ -41,7 +43,11 @@ def server(desks: Desks, tools: tuple[Tool, ...], operation: Operation | None = 
         tool = by_name.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there is {', '.join(by_name)}")
-        return _result(await _at_desk(desks, ctx, lambda desk: _called(tool, desk, params.arguments or {}, at_work)))
+        return _result(
+            await _at_desk(
+                desks, ctx, at_work.measures, lambda desk: _called(tool, desk, params.arguments or {}, at_work)
+            )
+        )
 
     async def list_resources(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         return types.ListResourcesResult(
@@ -62,7 +68,7 @@ def server(desks: Desks, tools: tuple[Tool, ...], operation: Operation | None = 
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        media, text = await _at_desk(desks, ctx, lambda desk: library.read(desk, uri), uri=uri)
+        media, text = await _at_desk(desks, ctx, at_work.measures, lambda desk: library.read(desk, uri), uri=uri)
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=media, text=text)])
 
     async def list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -70,7 +76,7 @@ def server(desks: Desks, tools: tuple[Tool, ...], operation: Operation | None = 
 
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         given = params.arguments or {}
-        what, text = await _at_desk(desks, ctx, lambda desk: library.write(desk, params.name, given))
+        what, text = await _at_desk(desks, ctx, at_work.measures, lambda desk: library.write(desk, params.name, given))
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=what, messages=[message])
 
@@ -91,13 +97,23 @@ def server(desks: Desks, tools: tuple[Tool, ...], operation: Operation | None = 
     )
 
 
-async def _at_desk(desks: Desks, ctx: Context, work: Callable[[Desk], T], **asked: str) -> T:
+def _from(ctx: Context) -> tuple[str, str]:
+    """Return what a client calls itself, and the address it asks from: this machine where it is at standard input."""
+    client = ctx.session.client_params
+    named = f"{client.client_info.name} {client.client_info.version}" if client else ""
+    if ctx.request is None:
+        return named, _HERE
+    return named or ctx.request.headers.get("user-agent", ""), ctx.request.client.host if ctx.request.client else ""
+
+
+async def _at_desk(desks: Desks, ctx: Context, measures: Measures, work: Callable[[Desk], T], **asked: str) -> T:
     """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError with what was *asked*."""
     client = ctx.session.client_params
     caller = None if ctx.request is None else ctx.request.scope.get(CALLER)
     desk = desks.of(client.client_info.name if client else None, caller)
     if ctx.request is not None and (seen := ctx.request.scope.get(SEEN)) is not None:
         seen.agent = desk.agent
+    measures.asked(desk.project, desk.agent, *_from(ctx))
     try:
         return await anyio.to_thread.run_sync(partial(work, desk))
     except JidomemError as error:

@@ -48,7 +48,7 @@ def serve_http(
     *operation* counts what is done, and logs it.
     """
     desks.memory.journal.on_kept = operation.measures.committed
-    watch = McpWatch(operation, [tool.name for tool in tools])
+    watch = McpWatch(operation, [tool.name for tool in tools], desks.memory.project)
     speaking = server(desks, tools, operation)
     speaking.middleware.append(watch)
     most = desks.memory.settings.limits.body

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import anyio
 import anyio.to_thread
 import mcp_types as types
-from mcp.server import Server
+from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from jidomem.serve import mcp_refusals
 from jidomem.serve.desk import Desks
 from jidomem.serve.mcp import leave_all, server
+from jidomem.serve.operation import Operation
 from jidomem.serve.tool import Tool
 
 if TYPE_CHECKING:
@@ -25,11 +29,16 @@ if TYPE_CHECKING:
 _PIECE = 64 * 1024
 
 
-def serve_stdio(desks: Desks, tools: tuple[Tool, ...], leave: Callable[[], None]) -> None:
-    """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*."""
+def serve_stdio(desks: Desks, tools: tuple[Tool, ...], leave: Callable[[], None], operation: Operation) -> None:
+    """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*.
+
+    *operation* counts who asks and is refused.
+    """
+    speaking = server(desks, tools, operation)
+    speaking.middleware.append(_Counting(desks, operation))
     lines = _Lines(_input(), desks.memory.settings.limits.body)
     try:
-        anyio.run(_serve, server(desks, tools), lines)
+        anyio.run(_serve, speaking, lines)
     except* BrokenPipeError:
         pass  # it left in the middle of an answer
     finally:
@@ -40,6 +49,32 @@ async def _serve(found: Server[Any], lines: _Lines) -> None:
     async with stdio_server(stdin=lines) as (reads, writes):  # type: ignore[arg-type]  # it is iterated over
         answering = _Answering(reads, writes, lines.too_long)
         await found.run(answering, writes, found.create_initialization_options())
+
+
+class _Counting:
+    """Sees every request, and counts those that are refused."""
+
+    def __init__(self, desks: Desks, operation: Operation) -> None:
+        self._desks, self._measures = desks, operation.measures
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Return what a message is answered."""
+        refusal: str | None = "internal_error"
+        try:
+            result = await call_next(ctx)
+            refusal = mcp_refusals.of_result(result)
+        except MCPError as error:
+            refusal = mcp_refusals.of_error(error)
+            raise
+        except ValidationError:
+            refusal = mcp_refusals.INVALID
+            raise
+        finally:
+            if refusal is not None:
+                client = ctx.session.client_params
+                desk = self._desks.of(client.client_info.name if client else None)
+                self._measures.refused(refusal, desk.agent, desk.project)
+        return result
 
 
 def _input() -> BinaryIO:

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_types.methods import SPEC_CLIENT_METHODS
 from pydantic import ValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope, Send
 
+from jidomem.serve import mcp_refusals
 from jidomem.serve.mcp import SEEN
 from jidomem.serve.operation import Operation
 from jidomem.serve.requestid import HEADER, id_of
-from jidomem.serve.watch import LONGEST, METHODS, level_of
+from jidomem.serve.watch import LONGEST, METHODS, NOWHERE, level_of
 from jidomem.serve.wire import Seen
 
 #: What a method or a tool is called that there is not.
 OTHER = "other"
-_CODES = {METHOD_NOT_FOUND: "method_not_found", INVALID_PARAMS: "invalid_params"}
 
 
 @dataclass(slots=True)
@@ -39,8 +38,8 @@ class SeenCall(Seen):
 class McpWatch:
     """Sees every request of one server; of what is asked and answered nothing is kept but names and numbers."""
 
-    def __init__(self, operation: Operation, tools: Collection[str]) -> None:
-        self._operation, self._tools = operation, frozenset(tools)
+    def __init__(self, operation: Operation, tools: Collection[str], project: str) -> None:
+        self._operation, self._tools, self._project = operation, frozenset(tools), project
 
     def begin(self, scope: Scope) -> SeenCall:
         """Take note of a request that came in."""
@@ -67,7 +66,7 @@ class McpWatch:
         method = scope["method"] if scope["method"] in METHODS else OTHER
         measures.ended(route, method, seen.status, seconds)
         if seen.refusal is not None:
-            measures.refused(seen.refusal, seen.agent)
+            measures.refused(seen.refusal, seen.agent, self._project if route != NOWHERE else None)
         level = "error" if seen.refusal == "internal_error" else level_of(route, seen.status)
         if self._operation.log is not None and self._operation.log.takes(level):
             self._operation.tell(level, "request", {**_said(scope, seen), "ms": round(1000 * seconds, 3)})
@@ -79,12 +78,12 @@ class McpWatch:
         refusal: str | None = "internal_error"
         try:
             result = await call_next(ctx)
-            refusal = _refusal(result)
+            refusal = mcp_refusals.of_result(result)
         except MCPError as error:
-            refusal = _code(error)
+            refusal = mcp_refusals.of_error(error)
             raise
         except ValidationError:
-            refusal = _CODES[INVALID_PARAMS]
+            refusal = mcp_refusals.INVALID
             raise
         finally:
             if ctx.request_id is not None:
@@ -102,20 +101,6 @@ def _asked(ctx: ServerRequestContext[Any, Any], tools: Collection[str]) -> tuple
         return (ctx.method[:LONGEST] if known else OTHER), ""
     name = (ctx.params or {}).get("name")
     return ctx.method, name if isinstance(name, str) and name in tools else OTHER
-
-
-def _refusal(result: Any) -> str | None:
-    """Return the code in the result of a tool that refused."""
-    if not isinstance(result, dict) or not result.get("isError"):
-        return None
-    return str((result.get("structuredContent") or {}).get("code", _CODES[INVALID_PARAMS]))
-
-
-def _code(error: MCPError) -> str:
-    """Return the code an error of the protocol carries: ours, else one for its number."""
-    if isinstance(error.error.data, Mapping) and "code" in error.error.data:
-        return str(error.error.data["code"])
-    return _CODES.get(error.error.code, "internal_error")
 
 
 def _said(scope: Scope, seen: SeenCall) -> dict[str, Any]:

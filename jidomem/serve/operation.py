@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from threading import BoundedSemaphore, Event
 from typing import Any
 
+from jidomem.runtime.door_log import DoorLog
+from jidomem.serve.ledger import Ledger
 from jidomem.serve.log import Log
 from jidomem.serve.measures import Measures
 from jidomem.serve.repeats import Repeats
@@ -23,8 +25,13 @@ class Operation:
         self.log = log
         self.leveller = Leveller()
         self.repeats = Repeats()
+        self.ledger: Ledger | None = None
         self.stopping = Event()
         self.feeds = BoundedSemaphore(max(1, connections // SHARE))
+
+    def keep_counts(self, log: DoorLog, door: str) -> None:
+        """Put what is counted of refusals and clients at *door* into *log*, until this is closed."""
+        self.ledger = Ledger(log, door, self.measures)
 
     def stop(self) -> None:
         """Let what goes on without end come to its end."""
@@ -34,6 +41,8 @@ class Operation:
     def close(self) -> None:
         """Say that the server has stopped, and write what waits."""
         self.tell("info", "stopped", {})
+        if self.ledger is not None:
+            self.ledger.close()
         if self.log is not None:
             self.log.close()
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from jidomem.index.overview import written
 from jidomem.journal.files import Stream
-from jidomem.moments import stamp
-from jidomem.serve.curator import seen, told
+from jidomem.serve.curator import counted, seen, told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.tallies import OTHERS
@@ -41,18 +40,13 @@ def _agent(asked: Asked, agent: str, count: int, by_day: Mapping[str, int], days
 
 def _refusals(asked: Asked) -> dict[str, Any]:
     """Return the refusals that are there for who asks, the newest day first and of it those that are most."""
-    measures = asked.site.operation.measures
-    with measures.lock:
-        apart, others = dict(measures.told_apart.counts), dict(measures.told_apart.others)
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for each, count in apart.items():
-        if seen.is_here(asked, each.project) and seen.sees(asked, each.agent):
-            counts[each.day, told.agent(each.agent), each.code] += count
-    if seen.sees_all(asked) and seen.is_here(asked, ""):
-        counts.update({("", OTHERS, code): count for code, count in others.items()})
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    for each in counted.of(asked)[0]:
+        if seen.is_here(asked, each.project) and seen.sees(asked, each.agent if each.agent != OTHERS else ""):
+            counts[each.day, told.agent(each.agent), each.code, each.door] += each.times
     rows = sorted(counts.items(), key=lambda one: (one[0][0], one[1], one[0][1:]), reverse=True)
-    refusals = [{"day": day, "agent": agent, "code": code, "count": count} for (day, agent, code), count in rows]
-    return {"since": stamp(measures.since), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
+    refusals = [dict(zip(("day", "agent", "code", "door"), key, strict=True), count=count) for key, count in rows]
+    return {**counted.told(asked), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
 
 
 AGENTS = Screen("agents", "agents.html", show, menu="Agents")

@@ -9,12 +9,10 @@ from typing import Any
 
 import jidomem
 from jidomem.journal.files import NAMES, Stream
-from jidomem.moments import stamp
-from jidomem.serve.curator import seen, told
+from jidomem.serve.curator import counted, seen, told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.standing import standing
-from jidomem.serve.tallies import Client, Visits
 
 #: Clients that are listed.
 CLIENTS = 50
@@ -37,7 +35,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
         "vectors": memory.embedding and memory.embedding.told(project),
         "damage": [error.to_dict() for error in memory.damage(project)],
         "clients": _clients(asked),
-        "since": stamp(asked.site.operation.measures.since),
+        **counted.told(asked),
         "sees_all": seen.sees_all(asked),
     }
 
@@ -59,25 +57,9 @@ def _bytes(folder: Path) -> int:
 
 def _clients(asked: Asked) -> list[dict[str, Any]]:
     """Return who asked this project last and is there for who asks, the latest first."""
-    measures = asked.site.operation.measures
-    with measures.lock:
-        shown = [_client(each, visits) for each, visits in measures.clients.seen.items() if _is_shown(asked, each)]
-    return shown[: -CLIENTS - 1 : -1]
-
-
-def _is_shown(asked: Asked, client: Client) -> bool:
-    return client.project == asked.project and seen.sees(asked, client.agent)
-
-
-def _client(client: Client, visits: Visits) -> dict[str, Any]:
-    return {
-        "agent": told.agent(client.agent),
-        "user_agent": client.user_agent,
-        "address": client.address,
-        "first": stamp(visits.first),
-        "last": stamp(visits.last),
-        "requests": visits.requests,
-    }
+    clients = counted.of(asked)[1]
+    shown = [one._asdict() for one in clients if one.project == asked.project and seen.sees(asked, one.agent)]
+    return [{**one, "agent": told.agent(one["agent"])} for one in shown[:CLIENTS]]
 
 
 HEALTH = Screen("health", "health.html", show, menu="Health")

@@ -1,0 +1,130 @@
+"""Who asked and was refused at each door, on the pages of any server of the same root."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import intent
+from test_mcp_operation import serving, talk
+
+import jidomem
+from jidomem.runtime import door_log
+from jidomem.runtime.door_log import AskedAt, DoorLog, RefusedAt
+from jidomem.runtime.state import State
+from jidomem.serve.http import create_app
+from jidomem.serve.ledger import HTTP, Ledger
+from jidomem.serve.measures import Measures
+from jidomem.serve.operation import Operation
+
+BIN = Path(sys.executable).parent
+
+
+def shown(root):
+    """What the pages of a server of *root* tell: refusals by agent, code and door, and clients by agent and door."""
+    with jidomem.open(root, project="p") as memory:
+        operation = Operation()
+        operation.keep_counts(memory.door_log, HTTP)
+        client = create_app(memory, operation=operation).test_client()
+        agents, health = client.get("/ui/p/agents.json").json, client.get("/ui/p/health.json").json
+        pages = client.get("/ui/p/agents").text + client.get("/ui/p/health").text
+        assert pages.count("MCP over standard input") >= 2
+        operation.close()
+    refused = {(one["agent"], one["code"], one["door"]): one["count"] for one in agents["refusals"]}
+    return refused, {(one["agent"], one["door"]): one["user_agent"] for one in health["clients"]}
+
+
+def test_clients_of_mcp_over_http_and_what_they_were_refused_are_on_the_pages_of_http(tmp_path):
+    root = tmp_path / "root"
+
+    async def asks(client):
+        await client.call_tool("remember", {"text": "one"})
+        await client.call_tool("remember", {"text": "two", "fields": {"type": "fcat"}})
+
+    with serving(root) as process:
+        talk(process, asks, mode="legacy")
+
+    refused, clients = shown(root)
+    assert refused["claude-code", "unknown_type", "MCP over HTTP"] == 1
+    assert clients["claude-code", "MCP over HTTP"] == "Claude Code 2"
+
+
+def test_clients_at_standard_input_are_there_too(tmp_path):
+    told = {"name": "helper", "version": "1"}
+    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": told}
+    call = {"name": "remember", "arguments": {"text": "two", "fields": {"type": "fcat"}}}
+    said = [
+        {"id": 1, "method": "initialize", "params": first},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in said)
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+    command = [BIN / "jidomem", "mcp", "--root", tmp_path / "root", "--project", "p"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdin.write(lines)
+        process.stdin.flush()
+        while json.loads(process.stdout.readline()).get("id") != 2:
+            pass
+        process.stdin.close()
+        process.wait(60)
+
+    refused, clients = shown(tmp_path / "root")
+    assert refused["helper", "unknown_type", "MCP over standard input"] == 1
+    assert clients["helper", "MCP over standard input"] == "helper 1"
+
+
+@pytest.fixture
+def log(tmp_path):
+    return DoorLog(State(tmp_path / "root", door_log.TABLES))
+
+
+def test_counts_of_several_servers_are_added_and_none_twice(log):
+    one, other = Measures(), Measures()
+    ledgers = [Ledger(log, HTTP, measures) for measures in (one, other)]
+    for measures in (one, one, other):
+        measures.refused("conflict", "ana", "p")
+        measures.asked("p", "ana", "curl", "127.0.0.1")
+        assert all(ledger.keep() for ledger in ledgers)
+    for ledger in ledgers:
+        ledger.close()
+
+    refused, asked = log.read("p")
+    assert [(each.agent, each.code, each.times) for each in refused] == [("ana", "conflict", 3)]
+    assert [(each.agent, each.address, each.requests) for each in asked] == [("ana", "this machine", 3)]
+    assert log.read("q") == ([], [])
+
+
+def test_no_more_rows_are_kept_than_stated_and_none_with_a_name_that_was_redacted(log, monkeypatch):
+    monkeypatch.setattr(door_log, "REFUSALS", 2)
+    monkeypatch.setattr(door_log, "CLIENTS", 2)
+    days, agents = ("2026-11-01", "2026-11-03", "2026-11-02"), ("ana", "sk-secret", "ben")
+    refused = [RefusedAt(day, "p", agent, "conflict", HTTP, 1) for day, agent in zip(days, agents, strict=True)]
+    asked = [AskedAt("p", each, "", "elsewhere", HTTP, day, day, 1) for day, each in zip(days, agents, strict=True)]
+
+    log.add(refused, asked)
+
+    assert (
+        {each.agent for each in log.read("p")[0]} == {each.agent for each in log.read("p")[1]} == {"sk-secret", "ben"}
+    )
+    log.forget(lambda text: "secret" in text)
+    assert {each.agent for each in log.read("p")[0]} == {"ben"}
+    assert b"sk-secret" not in log.state.path.read_bytes()
+
+
+def test_where_the_log_cannot_be_written_a_page_tells_what_its_own_server_counted(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+        (tmp_path / "root" / "state").mkdir(exist_ok=True)
+        (tmp_path / "root" / "state" / "working.sqlite").write_bytes(b"this is no file of SQLite")
+        operation = Operation()
+        operation.keep_counts(memory.door_log, HTTP)
+        client = create_app(memory, operation=operation).test_client()
+        client.post("/projects/p/intents", json=intent(type="fcat"))
+
+        found = client.get("/ui/p/agents.json")
+
+        assert [each["code"] for each in found.json["refusals"]] == ["unknown_type"]
+        operation.close()
