@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from jidomem.serve.curator import text
+
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 #: Texts of more words are compared as wholes: telling them apart word by word takes the square of their number.
 _MOST = 2_000
+#: Signs of a text that are shown here.
+_LONGEST = 4_000
 
 
 class Part(NamedTuple):
@@ -27,9 +31,13 @@ def compared(left: Mapping[str, Sequence[Any]], right: Mapping[str, Sequence[Any
     ['spaces']
     """
     for name in dict.fromkeys((*left, *right)):
-        one, other = (" · ".join(map(str, side.get(name, ()))) for side in (left, right))
-        ours, theirs = parts(one, other)
+        one, other = (" · ".join(map(text.name, side.get(name, ()))) for side in (left, right))
+        ours, theirs = parts(_cut(one), _cut(other))
         yield {"name": name, "differs": one != other, "left": ours, "right": theirs}
+
+
+def _cut(said: str) -> str:
+    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]} … ({len(said):,} characters: see the memory itself)"
 
 
 def parts(left: str, right: str) -> tuple[list[Part], list[Part]]:

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from jidomem.errors import InvalidRequest, JidomemError, Unauthenticated
 from jidomem.serve import answers, sparql, wire
-from jidomem.serve.curator import assets, memory, moments, origin, playbook, signing, text
+from jidomem.serve.curator import assets, memory, moments, origin, sheet, signing, text
 from jidomem.serve.curator.asked import AS_OF, Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.curator.screens import SCREENS
@@ -266,10 +266,10 @@ def _routes() -> Iterator[Route]:
     one = "/ui/{project}/memories/{id}"
     yield Route("GET", f"{one}.ttl", memory.turtle_of, "Give a memory as Turtle", _OK, {"text/turtle": "Text"})
     yield Route("GET", f"{one}.jsonld", memory.linked_of, "Give a memory as JSON-LD", _OK, {})
-    yield Route("GET", "/ui/{project}/playbook/{name}.csv", playbook.csv, "Give all rows", _OK, {answers.CSV: "Text"})
+    yield Route("GET", "/ui/{project}/playbook/{name}.csv", sheet.question, "Give all rows", _OK, {answers.CSV: "Text"})
     path, asked = "/ui/{project}/sparql", {sparql.QUERY: "Text", sparql.FORM: "Query"}
-    yield Route("GET", path, sparql.get, "Ask in SPARQL from the console", _OK, {}, is_open=True)
-    yield Route("POST", path, sparql.post, "Ask in SPARQL from the console", _OK, {}, reads=asked, is_open=True)
+    yield Route("GET", path, sheet.asked, "Ask in SPARQL from the console", _OK, {}, is_open=True)
+    yield Route("POST", path, sheet.posted, "Ask in SPARQL from the console", _OK, {}, reads=asked, is_open=True)
     for screen in SCREENS:
         yield from _of(screen)
 

@@ -7,13 +7,10 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from flask import Response
-
 from jidomem.query import NamedQuery, Param, snake
-from jidomem.serve import answers, wire
+from jidomem.serve import wire
 from jidomem.serve.curator.asked import AS_OF, Asked
 from jidomem.serve.curator.screen import Screen
-from jidomem.serve.site import Site
 from jidomem.terms import parts
 from jidomem.vocab import BASE
 
@@ -89,11 +86,6 @@ def _param(param: Param, own: Mapping[str, str]) -> dict[str, Any]:
         "default": told,
         "value": own.get(name, ""),
     }
-
-
-def csv(site: Site, project: str, name: str) -> Response:
-    """Return the rows of one question as CSV, all of them."""
-    return answers.ask(site, project, f"{name}.csv")
 
 
 PLAYBOOK = Screen("playbook", "playbook.html", show_all, menu="Playbook")

@@ -65,11 +65,13 @@ def is_web(address: object) -> bool:
 
 
 def name(value: object) -> str:
-    """Return how people name a value: a memory by its short id, another name of ours by its last part, others whole.
+    """Return how people name a value: a memory by its short id, another of ours by its last part, a moment in words.
 
     >>> name("https://jido.ai/ontology#Planned")
     'Planned'
     """
+    if isinstance(value, datetime):
+        return f"{when(value)}:{value:%S} UTC"
     told = str(value)
     if told.startswith(f"{BASE}memory/"):
         return short_id(told)

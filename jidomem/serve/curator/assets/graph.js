@@ -83,7 +83,8 @@
         if (cy.getElementById(id).empty()) cy.add({ group: "nodes", data: { id, group: node.group, status: node.status, start: node.start } });
       }
       for (const [id, node] of nodes) for (const link of node.links) {
-        const edge = `${link.kind} ${id} ${link.to}`;
+        const both = link.family === "disagrees" ? [id, link.to].sort() : [id, link.to]; // who disagrees does so once
+        const edge = `${link.family === "disagrees" ? link.family : link.kind} ${both.join(" ")}`;
         if (nodes.has(link.to) && cy.getElementById(edge).empty()) cy.add({ group: "edges", data: { id: edge, source: id, target: link.to, family: link.family, text: link.text } });
       }
       for (const [id, node] of nodes) {
@@ -138,7 +139,7 @@
   const folded = (layers, down, gap) => {
     let best = { worth: -1 };
     const widest = Math.max(...layers.map((layer) => layer.length));
-    for (let columns = 1; columns <= Math.min(widest, 40); columns += 1) {
+    for (let columns = Math.min(widest, 40); columns >= 1; columns -= 1) { // a layer whole, where it is seen as large
       const rows = layers.flatMap((layer) => Array.from({ length: Math.ceil(layer.length / columns) },
         (_, at) => ({ begins: at === 0, nodes: layer.slice(at * columns, (at + 1) * columns) })));
       for (let count = 1; count <= Math.min(rows.length, 20); count += 1) {
