@@ -1,5 +1,6 @@
 """A real browser: Debian's chromium, driven by its driver, with what it complained of."""
 
+import json
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,9 +101,12 @@ class Browser:
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
         )
 
-    def scheme(self, name):
-        """Ask for light or dark pages."""
-        features = [{"name": "prefers-color-scheme", "value": name}]
+    def scheme(self, name, motion="no-preference"):
+        """Ask for light or dark pages, and for as much motion."""
+        features = [
+            {"name": "prefers-color-scheme", "value": name},
+            {"name": "prefers-reduced-motion", "value": motion},
+        ]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def overflow(self):
@@ -115,6 +119,17 @@ class Browser:
     def complaints(self):
         """What the console has said since it was last asked: errors, and whatever the policy of the page refused."""
         return [each["message"] for each in self.driver.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]
+
+    def elsewhere(self):
+        """What was asked of another server, or opened as another window, since it was last looked at."""
+        sent = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
+        urls = [each["params"]["request"]["url"] for each in sent if each["method"] == "Network.requestWillBeSent"]
+        others = self.driver.window_handles[1:]
+        return [url for url in urls if not url.startswith((self.url + "/", "data:", "chrome"))] + others
+
+    def unfold(self):
+        """Open all that is folded on the page."""
+        self.driver.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
     def faults(self):
         """What axe-core finds to be a serious or critical fault, by rule and element."""
@@ -148,7 +163,7 @@ def browser(url, *, scripts=True):
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     if not scripts:
         options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
     driver = Chrome(options=options, service=Service(DRIVER))

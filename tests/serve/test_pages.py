@@ -3,15 +3,32 @@
 from urllib.parse import quote
 
 import pytest
-from curator_browser import NARROW, as_if_just_opened, browser, needs_browser
-from pages_world import HOSTILE, fill, serving
+from curator_browser import NARROW, WIDE, as_if_just_opened, browser, needs_browser
+from pages_world import HOSTILE, NAMED, fill, serving
 from selenium.webdriver.common.keys import Keys
 
 pytestmark = needs_browser
+#: A window of 1280 by 1024 at four times the size.
+ENLARGED = (320, 256)
+#: What would act in a page if it were not text: elements nobody of ours makes, and addresses that are scripts.
+ACTED = """const ours = /^(https?:|\\/|#|$|\\?)/;
+return {
+  acting: [...document.querySelectorAll("svg, math, iframe, object, embed, base, [onload], [onerror], [onclick]")].concat(
+    [...document.querySelectorAll("[href], [src], [action], [hx-get]")].filter((each) => ["href", "src", "action", "hx-get"]
+      .some((name) => each.hasAttribute(name) && !ours.test(each.getAttribute(name).trim().toLowerCase())))
+  ).map((each) => each.outerHTML.slice(0, 200)),
+  title: document.title === "owned",
+};"""
+EDITED = "return document.querySelector('.CodeMirror').CodeMirror.getValue()"
+MOVING = """return [...document.querySelectorAll("*")].filter((each) => {
+  const style = getComputedStyle(each);
+  return parseFloat(style.transitionDuration) > 0.01 || parseFloat(style.animationDuration) > 0.01;
+}).map((each) => each.outerHTML.slice(0, 100));"""
 SCREENS = (
     "timeline",
     "memory",
     "review",
+    "graph",
     "playbook",
     "playbook/open-tasks",
     "console",
@@ -48,14 +65,64 @@ def address(known, screen):
     return f"/ui/p/{screen}" if screen != "memory" else f"/ui/p/memories/{quote(known['use Oxigraph'], safe='')}"
 
 
+def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, world):
+    known, _ = world
+    pages.elsewhere()
+    pages.open("/")
+    pages.press("/")
+    pages.leads(pages.press, "oxigraph index store", Keys.ENTER)
+    assert pages.shows("found, the best first")
+    pages.press("j")
+    pages.leads(pages.press, Keys.ENTER)
+    assert pages.path == address(known, "memory")
+
+    pages.leads(pages.link("Review").click)
+    pages.leads(pages.press, "l")
+    assert pages.shows("left", ".done")
+    pages.leads(pages.press, "u")
+    assert (pages.text("h1"), pages.text(".facts .status")) == ("Use PostgreSQL for part 0", "invalidated")
+    assert pages.driver.switch_to.active_element.get_attribute("id") == "undo-reason"
+    pages.leads(pages.press, "both were measured again", Keys.ENTER)
+    assert pages.shows("It holds again.", ".done")
+    assert pages.text(".facts .status") == "in force"
+
+    pages.leads(pages.link("Playbook").click)
+    pages.leads(pages.link("Which lessons were learned, newest first?").click)
+    assert pages.all("tbody tr")
+
+    pages.leads(pages.link("Console").click)
+    pages.one(".CodeMirror").click()
+    pages.press(Keys.CONTROL + "a")
+    pages.press("PREFIX jido: <https://jido.ai/ontology#> ASK { ?a a jido:LessonL", Keys.CONTROL + Keys.SPACE)
+    pages.until(lambda: "jido:LessonLearned" in pages.text(".CodeMirror-hints"))
+    pages.press(Keys.ENTER, " }")
+    assert "jido:LessonLearned }" in pages.driver.execute_script(EDITED)
+    pages.press(Keys.CONTROL + Keys.ENTER)
+    assert pages.shows("Yes.", "#answers")
+
+    pages.leads(pages.link("Timeline").click)
+    now = pages.text("#days h2")
+    pages.driver.execute_script("document.getElementById('as-of-slide').focus()")
+    pages.leads(pages.press, Keys.HOME)
+    assert pages.shows("The past", ".moment")
+    assert pages.text("#days h2") != now
+    pages.leads(pages.link("Back to now").click)
+    assert pages.text("#days h2").startswith("Sunday, 22 November 2026")  # what was brought back is of today
+    assert (pages.complaints(), pages.elsewhere()) == ([], [])
+
+
 @pytest.mark.parametrize("screen", SCREENS)
 def test_each_screen_can_be_read_by_everybody_in_light_and_dark_and_on_a_telephone(pages, world, screen):
     known, _ = world
-    for scheme in ("light", "dark"):
-        pages.scheme(scheme)
+    for scheme, size, motion in (("light", WIDE, "no-preference"), ("dark", NARROW, "reduce")):
+        pages.scheme(scheme, motion)
+        pages.size(*size)
         pages.open(address(known, screen))
+        pages.unfold()
         assert pages.faults() == []
-    pages.size(*NARROW)
+        assert pages.overflow() <= 0
+    assert pages.driver.execute_script(MOVING) == []
+    pages.size(*ENLARGED)
     assert pages.overflow() <= 0
 
 
@@ -235,13 +302,54 @@ def test_what_an_agent_wrote_is_seen_and_does_nothing(pages, world):
     links = [each.get_attribute("href") for each in pages.all("main a")]
     assert links
     assert not [link for link in links if not link.startswith(pages.url)]
-    pages.open(f"/ui/p/memories/{known['long'][-12:]}")
-    assert pages.text("h1") == "A long one"
+
+
+def hostile_places(known):
+    """Where what agents wrote is shown, and where an address says it."""
+    said = [quote(known[name], safe="") for name in ("hostile", "named")]
+    for item in said:
+        yield from (f"memories/{item}", f"memories/{item}?whole=true", f"graph?item={item}&depth=1")
+    words = quote(NAMED, safe="")
+    yield from ("timeline?agent=architect", "timeline?q=script", "graph", "agents", "health", "check")
+    yield from ("playbook/facts", f"playbook/facts-about?topic={words}", f"playbook/tasks-of-agent?agent={words}")
+    for name in ("q", "agent", "kind", "session"):
+        yield f"timeline?{name}={words}"
+    yield from (f"graph?topic={words}", f"console?query={words}", f"timeline?as_of={words}", f"review?done={words}")
+    yield from (f"memories/{words}", f"ontology/{words}", f"playbook/{words}", f"{words}", f"review?{words}={words}")
+
+
+def test_nothing_hostile_does_anything_on_any_page(pages, world):
+    known, _ = world
+    pages.elsewhere()
+    for place in hostile_places(known):
+        pages.open(f"/ui/p/{place}")
+        seen = pages.driver.execute_script(ACTED)
+        assert (seen["acting"], seen["title"]) == ([], False), place
+        assert pages.overflow() <= 0, place
+        said = [each for each in pages.complaints() if "Failed to load resource" not in each]
+        assert (said, pages.elsewhere()) == ([], []), place
+
+
+def test_a_megabyte_of_text_is_cut_on_its_page_and_whole_where_it_leads(pages, world):
+    known, _ = world
+    pages.open(f"/ui/p/memories/{quote(known['a megabyte'], safe='')}")
+    small = len(pages.driver.page_source)
+    assert small < 60_000
+    assert pages.text().count("the first 4,000 of") == 4
+
+    pages.leads(pages.link("show all of it").click)
+    assert pages.driver.execute_script("return document.querySelector('main').textContent.length") > 1_000_000
+    for place in ("timeline", "graph", "playbook/facts?limit=5", "ontology", "review"):
+        pages.open(f"/ui/p/{place}")
+        assert len(pages.driver.page_source) < 400_000
 
 
 def test_pages_work_without_scripts(world):
-    _, url = world
+    known, url = world
     with browser(url, scripts=False) as plain:
+        for screen in SCREENS:
+            plain.open(address(known, screen))
+            assert len(plain.text()) > 80, screen
         plain.open("/ui/p/timeline")
         plain.leads(plain.link("Earlier").click)
         assert "after=" in plain.path
@@ -249,3 +357,15 @@ def test_pages_work_without_scripts(world):
         plain.leads(plain.link("The certificate holds").click)
         assert "to be reviewed since" in plain.text()
         assert plain.all("#as-of-slide[hidden]")
+
+        for act, text, status in (
+            ("confirm", "It is confirmed.", "in force"),
+            ("supersede", "This took its place.", "in force"),
+            ("invalidate", "It is withdrawn.", "invalidated"),
+            ("undo", "It holds again.", "in force"),
+        ):
+            plain.one(f"details:has(#{act}-reason) summary").click()
+            plain.leads(plain.one(f"#{act}-reason").send_keys, "so it was decided", Keys.ENTER)
+            assert (plain.text(".done"), plain.text(".facts .status")) == (f"Done. {text}", status)
+        plain.open("/ui/p/console")
+        assert plain.one("#query").is_displayed()
