@@ -1,7 +1,9 @@
 """Who sees the curator's pages and acts on them, what a browser may load for them, and what they are made with."""
 
 import base64
+import csv
 import hashlib
+import io
 import json
 import re
 from pathlib import Path
@@ -250,3 +252,73 @@ def test_a_page_in_a_project_called_like_a_part_of_the_addresses_is_found(memory
 
     assert client.get("/ui/assets/timeline").status_code == 200
     assert pages.PAGES
+
+
+FORMULAS = ("=1+1", "+SUM(1)", "-cmd|' /C calc'!A0", "@x", "\uff1d1+1")
+
+
+def test_a_spreadsheet_computes_nothing_of_what_an_agent_wrote(browser, memory):
+    for text in FORMULAS:
+        memory.writer.submit_intent("p", intent(summary=text))
+    query = "SELECT ?text (-5 AS ?n) WHERE { ?x <https://jido.ai/ontology#summary> ?text }"
+
+    asked = {"query": query, "format": "csv"}
+    answers = [browser.get("/ui/p/playbook/facts.csv"), browser.get("/ui/p/sparql", query_string=asked)]
+    answers.append(browser.post("/ui/p/sparql", data=asked))
+
+    for answer in answers:
+        assert (answer.status_code, answer.mimetype) == (200, "text/csv")
+        cells = [cell for row in csv.reader(io.StringIO(answer.text)) for cell in row]
+        assert {f"'{text}" for text in FORMULAS} <= {*cells}
+        assert not [cell for cell in cells if cell[:1] in "=+@\uff1d" and cell]
+    assert "-5" in cells  # a number stays one
+
+
+def test_what_goes_wrong_is_told_on_a_page_of_ours_and_its_twin_in_json(memory, item, capsys):
+    app = create_app(memory)
+    for path in ("/ui/p/broken", "/ui/p/broken.json"):
+        app.add_url_rule(path, path, lambda: 1 / 0)
+    client = app.test_client()
+
+    page, twin = client.get("/ui/p/broken"), client.get("/ui/p/broken.json")
+
+    assert (page.status_code, page.mimetype, twin.status_code) == (500, "text/html", 500)
+    assert 'class="brand"' in page.text
+    assert "Internal error" in page.text
+    assert "Traceback" not in page.text + twin.text
+    assert twin.json["code"] == "internal_error"
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/ui/p/nothing", 404),
+        ("/ui/p/memories/nothing", 404),
+        ("/ui/p/timeline?as_of=x", 400),
+        ("/ui/p/timeline?x=1", 400),
+        ("/ui/p/timeline?q=%ff", 400),
+        ("/ui/p/review?done=your+token+ran+out", 400),
+        ("/ui/p/playbook/nothing", 404),
+        ("/ui/none/timeline", 404),
+        ("/ui/p/timeline/", 404),
+    ],
+)
+def test_every_refusal_of_a_page_is_a_page_and_that_of_its_twin_is_json(browser, path, status):
+    page = browser.get(path)
+    place, _, asked = path.partition("?")
+    twin = browser.get(f"{place.rstrip('/')}.json?{asked}" if not place.endswith("/") else f"{place}.json")
+
+    assert (page.status_code, page.mimetype) == (status, "text/html")
+    assert 'class="brand"' in page.text
+    assert "What helps:" in page.text
+    assert (twin.status_code, twin.mimetype) == (status, "application/problem+json")
+    assert browser.put(place).mimetype == "text/html"
+
+
+def test_the_console_is_refused_in_json_and_its_form_without_scripts_on_a_page(browser, item):
+    asked = {"query": "SELECT"}
+
+    assert browser.post("/ui/p/sparql", data=asked).mimetype == "application/problem+json"
+    page = browser.post("/ui/p/sparql", data=asked, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (page.status_code, page.mimetype) == (400, "text/html")
