@@ -45,6 +45,7 @@ class Door:
     agent: str | None = None
     session: str | None = None
     wait: float = 10.0
+    index: str | None = None
     limit: int | None = None
     cursor: str | None = None
     format: str | None = None
@@ -56,7 +57,14 @@ class Door:
         """
         import jidomem
 
-        memory = jidomem.open(self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait)
+        memory = jidomem.open(
+            self.root,
+            project=self.project,
+            agent=self.agent,
+            session=self.session,
+            wait=self.wait,
+            index=self.index,
+        )
         memory.embeds_for = None if stays else EMBEDS_FOR
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # a store on disk that is only dropped takes a second to end
@@ -129,6 +137,7 @@ def everywhere(*, hidden: bool) -> list[click.Parameter]:
     return [
         _option("--root", metavar="ROOT", hidden=hidden, help="The memory root: a folder or an address."),
         _option("--project", metavar="ID", hidden=hidden, help="The project."),
+        _option("--index", metavar="URL", hidden=hidden, help="The SPARQL store that answers: sparql+http://..."),
         _option("--as-of", metavar="MOMENT", hidden=hidden, help="Answer with what was recorded by then."),
         _option("--valid-at", metavar="MOMENT", hidden=hidden, help="Leave out what does not hold in the world then."),
         _option("--json", is_flag=True, hidden=hidden, help="Answers and errors as JSON on standard output."),

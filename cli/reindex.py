@@ -39,6 +39,7 @@ def reindex(door: Door) -> int:
             marks = tail.rebuild(bar.update)
     else:
         marks = tail.rebuild()
+    put = None if memory.remote is None else {"address": memory.remote.shown, "graphs": len(memory.remote.rebuild())}
     damage = [error for stream in marks for error in memory.journal.damage(stream)]
     memory.texts.files.forget_all()
     vector_file.forget(memory.settings.root)
@@ -55,6 +56,7 @@ def reindex(door: Door) -> int:
         "seconds": round(seconds, 3),
         "index": "disk" if tail.on_disk else "memory",
         "snapshots": list(map(told, tail.snapshots())),
+        "remote": put,
         "vectors": vectors,
         "damage": [error.to_dict() for error in damage],
     }
@@ -65,6 +67,8 @@ def reindex(door: Door) -> int:
             click.echo(f"{row['project']}/{row['stream']}  {row['version']}  {row['commits']:,} commits")
         kept = f"a snapshot of {tail.snapshots()[0].size:,} bytes is kept" if tail.snapshots() else "nothing is kept"
         door.say(f"{found['triples']:,} triples in {seconds:.1f} s; {kept}")
+        if put is not None:
+            door.say(f"{put['graphs']} graphs were put into {put['address']} anew")
         for name, told_of in vectors.items():
             door.say(f"{name}: {vectors_told(told_of)}")
         for error in damage:

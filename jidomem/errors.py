@@ -71,6 +71,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     "missing_extra": (500, 1),
     "store_unavailable": (503, 1),
     "store_unreachable": (503, 1),
+    "store_unfit": (503, 1),
     "outcome_unknown": (503, 1),
     "provider_failed": (502, 1),
     "model_unavailable": (503, 1),

@@ -94,7 +94,7 @@ def pytest_sessionfinish(session):
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch, tmp_path):
     """No test sees the root, project or agent of whoever runs it."""
-    for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION"):
+    for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION", "JIDOMEM_INDEX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config-home"))
@@ -211,3 +211,25 @@ class ToyEmbedder:
             signs = int.from_bytes(hashlib.blake2b(f"{self.name} {word}".encode()).digest(), "big")
             found = [value + (1 if signs >> place & 1 else -1) for place, value in enumerate(found)]
         return found
+
+
+@pytest.fixture(scope="session")
+def oxigraph_server():
+    """The address of an `oxigraph serve` of this run, which keeps what every test puts in."""
+    import sparql_servers
+
+    if sparql_servers.OXIGRAPH is None:
+        pytest.skip("there is no oxigraph here: pip install oxigraph")
+    with sparql_servers.oxigraph() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def virtuoso_server():
+    """The address of a Virtuoso 7 of this run, which keeps what every test puts in."""
+    import sparql_servers
+
+    if sparql_servers.VIRTUOSO is None:
+        pytest.skip("there is no virtuoso-t here: ci/parts installs virtuoso-opensource-7-bin")
+    with sparql_servers.virtuoso() as url:
+        yield url

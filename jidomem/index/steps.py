@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jidomem.journal.commit import Commit
-from jidomem.journal.files import Stream
+from jidomem.journal.files import FileJournal, Stream
 from jidomem.terms import iri
+from jidomem.version import Version
 from jidomem.vocab import jido
 
 #: Bytes of commits applied in one step.
@@ -17,6 +18,16 @@ _CLEARS = jido("clears")
 def clears(stream: Stream, commit: Commit) -> bool:
     """Return whether its stream is empty after *commit*; memories are never cleared, whatever a commit says."""
     return stream.name != "memory" and (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
+
+
+def cleared_by(journal: FileJournal, stream: Stream, clearing: Commit, before: Version) -> Version:
+    """Return the commits that cleared a stream: *clearing*, and those of *before* that it did not know of."""
+    beside = set()
+    for commit in journal.read(stream, after=Version.of([clearing.head])):
+        if commit.recorded_at > before.recorded_at:
+            break
+        beside.add(commit.id)
+    return Version.of([clearing.head, *(head for head in before.heads if head.id in beside)])
 
 
 def until_cleared(stream: Stream, commits: Iterable[Commit], clearing: list[Commit]) -> Iterator[list[Commit]]:

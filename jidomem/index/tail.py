@@ -13,7 +13,7 @@ from jidomem.errors import NotFound
 from jidomem.index.clones import STORE_ERRORS, Clones, Live, Snapshot
 from jidomem.index.document import Mark
 from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.index.steps import clears, until_cleared
+from jidomem.index.steps import cleared_by, clears, until_cleared
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.redaction import is_order
@@ -54,6 +54,7 @@ class Tail:
         self._behind = [0, 0]  # commits and bytes taken in since the snapshot this began with, or kept
         self._was_ordered = False  # whether a redaction was among what was taken in since the index was opened
         self._publisher: Thread | None = None
+        self.told: Callable[[Stream], None] | None = None  # of every commit of this process, once it is durable
         self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
         self._lock = RLock()
 
@@ -97,6 +98,8 @@ class Tail:
 
     def apply(self, stream: Stream, commit: Commit) -> None:
         """Take in a commit just appended, soon; one that does not follow from what is held is left to `catch_up`."""
+        if self.told is not None:
+            self.told(stream)
         with self._lock:
             held = self.index.mark(stream.graph).version
             if self._is_open and commit.parents == tuple(sorted(held.ids)) and not is_order(commit.data):
@@ -220,7 +223,8 @@ class Tail:
             missed, began = set[str](), index.mark(stream.graph).version
             head, self._was_ordered = self.journal.head(stream), False
             while (clearing := self._take(index, stream, missed, progress)) is not None:
-                index.empty(stream.graph, self._cleared(stream, clearing, index.mark(stream.graph).cleared))
+                before = index.mark(stream.graph).cleared
+                index.empty(stream.graph, cleared_by(self.journal, stream, clearing, before))
             self._note(stream, missed)
             if self._was_ordered and (began.heads or self._orders_since(stream, head)):
                 return False
@@ -241,15 +245,6 @@ class Tail:
         index.take(stream.graph, self._counted(next(steps, []), progress))
         index.take_many(stream.graph, (commit for step in steps for commit in self._counted(step, progress)))
         return clearing[0] if clearing else None
-
-    def _cleared(self, stream: Stream, clearing: Commit, before: Version) -> Version:
-        """Return the commits that cleared a stream: *clearing*, and those of *before* that it did not know of."""
-        beside = set()
-        for commit in self.journal.read(stream, after=Version.of([clearing.head])):
-            if commit.recorded_at > before.recorded_at:
-                break
-            beside.add(commit.id)
-        return Version.of([clearing.head, *(head for head in before.heads if head.id in beside)])
 
     def _swap(self, index: OxigraphIndex, live: Live | None) -> None:
         """Let readers have *index*, which works on *live*."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from sys import maxsize
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem import sparql
 from jidomem.dataset import Dataset, dataset
@@ -30,6 +30,9 @@ from jidomem.terms import Term, Triple, bare, boolean
 from jidomem.values import to_value
 from jidomem.version import Version
 from jidomem.vocab import graphs_of
+
+if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
+    from jidomem.index.remote_index import RemoteIndex
 
 #: Answers the SELECT of a project, its variables bound to terms, somewhere else.
 Apart = Callable[[str, str, Mapping[str, Term]], Solutions]
@@ -65,11 +68,13 @@ class MemoryReader(Records):
         past: Callable[[str, str], OxigraphIndex] | None = None,
         shown: Shown | None = None,
         apart: Apart | None = None,
+        remote: RemoteIndex | None = None,
     ) -> None:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
 
         Long lists are kept in *shelved* for the next process; *past* replays a project to a moment for raw SPARQL, and
         *apart* answers the questions that came with a root, in a process that can be stopped.
+        Where there is a *remote* index it answers what it can: the named questions, and SPARQL about the present.
         *schema* has the rules that memories are held to, *shown* tells when and to whom one was shown.
         """
         self.playbook = playbook
@@ -81,6 +86,7 @@ class MemoryReader(Records):
         self._schema = schema
         self._shown = shown
         self._apart = apart or self._here
+        self._remote = remote
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -224,14 +230,18 @@ class MemoryReader(Records):
     ) -> list[tuple[Term | None, ...]]:
         """Return the columns of the rows of *text*, which is the query's or says more."""
         known = {name: term for name, term in bindings.items() if query.takes(name)}
-        found = (self._apart if query.apart else self._here)(project, text, known)
+        found = self._apart(project, text, known) if query.apart else self._here(project, text, known, query.name)
         places = [found.variables.index(column) for column in query.columns]
         return [tuple(row[at] for at in places) for row in found.rows]
 
-    def _here(self, project: str, text: str, bindings: Mapping[str, Term]) -> Solutions:
-        found = self._index.query(text, graphs=graphs_of(project), bindings=bindings)
+    def _here(self, project: str, text: str, bindings: Mapping[str, Term], name: str | None = None) -> Solutions:
+        found = self._answering(name).query(text, graphs=graphs_of(project), bindings=bindings)
         assert isinstance(found, Solutions)
         return found
+
+    def _answering(self, name: str | None) -> OxigraphIndex | RemoteIndex:
+        """Return what answers the shipped question of that name; without a name, any other question."""
+        return self._remote if self._remote is not None and self._remote.answers(name) else self._index
 
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
@@ -293,11 +303,11 @@ class MemoryReader(Records):
             within=within or Bounds(),
         ).data
 
-    def _then(self, project: str, as_of: object) -> OxigraphIndex:
+    def _then(self, project: str, as_of: object) -> OxigraphIndex | RemoteIndex:
         """Return what holds a project's memory as it was at a moment: the index, unless one is asked for."""
         self._catch_up(project)
         if as_of is None:
-            return self._index
+            return self._answering(None)
         moment = bare(to_term(as_of, "dateTime", "as_of"))
         if self._past is None:
             raise InvalidRequest("raw SPARQL knows the present only here", hint="leave out as_of")

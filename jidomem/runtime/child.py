@@ -42,7 +42,7 @@ def _serve(root: str) -> None:
         signal.signal(stopping, signal.SIG_IGN)
     os.nice(_NICE)
     try:
-        memory = open_root(root)
+        memory = open_root(root, index="")  # who started this asks a store itself
     except JidomemError as error:
         _tell(out, {"error": error.to_dict()})
         return

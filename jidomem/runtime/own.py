@@ -25,7 +25,7 @@ ROLES = ("agent", "curator", "admin", "reader")
 EVERY = "*"
 _HEAD = "# Written by jidomem token and jidomem trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
-_KNOWN = ("tokens", "trusted", "commands", "limits", "embedder", "model")
+_KNOWN = ("tokens", "trusted", "commands", "limits", "embedder", "model", "index")
 T = TypeVar("T", "Token", "Trusted", "Command")
 
 
@@ -81,6 +81,7 @@ class Own:
     limits: Limits = field(default_factory=Limits)
     embedder: embedders.Choice = field(default_factory=embedders.Choice)
     model: language_models.Choice = field(default_factory=language_models.Choice)
+    index: str = ""
 
 
 def digest(token: str) -> str:
@@ -116,6 +117,7 @@ def read(path: Path) -> Own:
         limits(said.get("limits", {}), str(path)),
         embedders.choice(said.get("embedder", {}), str(path)),
         language_models.choice(said.get("model", {}), str(path)),
+        _index(said.get("index", ""), path),
     )
 
 
@@ -182,6 +184,13 @@ def entries(kind: type[T], said: Mapping[str, Any], key: str, path: Path) -> Ite
         yield kind(**said_of)
 
 
+def _index(said: Any, path: Path) -> str:
+    """Return the address of the store that answers, empty where there is none."""
+    if not isinstance(said, str):
+        raise _wrong(path, 'index is a text: index = "sparql+http://localhost:7878/query"')
+    return said
+
+
 def _wrong(path: Path, what: str) -> Failed:
     hint = f"correct it, or move it away and give out new tokens: mv {path} {path}.old"
     return Failed(f"{path}: {what}", hint=hint, code="invalid_config")
@@ -191,7 +200,8 @@ def _written(own: Own) -> str:
     tables = [_table("tokens", each) for each in own.tokens] + [_table("trusted", each) for each in own.trusted]
     tables += [_table("commands", each) for each in own.commands]
     chosen = [line for name in ("limits", "embedder", "model") for line in _settings(name, getattr(own, name))]
-    return "\n".join([_HEAD, *chosen, *tables])
+    index = [f"index = {_value(own.index)}\n"] if own.index else []  # before any table, or it would be in one
+    return "\n".join([_HEAD, *index, *chosen, *tables])
 
 
 def _settings(name: str, given: Any) -> list[str]:

@@ -9,14 +9,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from jidomem import dataset as datasets
+from jidomem import sparql
 from jidomem.dataset import Dataset
 from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.answers import Solutions, solutions
+from jidomem.index.bounded import Bounds
 from jidomem.runtime import frames
 from jidomem.runtime.limits import Limits
 from jidomem.terms import Term
+from jidomem.vocab import graphs_of
+
+if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
+    from jidomem.index.remote_index import RemoteIndex
 
 _PATIENCE = 1.0  # seconds that a question of the root waits for its turn: most are short
 _START = 60.0  # seconds until a child that does not say it is ready is given up
@@ -26,10 +33,11 @@ _ABORTED = -6  # what the engine's allocator does when there is no memory
 class Pool:
     """Children of one root; each answers one query at a time, and what it opened stays open for the next."""
 
-    def __init__(self, root: Path, limits: Limits) -> None:
-        """Answer as many queries at once as *limits* say, each within them."""
+    def __init__(self, root: Path, limits: Limits, remote: RemoteIndex | None = None) -> None:
+        """Answer as many queries at once as *limits* say, each within them; what *remote* answers is asked there."""
         self.limits = limits
         self._root = root
+        self._remote = remote
         self._places = BoundedSemaphore(limits.queries)
         self._lock = Lock()
         self._idle: list[_Child] = []
@@ -67,8 +75,21 @@ class Pool:
         asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         most, known = self.limits, {**(bindings or {})}
         bounds = {"memory": most.query_memory, "rows": most.query_rows, "size": most.query_answer}
-        message = json.dumps({**asked, "bindings": known, "dataset": dataset, **bounds}).encode()
         limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
+        if self._remote is not None and as_of is None and self._remote.answers(None):
+            graphs = datasets.dataset(sparql.check(text), graphs_of(project), dataset)
+            with self._turn(patience):
+                return self._remote.serialized(
+                    text,
+                    graphs=graphs.default,
+                    named=graphs.named,
+                    bindings=known,
+                    rows_as=rows_as,
+                    graph_as=graph_as,
+                    within=Bounds(most.query_rows, most.query_answer),
+                    seconds=limit,
+                ).data
+        message = json.dumps({**asked, "bindings": known, "dataset": dataset, **bounds}).encode()
         while True:
             with self._child(patience) as child, suppress(_Gone):
                 return child.ask(message, limit, most.query_memory, asker)
@@ -95,8 +116,8 @@ class Pool:
             self._idle.clear()
 
     @contextmanager
-    def _child(self, patience: float = 0.0) -> Iterator[_Child]:
-        """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
+    def _turn(self, patience: float) -> Iterator[None]:
+        """Let one more be answered; raises Busy `too_many_requests` where it is none's turn."""
         if not self._place(patience):
             raise Busy(
                 f"{self.limits.queries} ad hoc queries, or questions of the root, are being answered: no more at once",
@@ -104,6 +125,14 @@ class Pool:
                 code="too_many_requests",
             )
         try:
+            yield
+        finally:
+            self._places.release()
+
+    @contextmanager
+    def _child(self, patience: float = 0.0) -> Iterator[_Child]:
+        """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
+        with self._turn(patience):
             child = self._taken()
             try:
                 yield child
@@ -118,8 +147,6 @@ class Pool:
                         self._idle.append(child)
                     else:
                         child.kill()
-        finally:
-            self._places.release()
 
     def _place(self, patience: float) -> bool:
         """Return whether one more may be answered, at once or after *patience* seconds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -16,6 +16,7 @@ from jidomem.clock import Sources
 from jidomem.embedder import Embedder
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.index.clones import Clones
+from jidomem.index.following import Following
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.past import past
 from jidomem.index.shelved import Shelved
@@ -35,6 +36,7 @@ from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import TABLES, ReadLog
 from jidomem.runtime.recalls import Recalls
 from jidomem.runtime.state import State
+from jidomem.terms import Triple
 from jidomem.version import Version
 from jidomem.write.writer import MemoryWriter
 
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
+    from jidomem.index.remote_index import RemoteIndex
+    from jidomem.journal.files import FileJournal
     from jidomem.write.rollback import Rollback
 
 #: The folder of what is derived from the journal.
@@ -104,7 +108,10 @@ class Jidomem(Held, Recalls):
             literal=given.limits.literal,
             blobs=self.tree.blobs if self.tree else lambda paths: {},
         )
-        self.pool = Pool(given.root, given.limits)
+        self.remote = _remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
+        self._following = Following(self.remote.level) if self.remote else None
+        self.tail.told = self._following.told if self._following else None
+        self.pool = Pool(given.root, given.limits, self.remote)
         self.checks = Checks(given.root)
         self._shown = ReadLog(self.place.state("read", TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
@@ -118,6 +125,7 @@ class Jidomem(Held, Recalls):
             partial(past, self.journal, self.schema.triples),
             self.read_log.of if self.read_log else None,
             self.pool.solutions,
+            self.remote,
         )
 
     @property
@@ -277,6 +285,9 @@ class Jidomem(Held, Recalls):
     def close(self) -> None:
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
         self.stop()
+        if self._following is not None and self.remote is not None:
+            self._following.close()
+            self.remote.close()
         self.close_held()
         self.close_recall()
         self._shown.state.close()
@@ -295,6 +306,13 @@ class Jidomem(Held, Recalls):
         self.close()
 
 
+def _remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> RemoteIndex:
+    """Return the store at *address*; what speaks HTTP is loaded by who has one."""
+    from jidomem.index.remote_index import RemoteIndex
+
+    return RemoteIndex(address, journal, own, ontology)
+
+
 def _overlaid(root: Path, *folders: str) -> bool:
     """Return whether a root extends what is shipped in one of *folders*."""
     return any((root / folder).is_dir() for folder in folders)
@@ -309,18 +327,20 @@ def open_root(
     sources: Sources | None = None,
     wait: float = 10.0,
     embedder: Embedder | None = None,
+    index: str | None = None,
 ) -> Jidomem:
     """Return the memory root *root*, found as the command line finds it when not given; a first write creates it.
 
     *agent* and *session* are who asserts, and where, when a verb names nobody. *wait* is how many seconds a write
     waits for another process. *sources* replaces the clock, ids and nonces. With an *embedder*,
     the one that the user's settings name unless given, recall finds by likeness, too; vectors are made in the
-    background from the first recall on.
+    background from the first recall on. *index* is the address of a SPARQL store that answers, `sparql+http://...`,
+    the user's own unless given; the empty text means none.
     Raises Failed `invalid_config`, and `store_unreachable` or `missing_extra` for an address.
     """
     place = open_place(root, wait)
     try:
-        given = settings.load(root, project, agent=agent, session=session)
+        given = settings.load(root, project, agent=agent, session=session, index=index)
         return Jidomem(given, sources or Sources(), wait, embedder, place)
     except BaseException:
         place.close()

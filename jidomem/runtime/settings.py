@@ -46,8 +46,8 @@ class Settings:
     `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
     `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
     it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits`,
-    `embedder` and `model` are the user's own: no root sets them. `address` is that of a shared root, whose copy `root`
-    is then.
+    `embedder`, `model` and `index`, the address of a store that answers beside the index of this process, are the
+    user's own: no root sets them. `address` is that of a shared root, whose copy `root` is then.
     """
 
     root: Path
@@ -63,6 +63,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     embedder: embedders.Choice = field(default_factory=embedders.Choice)
     model: language_models.Choice = field(default_factory=language_models.Choice)
+    index: str | None = field(default=None, repr=False)
     address: str | None = None
 
     @property
@@ -81,6 +82,7 @@ def load(
     *,
     agent: str | None = None,
     session: str | None = None,
+    index: str | None = None,
 ) -> Settings:
     """Return the settings: what is given, else what the environment, the tree above or the config says.
 
@@ -91,7 +93,7 @@ def load(
         raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     config = read_config(folder / CONFIG)
     own = config.get("project")
-    limits, chosen, model = _own(own_config())
+    limits, chosen, model, store = _own(own_config())
     named = (
         project or os.environ.get("JIDOMEM_PROJECT") or own or _folder_name(folder, found if address is None else OWN)
     )
@@ -110,6 +112,7 @@ def load(
         embedder=_embedder(chosen),
         model=model,
         address=address,
+        index=_index(os.environ.get("JIDOMEM_INDEX", store) if index is None else index),
     )
 
 
@@ -151,14 +154,24 @@ def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageM
     return language_models.model(settings.model, chosen or HashedStems(), os.environ.get), chosen
 
 
-def _own(path: Path) -> tuple[Limits, embedders.Choice, language_models.Choice]:
-    """Return the limits and the models of the user's own configuration; raises Failed `invalid_config`."""
+def _index(address: str) -> str | None:
+    """Return the *address* of a store, None for none; raises Failed `invalid_config` for what is no address of one."""
+    if not address:
+        return None
+    from jidomem.index.remote_index import refuse  # most users have none
+
+    refuse(address)
+    return address
+
+
+def _own(path: Path) -> tuple[Limits, embedders.Choice, language_models.Choice, str]:
+    """Return limits, models and index of the user's own configuration; raises Failed `invalid_config`."""
     if not path.exists():
-        return Limits(), embedders.Choice(), language_models.Choice()
+        return Limits(), embedders.Choice(), language_models.Choice(), ""
     from jidomem.runtime import own  # most users have no configuration
 
     said = own.read(path)
-    return said.limits, said.embedder, said.model
+    return said.limits, said.embedder, said.model, said.index
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -9,13 +9,16 @@ import pyoxigraph as ox
 
 
 class Endpoint(ThreadingHTTPServer):
-    """The store, what was sent to it (path, headers, text), and the one answer it gives to everything if told so."""
+    """The store, what was sent to it (path, headers, fields), and the one answer it gives to everything if told so.
+
+    It takes texts of `most` characters, if told so.
+    """
 
     daemon_threads = True
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.store, self.sent, self.answer = ox.Store(), [], None
+        self.store, self.sent, self.answer, self.most = ox.Store(), [], None, None
         self.url = f"http://127.0.0.1:{self.server_port}/query"
 
 
@@ -27,10 +30,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.server.sent.append((self.path, dict(self.headers), text))
-        path, given = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        is_form = self.headers["Content-Type"] == "application/x-www-form-urlencoded"
+        path, given = urlsplit(self.path).path, parse_qs(text, strict_parsing=True) if is_form else text
+        self.server.sent.append((self.path, dict(self.headers), given))
+        if self.server.most is not None and len(text) > self.server.most:
+            self.send_error(413)
+            return
         try:
-            status, body = self.server.answer or getattr(self, path.strip("/"), self.missing)(text, given)
+            status, body = self.server.answer or getattr(self, path.strip("/"), self.missing)(given)
         except SyntaxError as error:
             status, body = 400, str(error).encode()
         self.send_response(status)
@@ -38,8 +45,8 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def query(self, text, given):
-        assert self.headers["Content-Type"] == "application/sparql-query"
+    def query(self, given):
+        (text,) = given["query"]
         default, named = (
             [ox.NamedNode(iri) for iri in given.get(f"{kind}-graph-uri", [])] for kind in ("default", "named")
         )
@@ -48,12 +55,12 @@ class Handler(BaseHTTPRequestHandler):
         assert self.headers["Accept"] == wanted.media_type
         return 200, found.serialize(format=wanted)
 
-    def update(self, text, given):
+    def update(self, given):
         assert self.headers["Content-Type"] == "application/sparql-update"
-        self.server.store.update(text)
+        self.server.store.update(given)
         return 204, b""
 
-    def missing(self, text, given):
+    def missing(self, given):
         return 404, b"not here"
 
 

@@ -61,7 +61,7 @@ def world_index():
     return index
 
 
-def reader_of(index, projects=("demo", "other", "empty"), playbook=None):
+def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=None):
     """Return a reader whose version is that of the newest commit time in the graphs of the project."""
 
     def catch_up(project):
@@ -71,7 +71,7 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None):
         found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
         return Version.of([Head(max(found).split('"')[1], "0" * 64, 1)] if found else [])
 
-    return MemoryReader(index, playbook or Playbook(), catch_up, schema.load())
+    return MemoryReader(index, playbook or Playbook(), catch_up, schema.load(), remote=remote)
 
 
 def short(value):

@@ -1,0 +1,262 @@
+"""A store behind an endpoint that is stopped, wiped, restored, redacted, shared or unfit."""
+
+from itertools import count
+from threading import Thread
+
+import pytest
+import sparql_servers
+from click.testing import CliRunner
+from conftest import intent
+from sparql_endpoint import endpoint as told_endpoint
+
+import jidomem
+from jidomem.errors import Failed, InvalidRequest, QueryTimeout
+from jidomem.index.document import MARKS, Mark
+from jidomem.index.endpoint import Endpoint
+from jidomem.index.marked import Held, Shelf
+from jidomem.index.remote_index import RemoteIndex, endpoint
+from jidomem.journal.files import Stream
+from jidomem.vocab import graph_iri
+from jidomem_cli.main import cli
+
+_PROJECTS = count(1)
+
+
+@pytest.fixture
+def project():
+    """A project that no store of this run holds."""
+    return f"remote{next(_PROJECTS)}"
+
+
+@pytest.fixture
+def update(oxigraph_server):
+    """What changes the store beside jidomem."""
+    found = endpoint(oxigraph_server.replace("/query", "/update"))
+    yield found.change
+    found.close()
+
+
+@pytest.fixture
+def memory(root, oxigraph_server):
+    with jidomem.open(root, index=oxigraph_server) as opened:
+        yield opened
+
+
+def remember(memory, project, *texts):
+    for text in texts:
+        memory.writer.submit_intent(project, intent(summary=text, applies_to_project=project, topic=text))
+
+
+def facts(memory, project):
+    return sorted(row["summary"] for row in memory.reader.ask("facts", project=project))
+
+
+def held(memory, project):
+    """What the store has of a project's memory, asked by another way."""
+    graph = graph_iri(project)
+    at = endpoint(f"sparql+{memory.remote.shown}")
+    data = at.ask(f"SELECT ?s ?p ?o {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}", "application/sparql-results+json")
+    at.close()
+    return data.decode()
+
+
+def test_named_questions_and_sparql_are_answered_by_the_store(memory, project, update):
+    remember(memory, project, "a fact")
+    assert facts(memory, project) == ["a fact"]
+    update(f"INSERT DATA {{ GRAPH <{graph_iri(project)}> {{ <urn:only:there> <urn:says> 'so' }} }}")
+    text = "SELECT ?o FROM <" + graph_iri(project) + "> { <urn:only:there> <urn:says> ?o }"
+
+    assert memory.reader.select(project, text) == [{"o": "so"}]
+    assert b'"so"' in memory.pool.answer(project, text, rows_as="json", graph_as="turtle")
+    asked = "CONSTRUCT { ?s ?p ?o } { ?s <urn:says> ?o ; ?p ?o }"
+    assert memory.reader.run(project, asked).triples == (("<urn:only:there>", "<urn:says>", '"so"'),)
+    assert memory.reader.run(project, "ASK { <urn:only:there> ?p ?o }").truth is True
+    with pytest.raises(InvalidRequest, match="line 1") as refusal:
+        memory.reader.select(project, "SELECT ?x WHERE { ?x")
+    assert refusal.value.code == "malformed_query"
+
+
+@pytest.mark.parametrize("what", ["DROP ALL", "DROP GRAPH <{graph}>", f"DROP GRAPH <{MARKS}>"])
+def test_a_store_that_lost_something_is_fed_again(memory, project, update, what):
+    remember(memory, project, "one", "two")
+    assert facts(memory, project) == ["one", "two"]
+
+    update(what.format(graph=graph_iri(project)))
+
+    assert facts(memory, project) == ["one", "two"]
+    remember(memory, project, "three")
+    assert facts(memory, project) == ["one", "three", "two"]
+
+
+def test_a_store_restored_from_before_a_redaction_gives_nothing_of_it_away(memory, project, update):
+    graph = graph_iri(project)
+    remember(memory, project, "hunter2hunter opens it", "another")
+    assert len(facts(memory, project)) == 2
+    assert "hunter2" in held(memory, project)
+    update(f"COPY <{graph}> TO <urn:old:graph> ; COPY <{MARKS}> TO <urn:old:marks>")
+    plan = memory.keeper.plan(project, None, texts=["hunter2hunter"])
+    memory.keeper.redact(plan, agent="ana", reason="a password")
+    assert facts(memory, project) == ["another"]
+    assert "hunter2" not in held(memory, project)
+
+    update(f"MOVE <urn:old:graph> TO <{graph}> ; MOVE <urn:old:marks> TO <{MARKS}>")
+
+    assert "hunter2" in held(memory, project)
+    assert facts(memory, project) == ["another"]
+    assert "hunter2" not in held(memory, project)
+
+
+def test_what_a_slow_feeder_still_has_of_an_emptied_graph_does_not_come_in(memory, project, oxigraph_server):
+    remember(memory, project, "old")
+    (commit,) = memory.journal.read(Stream(project))
+    assert facts(memory, project) == ["old"]
+    at, to = endpoint(oxigraph_server), endpoint(oxigraph_server.replace("/query", "/update"))
+    shelf = Shelf(at, to)
+    graph = graph_iri(project)
+    before = shelf.held([graph])[graph]
+    shelf.empty(graph, Held("another life", Mark().term))
+
+    shelf.put(graph, before, [commit])
+
+    assert shelf.held([graph])[graph] == Held("another life", Mark().term)
+    assert "old" not in held(memory, project)
+    at.close()
+    to.close()
+
+
+def test_two_that_feed_one_store_at_once_leave_what_one_would(root, project, oxigraph_server):
+    with jidomem.open(root, index="") as writer:
+        remember(writer, project, *(f"fact {n:03d}" for n in range(40)))
+    opened = [jidomem.open(root, index=oxigraph_server) for _ in range(2)]
+    found = []
+
+    def read(memory):
+        found.append(facts(memory, project))
+        remember(memory, project, f"by {len(found)} {id(memory)}")
+        found.append(facts(memory, project))
+
+    threads = [Thread(target=read, args=(memory,)) for memory in opened]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [len(rows) for rows in found if len(rows) < 40] == []
+    assert facts(opened[0], project) == facts(opened[1], project)
+    assert len(facts(opened[0], project)) == 42
+    ((_, mark),) = opened[0].remote._fed().rebuild([Stream(project)]).items()
+    assert mark.commits == 42
+    for memory in opened:
+        memory.close()
+
+
+def test_a_store_that_is_away_stops_no_write_and_is_level_when_it_is_back(root, project, oxigraph_server):
+    port = sparql_servers.free_port()
+    address = f"sparql+http://ada:s3cret@127.0.0.1:{port}/query"
+    with jidomem.open(root, index=address) as memory:
+        remember(memory, project, "while it was away")
+        with pytest.raises(Failed, match="did not answer") as away:
+            facts(memory, project)
+        with pytest.raises(Failed):
+            memory.reader.select(project, "SELECT * { ?s ?p ?o }")
+
+        with sparql_servers.oxigraph(port=port):
+            assert facts(memory, project) == ["while it was away"]
+        with pytest.raises(Failed):
+            facts(memory, project)
+        remember(memory, project, "and again")
+        with sparql_servers.oxigraph(port=port):
+            assert facts(memory, project) == ["and again", "while it was away"]
+    assert away.value.code == "store_unreachable"
+    assert f"http://127.0.0.1:{port}/query" in away.value.detail
+    assert "s3cret" not in f"{away.value.detail} {away.value.hint} {memory.settings!r} {memory.remote.shown}"
+
+
+def test_a_commit_reaches_the_store_before_anybody_asks(root, project, oxigraph_server):
+    with jidomem.open(root, index=oxigraph_server) as memory:
+        remember(memory, project, "for other tools")
+        while "for other tools" not in held(memory, project):
+            pass
+
+
+def test_a_store_of_another_memory_is_refused_until_it_is_to_be_taken(tmp_path, project, oxigraph_server):
+    with jidomem.open(tmp_path / "one", index=oxigraph_server) as one:
+        remember(one, project, "of one")
+        assert facts(one, project) == ["of one"]
+    with jidomem.open(tmp_path / "two", index=oxigraph_server) as two:
+        remember(two, project, "of two")
+        with pytest.raises(Failed, match="holds another memory") as refusal:
+            facts(two, project)
+        assert (refusal.value.code, "jidomem reindex" in refusal.value.hint) == ("store_unfit", True)
+
+        done = CliRunner().invoke(cli, ["--root", str(tmp_path / "two"), "--index", oxigraph_server, "reindex"])
+
+        assert done.exit_code == 0, done.output
+        assert facts(two, project) == ["of two"]
+
+
+def test_two_ontologies_do_not_take_turns_in_one_store(root, project, oxigraph_server):
+    with jidomem.open(root, index=oxigraph_server) as memory:
+        remember(memory, project, "a fact")
+        assert facts(memory, project) == ["a fact"]
+        other = RemoteIndex(oxigraph_server, memory.journal, memory.index, memory.schema.triples[:100])
+        assert other.query("ASK {}", graphs=[graph_iri(project)]) is True
+
+        with pytest.raises(Failed, match="another ontology") as refusal:
+            facts(memory, project)
+        other.close()
+    assert refusal.value.code == "store_unfit"
+
+
+def test_a_store_that_answers_otherwise_is_refused_by_name(root, project):
+    answer = b'{"head": {"vars": ["s"]}, "results": {"bindings": []}}'
+    with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
+        server.answer = (200, answer)
+        remember(memory, project, "a fact")
+        with pytest.raises(Failed, match="terms come back as they were put in") as refusal:
+            facts(memory, project)
+    assert (refusal.value.code, server.url in refusal.value.detail) == ("store_unfit", True)
+
+
+def test_a_request_is_cut_in_halves_where_a_store_takes_no_more(root, project):
+    with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
+        memory.remote.fit()
+        server.most = 40_000
+        remember(memory, project, *(f"fact {n} " + "x" * 5_000 for n in range(20)))
+
+        assert len(facts(memory, project)) == 20
+
+
+def test_a_store_that_takes_too_long_is_left(root, project, oxigraph_server):
+    with jidomem.open(root, index=oxigraph_server) as memory:
+        remember(memory, project, *(f"fact {n}" for n in range(5)))
+        slow = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+        with pytest.raises(QueryTimeout, match=r"did not answer in 0\.2 seconds"):
+            memory.pool.answer(project, slow, rows_as="json", graph_as="turtle", seconds=0.2)
+
+
+@pytest.mark.parametrize("address", ["http://localhost:7878/query", "sparql+ftp://x/", "sparql+http://", "memory"])
+def test_what_is_no_address_of_a_store_is_refused(root, address, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_INDEX", address)
+    with pytest.raises(Failed) as refusal:
+        jidomem.open(root)
+    assert refusal.value.code == "invalid_config"
+    assert jidomem.open(root, index="").remote is None
+
+
+def test_the_users_own_file_may_choose_the_store_and_a_root_may_not(root, tmp_path):
+    own = tmp_path / "config-home" / "jidomem" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('index = "sparql+http://localhost:9/query"\n', "utf-8")
+    own.chmod(0o600)
+    with jidomem.open(root) as memory:
+        assert memory.remote.shown == "http://localhost:9/query"
+    root.mkdir()
+    (root / "config.toml").write_text('index = "sparql+http://localhost:9/query"\n', "utf-8")
+    with pytest.raises(Failed, match="index cannot be set by a root"):
+        jidomem.open(root)
+
+
+def test_updates_go_beside_the_questions():
+    beside = {url: Endpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
+    assert beside == {"/query": "/update", "/repositories/r": "/repositories/r/statements", "/sparql": "/sparql"}

@@ -1,0 +1,86 @@
+"""The questions of the playbook, asked of stores behind an endpoint: the answers are those of the engine here."""
+
+import json
+from pathlib import Path
+
+import pytest
+from reader_world import DATA, needed, reader_of, shortened, triples, world_index
+
+import jidomem
+from bench.generate import intents
+from jidomem.index import virtuoso
+from jidomem.index.remote_index import RemoteIndex, endpoint
+from jidomem.journal.files import FileJournal
+from jidomem.read import Playbook
+from jidomem.terms import line
+from jidomem.vocab import graph_iri
+
+CASES = Path(__file__).parents[1] / "queries" / "cases"
+SHIPPED = {query.name: query for query in Playbook()}
+STORES = ("oxigraph", "virtuoso")
+MOMENTS = (
+    {},
+    {"as_of": "2026-01-04"},
+    {"valid_at": "2026-01-04"},
+    {"as_of": "2026-01-02T12:00:00Z", "valid_at": "2026-02-02"},
+)
+
+
+@pytest.fixture(scope="module", params=STORES)
+def worlds(request, tmp_path_factory):
+    """A reader of the world of files in the index of this process, and one of the same world in a store."""
+    own, address = world_index(), request.getfixturevalue(f"{request.param}_server")
+    ontology = triples((DATA / "ontology.ttl").read_text("utf-8"))
+    remote = RemoteIndex(address, FileJournal(tmp_path_factory.mktemp("none")), own, ontology)
+    update = endpoint(address.replace("/query", "/update"))
+    files = sorted(DATA.glob("*/*.ttl"))
+    for file in files:
+        rows = "\n".join(map(line, triples(file.read_text("utf-8"))))
+        update.change(f"INSERT DATA {{ GRAPH <{graph_iri(file.parent.name, file.stem)}> {{ {rows} }} }}")
+    remote.rebuild()
+    yield reader_of(own), reader_of(own, remote=remote), remote
+    remote.close()
+    for file in files:
+        update.change(f"DROP SILENT GRAPH <{graph_iri(file.parent.name, file.stem)}>")
+    update.close()
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_a_question_is_answered_by_a_store_as_its_case_says(worlds, name):
+    _, far, remote = worlds
+    for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
+        assert shortened(far.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
+    assert remote.answers(name) == (remote.fit().proven is None or name in virtuoso.PROVEN)
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_a_question_is_answered_by_a_store_at_every_moment_as_here(worlds, name):
+    own, far, _ = worlds
+    query = SHIPPED[name]
+    for moment in MOMENTS:
+        for inactive in (False, True) if query.takes("includeInactive") else (False,):
+            if "valid_at" in moment and not query.takes("validAt"):
+                continue
+            asked = {**needed(query), **moment, "include_inactive": inactive}
+            for project in ("demo",) if query.takes("item") or not query.takes("project") else ("demo", "other"):
+                here, there = (reader.ask(name, project=project, **asked) for reader in (own, far))
+                assert there == here, (project, asked)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_memory_that_was_lived_is_told_by_a_store_as_here(store, request, root):
+    address, project = request.getfixturevalue(f"{store}_server"), f"lived{store}"
+    with jidomem.open(root, index="") as own, jidomem.open(root, index=address) as far:
+        own.writer.submit_many(project, [{**said, "applies_to_project": project} for said in intents(400)])
+        (row,) = own.reader.select(project, "SELECT * { ?x <https://jido.ai/ontology#supersedes> ?old . "
+                                            "?old <https://jido.ai/ontology#recordedAt> ?at } LIMIT 1")  # fmt: skip
+        for query in own.playbook:
+            asked = {**needed(query), **({"item": row["old"]} if query.takes("item") else {})}
+            inactive = [{"include_inactive": True}] if query.takes("includeInactive") else []
+            for more in ({}, {"limit": 7}, {"as_of": row["at"]}, *inactive):
+                here, there = (each.reader.ask(query.name, project=project, **asked, **more) for each in (own, far))
+                assert there == here, (query.name, more)
+
+
+def test_what_virtuoso_is_asked_are_shipped_questions():
+    assert not virtuoso.PROVEN.difference(SHIPPED)
