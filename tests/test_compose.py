@@ -1,0 +1,48 @@
+"""The compose file of the docs is one, and starts what there is."""
+
+from pathlib import Path
+
+import click
+import yaml
+
+from jidomem_cli.serve import serve
+
+COMPOSE = Path(__file__).parent.parent / "docs" / "compose.yaml"
+KEYS = {
+    "build",
+    "command",
+    "depends_on",
+    "environment",
+    "healthcheck",
+    "image",
+    "ports",
+    "restart",
+    "stop_grace_period",
+}
+
+
+def test_every_server_of_the_compose_file_has_a_home_of_its_own_on_one_root():
+    said = yaml.safe_load(COMPOSE.read_text("utf-8"))
+    services = said["services"]
+    servers = {name: of for name, of in services.items() if name.startswith("memory-")}
+
+    assert len(servers) == 2
+    assert {of["environment"]["JIDOMEM_ROOT"] for of in servers.values()} == {"postgresql://memory@db/memory"}
+    homes = [of["volumes"] for of in servers.values()]
+    assert homes[0] != homes[1]
+    assert all(of["environment"]["JIDOMEM_HOME"] in of["volumes"][0] for of in servers.values())
+    assert {volume.partition(":")[0] for of in services.values() for volume in of.get("volumes", [])} == {
+        *said["volumes"]
+    }
+    assert {each for of in services.values() for each in of.get("depends_on", [])} <= {*services}
+    assert all(of.keys() <= {*KEYS, "volumes"} and ("image" in of or "build" in of) for of in services.values())
+
+
+def test_the_servers_of_the_compose_file_are_started_with_options_there_are():
+    for name, of in yaml.safe_load(COMPOSE.read_text("utf-8"))["services"].items():
+        if name.startswith("memory-"):
+            program, verb, *arguments = of["command"]
+            assert (program, verb) == ("jidomem", "serve")
+            parsed = serve.make_context("serve", arguments)
+            assert isinstance(parsed, click.Context)
+            assert (parsed.params["host"], parsed.params["port"]) == ("0.0.0.0", 8700)
