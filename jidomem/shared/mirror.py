@@ -218,10 +218,9 @@ class MirroredJournal(FileJournal):
                 asked[stream] = reach
             if kept is not None and kept.reach.rewrites == reach.rewrites and kept.reach.length <= reach.length:
                 with suppress(Foreign):
+                    kept = self._filled(stream, folder, turn, kept)
                     if self._is_sound(stream, kept):
-                        kept = self._filled(stream, folder, turn, kept)
-                        if self._is_sound(stream, kept):
-                            return kept
+                        return kept
             return self._fetched(stream, folder, turn, reach)
 
     def _fetched(self, stream: Stream, folder: Folder, turn: Turn, reach: Reach) -> Kept:

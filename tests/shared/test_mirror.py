@@ -122,6 +122,34 @@ def test_a_log_that_is_made_anew_under_a_process_is_noticed_with_what_it_says_ne
     assert ids(here.read(STREAM)) == ids(written)
 
 
+@pytest.mark.parametrize("count", [4, 6])
+def test_a_longer_log_that_took_the_place_of_one_is_noticed_by_what_it_goes_on_from(opened, place, count):
+    here = opened()
+    for number in range(3):
+        add(here, f"old{number}")
+    with sqlite3.connect(place) as store:
+        store.execute("DELETE FROM entries")
+    elsewhere = opened("elsewhere")
+    written = [add(elsewhere, f"new{number}") for number in range(count)]
+    assert ids(here.read(STREAM)) == ids(written)
+    assert here.verify(STREAM) == ()
+
+
+def test_what_answers_after_an_outage_is_looked_at_anew(opened, place):
+    here = opened()
+    for number in range(3):
+        add(here, f"old{number}")
+    here.log.gone = True
+    with pytest.raises(Failed):
+        here.head(STREAM)
+    with sqlite3.connect(place) as store:
+        store.execute("DELETE FROM entries")
+    elsewhere = opened("elsewhere")
+    written = [add(elsewhere, f"new{number}") for number in range(3)]
+    here.log.gone = False
+    assert ids(here.read(STREAM)) == ids(written)
+
+
 def test_an_append_to_a_log_that_was_made_anew_writes_nothing(opened, place):
     here = opened()
     for number in range(3):
@@ -196,6 +224,16 @@ def test_a_document_that_is_no_commit_is_damage_that_names_it(opened, place):
     (found,) = here.verify(STREAM)
 
     assert found.commit == written[1].id[:12]
+    assert ids(here.read(STREAM)) == ids([written[0], written[2]])
+
+
+def test_a_commit_that_stands_under_the_name_of_another_is_damage(opened, place):
+    written = [add(opened(), f"n{number}") for number in range(3)]
+    spoil(place, 2, commit_on(Version.of([written[0].head]), "another").data)
+
+    here = opened("new")
+    (found,) = here.verify(STREAM)
+    assert ("it was moved" in found.detail, written[1].id[:12] in found.path) == (True, True)
     assert ids(here.read(STREAM)) == ids([written[0], written[2]])
 
 

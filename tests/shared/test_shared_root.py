@@ -1,4 +1,4 @@
-"""A root that lies in PostgreSQL, used by two machines, each of which has a copy of its own."""
+"""A shared root, used by several machines, each of which has a copy of its own."""
 
 import json
 from functools import partial
@@ -17,8 +17,13 @@ from jidomem_cli.main import cli
 
 
 @pytest.fixture
-def address(postgres):
-    return postgres.address()
+def address(request):
+    """Where the root is: in PostgreSQL, unless a test asks for both."""
+    kind = getattr(request, "param", "postgres")
+    return request.getfixturevalue("bucket") if kind == "bucket" else request.getfixturevalue("postgres").address()
+
+
+both = pytest.mark.parametrize("address", ["postgres", "bucket"], indirect=True)
 
 
 @pytest.fixture
@@ -42,6 +47,7 @@ def jidomem_here(address, home, *words):
     return CliRunner().invoke(cli, list(words), env=environment)
 
 
+@both
 def test_what_one_machine_keeps_another_answers_with(opened):
     here, there = opened("here"), opened("there")
     receipt = here.writer.submit_intent("p", decision(topic="index"))
@@ -56,6 +62,7 @@ def test_what_one_machine_keeps_another_answers_with(opened):
     assert here.settings.root != there.settings.root
 
 
+@both
 def test_a_redaction_reaches_every_copy(opened):
     here, there = opened("here"), opened("there")
     kept = here.writer.submit_intent("p", intent(summary="the door code is 4711-hunter2"))
@@ -87,6 +94,7 @@ def test_a_term_that_is_accepted_on_one_machine_counts_on_the_others_from_their_
         elsewhere.writer.submit_intent("p", intent(extra_triples=[[proposed.term, "many"]]))
 
 
+@both
 def test_terms_that_are_accepted_at_once_on_two_machines_are_both_there(opened):
     here, there = opened("here"), opened("there")
     here.writer.remember("p", "spoons are counted")
@@ -100,6 +108,7 @@ def test_terms_that_are_accepted_at_once_on_two_machines_are_both_there(opened):
     assert ("#serves>" in text, "#weighs>" in text) == (True, True)
 
 
+@both
 def test_a_token_given_out_on_one_machine_is_believed_and_forgotten_on_all(opened, monkeypatch):
     monkeypatch.setattr(keyring, "TOKENS_FOR", 0.0)
     here, there = opened("here").place.keyring(), opened("there").place.keyring()
