@@ -12,6 +12,7 @@ from seaweed import SECRET
 from wire import LOST, PASS, UNANSWERED, Wire
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
+from jidomem.journal.files import NAMES, Stream
 from jidomem.shared.log import Reach
 from jidomem.shared.objects import ObjectLog
 
@@ -260,6 +261,18 @@ def test_the_end_is_found_in_three_listings_and_then_by_one_request_a_look(opene
     wire.asked.clear()
     assert log.append(ONE, 1002, commit(2), b"two")
     assert [method for method, _ in wire.asked] == ["PUT"]
+
+
+def test_the_streams_of_a_project_are_asked_for_at_the_same_time(opened, wired):
+    streams = [Stream("demo", name) for name in NAMES]
+    for number, stream in enumerate(streams, 1):
+        fill(opened(), number, stream)
+    together = []
+    wire = wired(lambda method, path: (together and together[0].wait(LONG), PASS)[1])
+    log = opened(wire.endpoint)
+    log.reach(streams)
+    together.append(threading.Barrier(len(streams) + 1))  # nothing is answered before all of it was asked
+    assert [reach.length for reach in log.reach(streams).values()] == [1, 2, 3, 4]
 
 
 def test_a_folder_that_was_left_empty_does_not_hide_the_end(opened, store):
