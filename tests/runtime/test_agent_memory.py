@@ -22,27 +22,36 @@ with jidomem.open(sys.argv[1], project="p") as memory:
 """
 
 
-def test_an_agent_finds_again_what_it_held_when_its_process_ended(root):
-    with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+@pytest.fixture(params=["folder", "postgres"])
+def place(request, root, tmp_path, monkeypatch):
+    """Where a root may lie."""
+    if request.param == "folder":
+        return root
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    return request.getfixturevalue("postgres").address()
+
+
+def test_an_agent_finds_again_what_it_held_when_its_process_ended(place):
+    with jidomem.open(place, project="p", sources=fixed_sources()) as memory:
         planner = memory.agent("The Planner")
         assert planner.get() is None
         told = planner.update(
             lambda held: held.world_put("facts", {"python": "3.11", "big": 1 << 70}).tasks_add("ship")
         )
 
-    with jidomem.open(root, project="p") as memory:
+    with jidomem.open(place, project="p") as memory:
         assert memory.agent("the-planner").get() == told
         assert memory.agent("another").get() is None
         assert memory.agent("the-planner", project="q").get() is None
     assert (told.rev, told.world_get("facts")["big"], told.id[:4]) == (2, 1 << 70, "mem_")
 
 
-def test_nothing_of_what_processes_and_threads_do_at_once_is_lost(root):
+def test_nothing_of_what_processes_and_threads_do_at_once_is_lost(place):
     writers = [
-        subprocess.Popen([sys.executable, "-c", ADD, root, name, "10"], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-c", ADD, place, name, "10"], stdout=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
-    with jidomem.open(root, project="p") as memory, ThreadPoolExecutor(4) as threads:
+    with jidomem.open(place, project="p") as memory, ThreadPoolExecutor(4) as threads:
         [*threads.map(lambda n: memory.agent("planner").update(lambda held: held.tasks_add(f"here {n}")), range(10))]
         told = [line for writer in writers for line in writer.communicate()[0].splitlines()]
         held = memory.agent("planner").get()
@@ -51,19 +60,19 @@ def test_nothing_of_what_processes_and_threads_do_at_once_is_lost(root):
     assert {task["text"] for task in held.tasks()} == {*told, *(f"here {n}" for n in range(10))}
 
 
-def test_what_a_killed_process_was_told_is_kept_is_kept(root):
-    with subprocess.Popen([sys.executable, "-c", ADD, root, "it", "100000"], stdout=subprocess.PIPE, text=True) as it:
+def test_what_a_killed_process_was_told_is_kept_is_kept(place):
+    with subprocess.Popen([sys.executable, "-c", ADD, place, "it", "100000"], stdout=subprocess.PIPE, text=True) as it:
         told = [it.stdout.readline().strip() for _ in range(5)]
         it.kill()
         told += it.stdout.read().splitlines()
 
-    with jidomem.open(root, project="p") as memory:
+    with jidomem.open(place, project="p") as memory:
         held = [task["text"] for task in memory.agent("planner").get().tasks()]
     assert held[: len(told)] == told
 
 
-def test_a_change_that_expects_another_revision_changes_nothing(root):
-    with jidomem.open(root, project="p") as memory:
+def test_a_change_that_expects_another_revision_changes_nothing(place):
+    with jidomem.open(place, project="p") as memory:
         planner = memory.agent("planner")
         planner.update(lambda held: held.world_put("step", 1), expected_rev=0)  # A035
 
@@ -142,8 +151,8 @@ def test_a_state_that_holds_no_memory_is_told_and_left_as_it_is(root, found):
         assert planner.forget() is True
 
 
-def test_a_memory_is_given_as_it_was_made_the_first_time(root):
-    with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+def test_a_memory_is_given_as_it_was_made_the_first_time(place):
+    with jidomem.open(place, project="p", sources=fixed_sources()) as memory:
         first = memory.agent("planner").update(lambda held: held.world_put("step", 1))
         again = memory.agent("planner").update(lambda held: held.world_put("step", 2))
 
