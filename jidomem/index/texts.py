@@ -7,8 +7,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock, Thread, current_thread
 from typing import Any, Protocol, TypeVar
 
+from jidomem.errors import Busy, Failed, JidomemError
 from jidomem.index import documents, history_words, vector_file
 from jidomem.index.document import Mark
 from jidomem.index.documents import Document
@@ -21,6 +23,7 @@ from jidomem.journal.redaction import is_order
 from jidomem.stems import Stemmer
 from jidomem.terms import Term, bare, iri
 from jidomem.version import Version
+from jidomem.vocab import jido
 
 T = TypeVar("T")
 
@@ -28,6 +31,13 @@ T = TypeVar("T")
 FOLDER = Path("cache", "text")
 #: So many memories are taken in at a time where all are.
 AT_ONCE = 2_000
+#: More than so many are not waited for by who reads soon.
+FEW = 5_000
+_SUMMARY = jido("summary")
+
+
+class _NotYet(Exception):
+    """A file is to be made, and who asks does not wait for that."""
 
 
 class _Kind(Protocol):
@@ -63,13 +73,33 @@ class Texts:
         self._catch_up = catch_up
         self._stemmer = Stemmer()
         self.files = KeptFiles(root / FOLDER, "texts", self._made)
+        self._makers: dict[str, Thread] = {}  # those that make a file nobody waits for
+        self._taken: dict[str, tuple[int, int]] = {}  # how many are in a file that is being made, and of how many
+        self._starting, self._closed = Lock(), False
 
     @property
     def stemmer(self) -> Stemmer:
         """Return what finds the stems of words, the same for what is kept and what is asked."""
         return self._stemmer
 
-    def read(self, stream: Stream, use: Callable[[TextFile], T]) -> T:
+    def read_soon(self, stream: Stream, use: Callable[[TextFile], T]) -> T:
+        """Return what `read` does; raise Busy `index_behind` where many are to be taken in first, which is begun."""
+        name = name_of(stream)
+        maker, (_, many) = self._makers.get(name), self._taken.get(name, (0, 0))
+        if many <= FEW and (maker is None or not maker.is_alive()):
+            try:
+                return self.read(stream, use, waits=False)
+            except _NotYet:
+                self._go_on(stream)
+        taken, many = self._taken.get(name, (0, 0))
+        raise Busy(
+            f"the memories of {stream.project} are being taken in for lists and searches"
+            + (f": {taken:,} of {many:,} are" if many else ""),
+            hint="come back in a moment; what needs no list of all is there meanwhile",
+            code="index_behind",
+        )
+
+    def read(self, stream: Stream, use: Callable[[TextFile], T], *, waits: bool = True) -> T:
         """Return what *use* makes of the text file of *stream*, level with the journal; nobody changes it meanwhile.
 
         One that is damaged, of another form or of another branch is made anew; where nothing can be written it is kept
@@ -82,7 +112,7 @@ class Texts:
 
             def level(file: TextFile, because: str) -> T:
                 self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
-                self._level(file, stream, because)
+                self._level(file, stream, because, waits=waits)
                 with file.reading():
                     return use(file)
 
@@ -115,17 +145,36 @@ class Texts:
         return told
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Let go of all files; one that is being made is left as it is then."""
+        self._closed = True
         self.files.close()
 
     def _made(self, path: str, wait: float, here: int) -> TextFile:
         return TextFile(path, self._stemmer, wait, here)
 
-    def _level(self, file: TextFile, stream: Stream, because: str) -> None:
-        """Take in what is new; raises Amiss where the file is to be made anew instead."""
+    def _go_on(self, stream: Stream) -> None:
+        """Have a thread make the file of *stream*, unless one is at it."""
+        name = name_of(stream)
+        with self._starting:
+            if name not in self._makers or not self._makers[name].is_alive():
+                maker = Thread(target=self._made_apart, args=(stream,), name=f"jidomem-texts-{name}", daemon=True)
+                self._makers[name] = maker
+                maker.start()
+
+    def _made_apart(self, stream: Stream) -> None:
+        with suppress(JidomemError, OSError, RuntimeError, sqlite3.Error):  # then who asks next begins again
+            self.read(stream, lambda file: None)
+
+    def _level(self, file: TextFile, stream: Stream, because: str, *, waits: bool) -> None:
+        """Take in what is new; raises Amiss where the file is to be made anew, _NotYet where that takes long."""
         now = self._index.mark(stream.graph)
         if file.mark is None:
-            self._make(file, stream, now, because)
+            if not waits and sum(1 for _ in self._index.triples(stream.graph, None, _SUMMARY, most=FEW + 1)) > FEW:
+                raise _NotYet
+            try:
+                self._make(file, stream, now, because)
+            finally:
+                self._taken.pop(name_of(stream), None)
         if file.mark != now:
             with file.writing():
                 then = file.mark or Mark()
@@ -145,6 +194,9 @@ class Texts:
                 if file.said("began") is None:
                     file.note(began=now.term, reached=["", ""], because=because)
                 start = bisect_right(left, tuple(file.said("reached")))
+                self._taken[name_of(stream)] = start, len(left)
+                if self._closed and current_thread() is self._makers.get(name_of(stream)):
+                    raise Failed("the memory was closed", hint="open it again")
                 step = left[start : start + AT_ONCE]
                 file.put(self._documents(stream, (item for _, item in step)))
                 if not step:

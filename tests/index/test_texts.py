@@ -6,11 +6,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from conftest import intent
 
 import jidomem
+from jidomem.errors import Busy
+from jidomem.index import texts
 from jidomem.journal.files import FileJournal, Stream
 
 SECRET = "swordfish"
@@ -194,6 +197,28 @@ def test_what_is_written_while_the_texts_are_brought_level_does_not_have_them_ma
     assert "quagga three" in found(memory, "quagga")
     assert "quagga four" in found(memory, "quagga")
     assert memory.texts.read(Stream("p"), lambda file: file.said("identity")) == identity
+
+
+def test_who_reads_soon_is_told_to_come_back_where_many_are_to_be_taken_in_and_finds_them_all_then(memory, monkeypatch):
+    def count(file):
+        return next(file.ask("SELECT COUNT(*) FROM memory"))[0]
+
+    memory.catch_up("p")
+    monkeypatch.setattr(texts, "FEW", 2)
+    with pytest.raises(Busy, match="the memories of p are being taken in") as refusal:
+        memory.texts.read_soon(Stream("p"), count)
+    keep(memory, "quagga four")
+    while True:
+        with suppress(Busy):
+            taken = memory.texts.read_soon(Stream("p"), count)
+            break
+
+    assert refusal.value.code == "index_behind"
+    assert taken == memory.texts.read(Stream("p"), count) == 4
+
+
+def test_few_that_are_to_be_taken_in_are_waited_for(memory):
+    assert memory.texts.read_soon(Stream("p"), lambda file: file.said("memories")) == 3
 
 
 def test_the_evidence_that_a_later_memory_shares_is_found_by_both(memory):

@@ -20,7 +20,9 @@ LISTED, REFUSED, DAYS = 100, 200, 14
 def show(asked: Asked) -> Mapping[str, Any]:
     """Return what each agent wrote in all and by day, as of the moment asked for, and the refusals of this server."""
     asked.memory.catch_up(asked.project)
-    found = asked.memory.texts.read(Stream(asked.project), lambda file: written(file, moment=asked.as_of, days=DAYS))
+    found = asked.memory.texts.read_soon(
+        Stream(asked.project), lambda file: written(file, moment=asked.as_of, days=DAYS)
+    )
     days = found.days[::-1]
     listed = [*found.agents.items()][:LISTED]
     return {

@@ -68,7 +68,7 @@ def _starts(asked: Asked, name: str, topic: str) -> list[str]:
         return [_named(asked, name)]
     if topic:
         return on_topic(asked.memory.index, asked.project, topic)
-    found = asked.memory.texts.read(
+    found = asked.memory.texts.read_soon(
         Stream(asked.project), lambda file: overview(file, {}, moment=asked.as_of, after=None, count=NEWEST)
     )
     return [one.item for one in found.told]

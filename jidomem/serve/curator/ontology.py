@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jidomem.errors import Busy
 from jidomem.govern import glossary
 from jidomem.govern.proposals import Proposal, TermProposals
 from jidomem.index.overview import overview
@@ -29,12 +30,10 @@ def show_all(asked: Asked) -> Mapping[str, Any]:
     """Return the classes as a tree with the memories of each, the properties, and the terms that wait for an answer."""
     asked.memory.catch_up(asked.project)
     schema = asked.memory.schema
-    found = asked.memory.texts.read(
-        Stream(asked.project), lambda file: overview(file, {}, moment=asked.as_of, after=None, count=1)
-    )
-    counts, said = found.facets["kind"], glossary.definitions(schema)
+    counts, said = _counts(asked), glossary.definitions(schema)
     return {
         "version": schema.version,
+        "is_counted": counts is not None,
         "classes": [
             {
                 **_brief(asked, term, said),
@@ -50,10 +49,21 @@ def show_all(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _held(asked: Asked, counts: Mapping[str, int], term: Term) -> dict[str, Any]:
+def _counts(asked: Asked) -> Mapping[str, int] | None:
+    """Return how many memories are of each class; None as long as they are being taken in."""
+    try:
+        found = asked.memory.texts.read_soon(
+            Stream(asked.project), lambda file: overview(file, {}, moment=asked.as_of, after=None, count=1)
+        )
+    except Busy:
+        return None
+    return found.facets["kind"]
+
+
+def _held(asked: Asked, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
     """Return how many memories are of a class, and where they are listed."""
     name = local_name(term)
-    count = counts.get(name, 0)
+    count = None if counts is None else counts.get(name, 0)
     return {"count": count, "memories": asked.link("timeline", kind=name) if count else None}
 
 

@@ -32,6 +32,8 @@ _OK = {200: "The page."}
 _DONE = {303: "The page to go on with."}
 _HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
 _TOKEN = "who runs the server gives one out with: jidomem token add NAME --role curator"
+#: Seconds after which a browser asks anew for what is not there yet.
+_AGAIN = "3"
 #: Arguments that say nothing of what is shown at another moment.
 _ONCE = ("cursor", "after", "done", "ended")
 _DONE_SO = re.compile(r"[a-z]+(, \d{1,9} together)?")
@@ -173,6 +175,8 @@ def refused(error: JidomemError) -> Response:
     hidden = error.code == "unknown_project"
     found = _said(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
     found.headers.extend(wire.retry(error))
+    if error.code == "index_behind":
+        found.headers["Refresh"] = _AGAIN
     return found
 
 

@@ -30,7 +30,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
     asked.memory.catch_up(asked.project)
     within = {name: _whole(name, value) for name, value in chosen.items()}
     stream, after = Stream(asked.project), _after(asked.given.get(_AFTER))
-    found = asked.memory.texts.read(
+    found = asked.memory.texts.read_soon(
         stream, lambda file: overview(file, within, moment=asked.as_of, after=after, count=COUNT)
     )
     words = asked.given.get("q", "").strip()

@@ -1,0 +1,44 @@
+"""Pages of a large memory that nobody listed yet: none of them waits until all of it was taken in."""
+
+import pytest
+from conftest import intent
+
+from jidomem.index import texts
+from jidomem.serve.http import create_app
+
+LISTS = ("timeline", "graph", "agents")
+OTHERS = ("review", "playbook", "playbook/open-tasks", "console", "check", "ontology", "health")
+
+
+@pytest.fixture
+def client(memory, monkeypatch):
+    monkeypatch.setattr(texts, "FEW", 2)
+    memory.writer.submit_many("p", [intent(summary=f"fact {number}") for number in range(3)])
+    return create_app(memory).test_client()
+
+
+@pytest.mark.parametrize("screen", LISTS)
+def test_a_list_says_that_it_is_being_made_has_the_browser_ask_again_and_is_whole_then(client, screen):
+    page = client.get(f"/ui/p/{screen}")
+
+    assert (page.status_code, page.headers["Refresh"], page.headers["Retry-After"]) == (503, "3", "1")
+    assert "the memories of p are being taken in" in page.text
+    while (page := client.get(f"/ui/p/{screen}")).status_code == 503:
+        pass
+    assert page.status_code == 200
+    assert client.get("/ui/p/timeline.json").json["facets"]["kind"]["values"][0]["count"] == 3
+
+
+@pytest.mark.parametrize("screen", OTHERS)
+def test_what_needs_no_list_of_all_is_there_meanwhile(client, screen):
+    assert client.get(f"/ui/p/{screen}").status_code == 200
+
+
+def test_the_ontology_counts_nothing_before_all_is_taken_in(client):
+    page = client.get("/ui/p/ontology.json").json
+
+    assert not page["is_counted"]
+    assert {each["count"] for each in page["classes"]} == {None}
+    while not (page := client.get("/ui/p/ontology.json").json)["is_counted"]:
+        pass
+    assert {each["name"]: each["count"] for each in page["classes"]}["jido:Fact"] == 3
