@@ -85,8 +85,7 @@ class Texts:
     def read_soon(self, stream: Stream, use: Callable[[TextFile], T]) -> T:
         """Return what `read` does; raise Busy `index_behind` where many are to be taken in first, which is begun."""
         name = name_of(stream)
-        maker, (_, many) = self._makers.get(name), self._taken.get(name, (0, 0))
-        if many <= FEW and (maker is None or not maker.is_alive()):
+        if not self._is_made(name):
             try:
                 return self.read(stream, use, waits=False)
             except _NotYet:
@@ -126,22 +125,28 @@ class Texts:
     def told(self, stream: Stream) -> dict[str, Any] | None:
         """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
 
-        `amiss` says why it is to be made anew, None where it is not.
+        `amiss` says why it is to be made anew, or that it is being made; None where it is not.
         """
         name = name_of(stream)
         if not self.files.path(name).exists():
             return None
         told: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
-        with self.files.turn(name), suppress(OSError):
+        with suppress(OSError):
             told["bytes"] = self.files.size(name)
-            try:
-                file = self.files.opened(name)
-                mark = file.mark
-                told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
-                told["version"] = str(mark.version) if mark else None
-            except (Amiss, sqlite3.Error, UnicodeDecodeError) as error:
-                told["amiss"] = str(error)
-                self.files.let_go(name)
+        if not self.files.turn(name).acquire(blocking=not self._is_made(name)):
+            return told | {"memories": self._taken.get(name, (0, 0))[0], "amiss": "they are being taken in"}
+        try:
+            file = self.files.opened(name)
+            mark = file.mark
+            told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
+            told["version"] = str(mark.version) if mark else None
+        except (Amiss, sqlite3.Error, UnicodeDecodeError) as error:
+            told["amiss"] = str(error)
+            self.files.let_go(name)
+        except OSError:
+            pass
+        finally:
+            self.files.turn(name).release()
         return told
 
     def close(self) -> None:
@@ -160,6 +165,11 @@ class Texts:
                 maker = Thread(target=self._made_apart, args=(stream,), name=f"jidomem-texts-{name}", daemon=True)
                 self._makers[name] = maker
                 maker.start()
+
+    def _is_made(self, name: str) -> bool:
+        """Return whether a file is being made that takes long."""
+        maker = self._makers.get(name)
+        return (maker is not None and maker.is_alive()) or self._taken.get(name, (0, 0))[1] > FEW
 
     def _made_apart(self, stream: Stream) -> None:
         with suppress(JidomemError, OSError, RuntimeError, sqlite3.Error):  # then who asks next begins again
