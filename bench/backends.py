@@ -1,8 +1,8 @@
-"""What a write costs where a root may lie, side by side: in a folder, in PostgreSQL, and how soon another sees it.
+"""What a write costs where a root may lie, in a folder or beyond one machine, and how soon another sees it.
 
-Each place is of this machine: PostgreSQL is Debian's, on the same disk, and forces every commit to it.  Another machine
-adds the way there and back: one for an append, one for a look.  Who sees it is a process with a copy of its own, which
-waits for news and answers from its index once it is level.
+Each place is of this machine: PostgreSQL is Debian's, on the same disk, and forces every commit to it; the object store
+is SeaweedFS, which forces none.  Another machine adds the way there and back: one for an append, one for a look.  Who
+sees it is a process with a copy of its own, which waits for news and answers from its index once it is level.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from bench.frame import Options, Row, Spread, in_turn, percentile, short
 from jidomem import Jidomem
 from jidomem.errors import JidomemError
 from jidomem.journal.files import Stream
-from jidomem.shared.postgres import PostgresLog
-from tests import postgres_server
+from jidomem.shared import places
+from tests import postgres_server, seaweed
+from tests.shared.wire import Wire
 
 CALLS = 5  # submits timed together in one round
 AT_ONCE = 1_000
@@ -59,9 +60,18 @@ def postgres(place: Path) -> Iterator[str]:
         yield server.address()
 
 
+@contextmanager
+def objects(place: Path) -> Iterator[str]:
+    """A root in an object store."""
+    with seaweed.server() as server, server.user():
+        yield server.address()
+
+
 PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"folder": folder}
 if postgres_server.BINARIES is not None:
     PLACES["PostgreSQL"] = postgres
+if seaweed.PROGRAM is not None:
+    PLACES["object store"] = objects
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -75,8 +85,10 @@ def rows(options: Options) -> Iterator[Row]:
             open_[name] = held.enter_context(_opened(addresses[name], own / "home"))
         coming = {name: islice(generate.intents(10**9, project=load.PROJECT), None) for name in open_}
         yield from _written(open_, coming, options)
-        if "PostgreSQL" in open_:
-            yield _appended(addresses["PostgreSQL"], options)
+        for name in [name for name in open_ if name != "folder"]:
+            yield _appended(name, addresses[name], options)
+        if "object store" in open_:
+            yield _puts(addresses["object store"])
         for name, memory in open_.items():
             yield _seen(name, memory, addresses[name], coming[name], options)
 
@@ -111,9 +123,9 @@ def _submit(memory: Jidomem, coming: Iterator[Any], number: int) -> None:
     assert not refused, refused[0]
 
 
-def _appended(address: str, options: Options) -> Row:
-    """What the log alone takes: one commit of 2 KB after another, each on disk."""
-    log, numbers = PostgresLog(address), count(1)
+def _appended(name: str, address: str, options: Options) -> Row:
+    """What the log alone takes: one commit of 2 KB after another, each acknowledged."""
+    log, numbers = places.open_log(address, os.environ), count(1)
     stream = Stream("alone")
 
     def append() -> None:
@@ -123,7 +135,21 @@ def _appended(address: str, options: Options) -> Row:
     found = in_turn({"append": append}, options.rounds, 20 * CALLS)["append"]
     log.close()
     rate = Spread.of([1 / each for each in found])
-    return Row("appends of 2 KB, PostgreSQL, one writer", "-", f"{rate} commits/s", figures={"s": found})
+    return Row(f"appends of 2 KB, {name}, one writer", "-", f"{rate} commits/s", figures={"s": found})
+
+
+def _puts(address: str) -> Row:
+    """How many objects an append puts, counted on the wire."""
+    wire = Wire(os.environ["AWS_ENDPOINT_URL"])
+    log, stream = places.open_log(address, {**os.environ, "AWS_ENDPOINT_URL": wire.endpoint}), Stream("counted")
+    wire.asked.clear()
+    for number in range(1, 101):
+        assert log.append(stream, number, f"{number:064}", os.urandom(2_000))
+    puts = [path for method, path in wire.asked if method not in ("GET", "HEAD")]
+    log.close()
+    wire.close()
+    each = len(puts) / 100
+    return Row("puts an append, object store", "at most 2", short(each), "-", each <= 2, {"puts": [each]})
 
 
 def _seen(name: str, memory: Jidomem, address: str, coming: Iterator[Any], options: Options) -> Row:
