@@ -1,5 +1,6 @@
 """Writers, PostgreSQL and the machine it ran on are killed at any moment: what was acknowledged is there, and once."""
 
+import os
 import random
 import subprocess
 import sys
@@ -11,10 +12,12 @@ from time import sleep
 import postgres_server
 import pytest
 
+import jidomem
 from jidomem.journal.files import Stream
 from jidomem.shared.postgres import PostgresLog
+from jidomem.vocab import graph_iri, jido
 
-SCRIPT = Path(__file__).with_name("appender.py")
+SCRIPT, SUBMITTER = (Path(__file__).with_name(f"{name}.py") for name in ("appender", "submitter"))
 STREAM = Stream("p")
 WRITER_KILLS, SERVER_KILLS, LOSSES = 8, 2, 1
 
@@ -22,21 +25,22 @@ WRITER_KILLS, SERVER_KILLS, LOSSES = 8, 2, 1
 class Appender:
     """One appender, and what it said so far."""
 
-    def __init__(self, address, name):
+    def __init__(self, words, **environment):
         self.sent, self.kept, self._news = set(), {}, Condition()
-        self.process = subprocess.Popen([sys.executable, str(SCRIPT), address, name], stdout=subprocess.PIPE, text=True)
+        command, environment = [sys.executable, *map(str, words)], {**os.environ, **environment}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         self._listening = Thread(target=self._listen)
         self._listening.start()
 
     def _listen(self):
         for line in self.process.stdout:
             if line.endswith("\n"):  # one that was cut short by the kill was not said
-                what, commit, *number = line.split()
+                what, commit, *under = line.split()
                 with self._news:
                     if what == "send":
                         self.sent.add(commit)
                     else:
-                        self.kept[commit] = int(number[0])
+                        self.kept[commit] = int(under[0]) if under[0].isdecimal() else under[0]
                     self._news.notify_all()
 
     def goes_on(self, more):
@@ -56,7 +60,7 @@ class Appender:
 @contextmanager
 def appending(address, count):
     """So many who append, until the block ends."""
-    appenders = [Appender(address, f"w{number}") for number in range(count)]
+    appenders = [Appender([SCRIPT, address, f"w{number}"]) for number in range(count)]
     try:
         yield appenders
     finally:
@@ -91,7 +95,7 @@ def test_of_writers_that_are_killed_nothing_acknowledged_is_lost_and_nothing_is_
     chance, address, gone = random.Random(20261122), server.url, []
     with appending(address, 1) as staying:
         for number in range(WRITER_KILLS * scale):
-            writer = Appender(address, f"k{number}")
+            writer = Appender([SCRIPT, address, f"k{number}"])
             if chance.random() < 0.8:  # else it is killed while it starts
                 writer.goes_on(1)
             sleep(chance.uniform(0, 0.05))
@@ -113,6 +117,37 @@ def test_a_server_that_is_killed_and_comes_back_has_all_it_acknowledged(server, 
         for each in appenders:
             each.goes_on(10)
     nothing_lost(server.url, appenders)
+
+
+class Submitter(Appender):
+    """One who submits intents on a machine of its own, and says the key of each."""
+
+    def __init__(self, address, name, home):
+        super().__init__([SUBMITTER, address, name, "1000000", "1"], JIDOMEM_HOME=str(home))
+
+
+def test_intents_acknowledged_while_the_database_is_killed_are_memories_once(server, scale, tmp_path, monkeypatch):
+    address = server.address()
+    busy = [Submitter(address, f"w{number}", tmp_path / f"{number}") for number in range(2)]
+    for _ in range(SERVER_KILLS * scale):
+        for each in busy:
+            each.goes_on(5)
+        server.kill()
+        server.start()
+    for each in busy:
+        each.goes_on(5)
+        each.kill()
+
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "another"))
+    with jidomem.open(address, project="p") as memory:
+        memory.catch_up("p")
+        rows = list(memory.index.triples(graph_iri("p"), None, jido("idempotencyKey"), None))
+        assert memory.journal.verify(STREAM) == ()
+    found = {key[1:-1]: item[1:-1] for item, _, key in rows}
+    assert len(found) == len(rows)
+    for each in busy:
+        assert each.kept.items() <= found.items()
+    assert found.keys() <= busy[0].sent | busy[1].sent
 
 
 def test_a_server_that_is_lost_for_good_leaves_all_it_acknowledged_to_the_one_that_followed_it(scale):
