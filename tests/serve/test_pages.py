@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import pytest
 from curator_browser import NARROW, WIDE, as_if_just_opened, browser, needs_browser
+from curator_pictures import HEIGHT, PICTURES, WIDTH, size_of, small, take
 from pages_world import HOSTILE, NAMED, fill, serving
 from selenium.webdriver.common.keys import Keys
 
@@ -78,6 +79,17 @@ def test_each_screen_can_be_read_by_everybody_in_light_and_dark_and_on_a_telepho
     assert pages.driver.execute_script(MOVING) == []
     pages.size(*ENLARGED)
     assert pages.overflow() <= 0
+
+
+def test_pictures_are_taken_of_all_screens_as_the_docs_show_them(pages, world, tmp_path):
+    known, _ = world
+    for name in PICTURES:
+        (tmp_path / f"{name}.png").write_bytes(take(pages, known, name))
+
+    taken = {path.stem: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {name: size_of(each)[:2] for name, each in taken.items()} == dict.fromkeys(PICTURES, (WIDTH, HEIGHT))
+    kept = small(pages, taken["review"])
+    assert (size_of(kept), len(kept) < len(taken["review"])) == ((WIDTH, HEIGHT, 3), True)
 
 
 def test_an_item_is_found_by_narrowing_down_and_by_words(pages, world):

@@ -41,7 +41,8 @@
     (sign) => `\u27e8U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
   const cell = (term) => {
     if (!term) return made("td", "");
-    const text = shown(term.value);
+    const most = 4000, whole = term.value.length;
+    const text = shown(term.value.slice(0, most)) + (whole > most ? ` … the first ${most.toLocaleString("en")} of ${whole.toLocaleString("en")} characters; JSON has all of it` : "");
     if (term.type !== "uri") return made("td", text);
     if (term.value.startsWith(told.memories)) return made("td", null, link(told.page + encodeURIComponent(term.value), text));
     if (/^https?:\/\//.test(term.value) && !term.value.startsWith(told.ours)) return made("td", null, link(term.value, text));
