@@ -52,13 +52,27 @@ class Contents:
 
     def document(self, key: str) -> tuple[str, int, bytes] | None:
         """Return in which file the commit of a stem stands, after how many lines, and its document."""
+        place = self._place(key)
+        if isinstance(place, tuple):
+            pack, row = place
+            return pack.path, pack.lines_before(row), pack.document(row)
+        return (place, 0, disk.read(place)) if place else None
+
+    def data(self, key: str) -> bytes | None:
+        """Return the document of the commit of a stem, unverified; None where it is not here."""
+        place = self._place(key)
+        if isinstance(place, tuple):
+            return place[0].document(place[1])
+        return disk.read(place) if place else None
+
+    def _place(self, key: str) -> tuple[Pack, Row] | str | None:
+        """Return where the commit of a stem stands: in a pack, or in a file of its own."""
         names = (f"{key}.redacted.ttl", f"{key}.ttl")
         packed = self.shelf.at(key)
         loose = next((name for name in names if disk.exists(f"{self.path}/{name}")), None)
         if packed and (loose is None or (packed[0][1].redacted and loose == names[1])):
-            pack, row = packed[0]
-            return pack.path, pack.lines_before(row), pack.document(row)
-        return (f"{self.path}/{loose}", 0, disk.read(f"{self.path}/{loose}")) if loose else None
+            return packed[0]
+        return f"{self.path}/{loose}" if loose else None
 
     def find(self, identity: str) -> Entry | None:
         """Return what is known of the commit *identity*, None where it is not here or does not verify."""

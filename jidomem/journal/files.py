@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep, time_ns
@@ -20,7 +20,8 @@ from jidomem.journal.erasing import lay, remove
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import each_file, file_name
 from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
-from jidomem.journal.writing import busy, flush_above, make_folders, put, writing
+from jidomem.journal.turns import Turn, locked
+from jidomem.journal.writing import flush_above, put, writing
 from jidomem.version import Head, Version
 
 #: The folder of a stream in its project -> the short name of its graph.
@@ -59,15 +60,6 @@ class Moved:
     """The answer to an append that expected another version than *version*, the present one; nothing was written."""
 
     version: Version
-
-
-@dataclass(slots=True)
-class Turn:
-    """Who in this process holds a stream's turn, and the descriptor of the locked file."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    holder: int | None = None
-    descriptor: int = -1
 
 
 class FileJournal:
@@ -169,7 +161,7 @@ class FileJournal:
         folder, turn = self._known(stream)
         if not self.exists(stream):
             return 0
-        descriptor = self._locked(folder, f"{folder.path}/{SEAL_LOCK}", 0)
+        descriptor = locked(folder.path, f"{folder.path}/{SEAL_LOCK}", 0, 0)
         try:
             sealed = 0
             for batch in batches(folder, _sound(folder)):
@@ -218,25 +210,8 @@ class FileJournal:
     def _held(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, Turn]]:
         """Hold the lock of a stream's files, damage or not; raise Busy when it is not free in so many *seconds*."""
         folder, turn = self._known(stream)
-        with self._taking(turn, folder, folder.lock_path, seconds):
+        with turn.taken(folder.path, folder.lock_path, seconds):
             yield folder, turn
-
-    @contextmanager
-    def _taking(self, turn: Turn, folder: Folder, path: str, seconds: float) -> Iterator[None]:
-        """Hold a turn in this process and the lock *path* among all; raise Busy as `_held` does."""
-        deadline = monotonic() + seconds
-        if not turn.lock.acquire(timeout=seconds):
-            raise busy(path, seconds)
-        try:
-            turn.descriptor = self._locked(folder, path, deadline)
-            try:
-                turn.holder = threading.get_ident()
-                yield
-            finally:
-                turn.holder = None
-                disk.close(turn.descriptor)
-        finally:
-            turn.lock.release()
 
     @contextmanager
     def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
@@ -246,7 +221,7 @@ class FileJournal:
         the old ones go. Cut short before, both are there, and the same call goes on. Raises what `turn` raises.
         """
         folder, turn = self._known(stream)
-        descriptor = self._locked(folder, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait)
+        descriptor = locked(folder.path, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait, self.wait)
         try:
             with self.turn(stream) as version, writing(folder.path):
                 old = lay(folder, turn.descriptor, gone)
@@ -284,7 +259,7 @@ class FileJournal:
         message names: the commit was in place, its folder could not be made durable, and it could not be taken back.
         """
         folder, turn = self._known(stream)
-        if turn.holder == threading.get_ident():
+        if turn.is_mine:
             return self._append(stream, expected, commit, folder, turn)
         with self.turn(stream):
             return self._append(stream, expected, commit, folder, turn)
@@ -348,25 +323,6 @@ class FileJournal:
         self._sealer = Thread(target=work, name="jidomem-seal")
         with suppress(RuntimeError):  # this process is about to end
             self._sealer.start()
-
-    def _locked(self, folder: Folder, path: str, deadline: float) -> int:
-        """Return the descriptor of a locked file of the folder; raise Busy when it is not free by *deadline*."""
-        pause = 0.0002
-        while True:
-            with writing(folder.path):
-                make_folders(folder.path)
-                descriptor = disk.open_shared(path)
-                try:
-                    if disk.lock(descriptor):
-                        return descriptor
-                except OSError:  # a file system without locks
-                    disk.close(descriptor)
-                    raise
-                disk.close(descriptor)
-            if monotonic() > deadline:
-                raise busy(path, self.wait if deadline else 0)
-            sleep(pause)
-            pause = min(2 * pause, 0.005)
 
 
 def _sound(folder: Folder) -> Version:

@@ -149,6 +149,15 @@ class Folder:
             except FileNotFoundError:
                 return None
 
+    def data(self, head: Head) -> bytes | None:
+        """Return the document of a commit, unverified; None where it has gone."""
+        with self._lock:
+            self._present(head)
+            try:
+                return self.contents.data(stem(head))
+            except FileNotFoundError:
+                return None
+
     def added(self, commit: Commit, seen: Sight, since: int) -> Sight:
         """Return the sight after *commit*, written by this process on top of *seen*, last certain at *since*."""
         with self._lock:

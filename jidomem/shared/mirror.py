@@ -11,9 +11,10 @@ from time import monotonic
 from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
 from jidomem.journal.commit import Commit, advance
 from jidomem.journal.erasing import forms
-from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, Turn, check_follows
+from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, check_follows
 from jidomem.journal.folder import Folder
 from jidomem.journal.redaction import leaves, taken_out, without
+from jidomem.journal.turns import Turn
 from jidomem.shared import checkpoints, copies
 from jidomem.shared.copies import Foreign, Kept
 from jidomem.shared.log import Reach, SharedLog
@@ -91,8 +92,7 @@ class MirroredJournal(FileJournal):
         for entry in self.log.read(stream):
             ids.add(entry.commit)
             head = copies.outlined(entry)
-            found = folder.document(head) if head is not None else None
-            if head is not None and (found is None or found[2] != entry.document):
+            if head is not None and folder.data(head) != entry.document:
                 self._bring_level(stream, anew=True)
         folder.look()
         if any(head.id not in ids for head in folder.named("")):
@@ -135,7 +135,7 @@ class MirroredJournal(FileJournal):
         Raises what `FileJournal.turn` raises.
         """
         folder, turn, seconds = self._known(stream)[0], self._turn_of(stream), self.wait if wait is None else wait
-        with self._taking(turn, folder, f"{folder.path}/{_WRITERS}", seconds):
+        with turn.taken(folder.path, f"{folder.path}/{_WRITERS}", seconds):
             version = self._level(stream).version
             for found in self.damage(stream):
                 raise found
@@ -147,7 +147,7 @@ class MirroredJournal(FileJournal):
         A commit that is there already is answered with the present version. Raises what `FileJournal.append` raises,
         and what the log does: after Failed `outcome_unknown` the same append tells what became of it.
         """
-        if self._turn_of(stream).holder == threading.get_ident():
+        if self._turn_of(stream).is_mine:
             return self._append_in_turn(stream, expected, commit)
         with self.turn(stream):
             return self._append_in_turn(stream, expected, commit)
