@@ -14,7 +14,9 @@ from jidomem.index import tail as limits
 from jidomem.index.clones import Clones
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.tail import Tail
+from jidomem.journal.commit import parse
 from jidomem.journal.files import Stream
+from jidomem.journal.redaction import leaves
 from jidomem.shared import checkpoints
 from jidomem.shared.checkpoints import MAKING, NEWEST, PIECES, fetch, make
 from jidomem.shared.ends import FolderEnd, LogEnd
@@ -166,9 +168,6 @@ def test_a_redaction_takes_every_checkpoint_away_and_none_with_what_was_taken_ou
     old = tmp_path / "behind"
     shutil.copytree(first.home, old)
     commit = next(entry for entry in log.read(MEMORY) if ORDERED.encode() in entry.document)
-    from jidomem.journal.commit import parse
-    from jidomem.journal.redaction import leaves
-
     gone = {leaf for triple, leaf in leaves(parse(commit.document)).items() if "hunter2" in triple[2]}
     with first.journal.redacting(MEMORY, {commit.commit: frozenset(gone)}):
         pass
@@ -176,4 +175,22 @@ def test_a_redaction_takes_every_checkpoint_away_and_none_with_what_was_taken_ou
     assert pieces(log) == set()
     assert not fetch(log, tmp_path / "second")
     assert not make(log, old)
+    assert not any(b"hunter2" in log.get(name).data for name in log.names())
+
+
+def test_a_snapshot_from_before_a_redaction_becomes_no_checkpoint_though_the_copy_is_level(log, first, tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        plan = memory.keeper.plan("p", None, texts=["hunter2-hunter2"])
+        memory.keeper.redact(plan, agent="ana", reason="a secret")
+    bring(FolderEnd(tmp_path / "root"), LogEnd(log))
+    first.journal.head(MEMORY)  # the copy alone, as while the index is about to take it in
+    assert any(b"hunter2" in path.read_bytes() for path in (first.home / "index").rglob("*") if path.is_file())
+
+    made = make(log, first.home)
+
+    assert not made
+    assert pieces(log) == set()
+    first.holds()
+    assert first.tail.snapshots()
+    assert make(log, first.home)
     assert not any(b"hunter2" in log.get(name).data for name in log.names())
