@@ -62,8 +62,10 @@ def _fill(url: str) -> None:
     """Keep some decisions, which every question lists."""
     connection = HTTPConnection(urlsplit(url).netloc)
     for number in range(50):
-        said = {"type": "decision", "summary": f"Decision {number}", "rationale": "measured", "topic": f"t{number}",
-                "asserted_by": "ana", "asserted_in": "bench", "confidence": "high"}  # fmt: skip
+        said = {
+            **{"type": "decision", "summary": f"Decision {number}", "rationale": "measured", "topic": f"t{number}"},
+            **{"applies_to_project": "p", "asserted_by": "ana", "asserted_in": "bench", "confidence": "high"},
+        }
         connection.request("POST", "/projects/p/intents", json.dumps(said), {"Content-Type": "application/json"})
         answer = connection.getresponse()
         told = answer.read()
