@@ -63,8 +63,14 @@ def _fill(url: str) -> None:
     connection = HTTPConnection(urlsplit(url).netloc)
     for number in range(50):
         said = {
-            **{"type": "decision", "summary": f"Decision {number}", "rationale": "measured", "topic": f"t{number}"},
-            **{"applies_to_project": "p", "asserted_by": "ana", "asserted_in": "bench", "confidence": "high"},
+            "type": "decision",
+            "summary": f"Decision {number}",
+            "rationale": "measured",
+            "topic": f"t{number}",
+            "applies_to_project": "p",
+            "asserted_by": "ana",
+            "asserted_in": "bench",
+            "confidence": "high",
         }
         connection.request("POST", "/projects/p/intents", json.dumps(said), {"Content-Type": "application/json"})
         answer = connection.getresponse()
