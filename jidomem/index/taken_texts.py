@@ -26,6 +26,7 @@ CREATE TABLE memory (number INTEGER PRIMARY KEY, item TEXT UNIQUE, kind INTEGER,
   proposed INTEGER, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
   length INTEGER);
 CREATE INDEX memory_recorded ON memory (recorded, length);
+CREATE INDEX memory_facets ON memory (session, kind, agent, recorded, ended, proposed);
 CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
 CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
@@ -51,7 +52,7 @@ class _Old(NamedTuple):
 class TakenTexts(KeptFile):
     """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 7
+    FORM = 8
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
