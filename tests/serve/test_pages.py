@@ -6,6 +6,7 @@ import pytest
 from curator_browser import NARROW, WIDE, as_if_just_opened, browser, needs_browser
 from curator_pictures import HEIGHT, PICTURES, WIDTH, size_of, small, take
 from pages_world import HOSTILE, NAMED, fill, serving
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 pytestmark = needs_browser
@@ -165,8 +166,10 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     pages.open("/ui/p/review")
     assert [each.text for each in pages.all("tr.differs:first-of-type mark")] == ["SQLite", "PostgreSQL"]
 
-    pages.leads(pages.press, "l")
+    pages.leads(ActionChains(pages.driver).double_click(pages.one("button[value=left]")).perform)
     assert pages.shows("left", ".done")
+    held = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'l', repeat: true, bubbles: true}))"
+    pages.driver.execute_script(held)
     pages.leads(pages.press, "r")
     assert pages.shows("right", ".done")
     pages.one("#text").clear()

@@ -37,11 +37,15 @@
     });
   }
   const typing = (element) => element.closest("input, textarea, select, [contenteditable]") !== null;
+  document.addEventListener("click", (event) => { // the second half of a double click may hit what came meanwhile
+    if (event.detail > 1 && event.target.closest("button[name=act]")) event.preventDefault();
+  }, true);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     const wanted = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
     if (wanted) {
       event.preventDefault();
+      if (event.repeat) return; // a key that is held down settles one, not one after the other
       if (wanted.matches("input, textarea, select")) wanted.focus();
       else wanted.click();
     } else if (event.key === "j" || event.key === "k") {
