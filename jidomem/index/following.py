@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Lock, Thread
 
-from jidomem.errors import JidomemError
 from jidomem.journal.files import Stream
 
 #: Seconds that a process which ends waits for it.
@@ -44,7 +44,5 @@ class Following:
                 if not due:
                     self._thread = None
                     return
-            try:
+            with suppress(Exception):  # the journal has it: whoever asks next is told what is the matter
                 self._level(due)
-            except JidomemError:  # the journal has it: whoever asks next is told what is the matter
-                continue

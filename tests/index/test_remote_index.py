@@ -257,6 +257,35 @@ def test_the_users_own_file_may_choose_the_store_and_a_root_may_not(root, tmp_pa
         jidomem.open(root)
 
 
+def test_what_was_damaged_when_a_store_was_fed_comes_in_once_it_is_restored(root, project, oxigraph_server):
+    with jidomem.open(root, index="") as writer:
+        remember(writer, project, "first", "second", "third")
+        _, second, _ = writer.journal.read(Stream(project))
+    (file,) = [path for path in root.rglob("*.ttl") if second.data == path.read_bytes()]
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b"second", b"zecond"))
+    with jidomem.open(root, index=oxigraph_server) as memory:
+        assert facts(memory, project) == facts(memory, project) == ["first", "third"]
+
+        file.write_bytes(whole)
+
+        assert facts(memory, project) == ["first", "second", "third"]
+    with jidomem.open(root, index=oxigraph_server) as another:
+        assert facts(another, project) == ["first", "second", "third"]
+
+
+def test_a_branch_without_the_newest_commits_is_what_the_store_holds_then(root, project, oxigraph_server):
+    with jidomem.open(root, index=oxigraph_server) as memory:
+        remember(memory, project, "first", "second")
+        assert facts(memory, project) == ["first", "second"]
+        _, second = memory.journal.read(Stream(project))
+        (file,) = [path for path in root.rglob("*.ttl") if second.data == path.read_bytes()]
+        file.unlink()
+
+        assert facts(memory, project) == ["first"]
+        assert "second" not in held(memory, project)
+
+
 def test_updates_go_beside_the_questions():
     beside = {url: Endpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
     assert beside == {"/query": "/update", "/repositories/r": "/repositories/r/statements", "/sparql": "/sparql"}
