@@ -3,9 +3,11 @@
 import json
 import shutil
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
 
 import pytest
 from click.testing import CliRunner
@@ -308,3 +310,30 @@ def test_the_verbs_say_what_was_verified(root, tmp_path):
     assert "8 commits came; working state: brought" in told.stderr
     assert kept["streams"] == [{**row, "came": row["commits"]} for row in back["streams"]]
     assert len(kept["manifest"]) == 64
+
+
+def test_a_backup_that_is_made_while_others_write_has_every_commit_with_all_before_it(root, tmp_path):
+    done, written = Event(), list[str]()
+
+    def write():
+        with jidomem.open(root, project="p") as memory:
+            while not done.is_set() or not written:
+                written.append(memory.writer.submit_intent("p", intent(summary=f"said {len(written)}")).commit)
+
+    with jidomem.open(root, project="p") as before, ThreadPoolExecutor(1) as pool:
+        known = before.journal.head(MEMORY)
+        writing = pool.submit(write)
+        while before.journal.head(MEMORY) == known:
+            assert not writing.done()
+        try:
+            backup(str(root), tmp_path / "one.tar")
+        finally:
+            done.set()
+        writing.result()
+    restore(tmp_path / "one.tar", str(tmp_path / "target"))
+
+    kept = journal_of(tmp_path / "target")[MEMORY]
+    came = [commit for commit in written if commit in kept]
+    assert came
+    assert came == written[: len(came)]
+    assert kept.items() <= journal_of(root)[MEMORY].items()
