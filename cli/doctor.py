@@ -90,7 +90,7 @@ def _of_root(door: Door, full: bool, root: Path, place: InFolder | Shared) -> It
         ("leftovers", lambda: premises.leftovers(root, journal)),
         ("cache", lambda: premises.cache(root)),
         ("git", lambda: premises.repository(root, journal)),
-        ("clients", lambda: _clients(root)),
+        ("clients", lambda: _clients(Path.cwd() if place.is_shared else root.parent)),
         ("tokens", lambda: premises.tokens(place.keyring(), tokens_in)),
     ):
         yield from looked(name, look)
@@ -102,18 +102,18 @@ def _of_root(door: Door, full: bool, root: Path, place: InFolder | Shared) -> It
     yield from looked("port", lambda: machine.port(said.host or HOST, said.port or PORT))
 
 
-def _clients(root: Path) -> Iterator[Look]:
-    """Yield which clients the memory is named to in the folder of the root, and whether git calls for it."""
+def _clients(folder: Path) -> Iterator[Look]:
+    """Yield which clients the memory is named to in *folder*, and whether git calls for it."""
     from jidomem.clients.setups import CLIENTS
     from jidomem.runtime.looks import Look
 
-    named = [name for name, client in CLIENTS.items() if _mentions(root.parent / client.servers)]
-    hooked = [name for name, of in CLIENTS.items() if of.hooks_in and _mentions(root.parent / of.hooks_in)]
-    git = ["git pre-commit"] if _mentions(root.parent / ".git" / "hooks" / "pre-commit") else []
+    named = [name for name, client in CLIENTS.items() if _mentions(folder / client.servers)]
+    hooked = [name for name, of in CLIENTS.items() if of.hooks_in and _mentions(folder / of.hooks_in)]
+    git = ["git pre-commit"] if _mentions(folder / ".git" / "hooks" / "pre-commit") else []
     if named:
         yield Look("clients", "ok", f"named to {', '.join(named)}; hooks of {', '.join([*hooked, *git]) or 'none'}")
     else:
-        yield Look("clients", "ok", f"named to none in {root.parent}: jidomem setup {next(iter(CLIENTS))} does so")
+        yield Look("clients", "ok", f"named to none in {folder}: jidomem setup {next(iter(CLIENTS))} does so")
 
 
 def _mentions(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.journal.files import Stream
@@ -21,16 +22,18 @@ _FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
 def init(door: Door, folder: Path) -> None:
     """Make the memory root .jidomem/ in FOLDER, the present one when not said.
 
-    With --root and an address it begins a shared root there, of a project of that name. What is there already is left
-    alone.
+    Where --root or $JIDOMEM_ROOT is an address, and no FOLDER is said, it begins a shared root there. What is there
+    already is left alone.
 
     Examples:
       jidomem init
       jidomem init services/billing --project billing
       jidomem init --root postgresql://db/team --project billing
     """
-    if door.root is not None and settings.address_of(door.root) is not None:
-        _init_shared(door, folder)
+    is_named = click.get_current_context().get_parameter_source("folder") is ParameterSource.COMMANDLINE
+    address = settings.address_of(door.root)
+    if address is not None and not is_named:
+        _init_shared(door, address)
         return
     if door.root is not None:
         raise InvalidRequest("init takes the folder of the repository, not --root", hint=f"jidomem init {folder}")
@@ -49,22 +52,22 @@ def init(door: Door, folder: Path) -> None:
     door.say(
         f"project {project}: " + (f"made {', '.join(fresh)}" if fresh else "it was there already, nothing changed")
     )
+    if address is not None:
+        door.warn("$JIDOMEM_ROOT names another root, and counts before this one: unset JIDOMEM_ROOT to use it")
     door.say('next: git add .jidomem, then: jidomem remember "what an agent should know"')
 
 
-def _init_shared(door: Door, folder: Path) -> None:
+def _init_shared(door: Door, address: str) -> None:
     """Begin a shared root: with a configuration that names its project, where it has none."""
     from jidomem.shared import root_files
 
-    name = Stream(door.project or settings.slug_of(folder.resolve().name)).project
+    name = Stream(door.project or settings.slug_of(Path.cwd().name)).project
     text, made = root.CONFIG.format(project=name), list[str]()
 
     def begun(files: root_files.Files) -> root_files.Files:
         made[:] = [] if settings.CONFIG in files else [settings.CONFIG]
         return {settings.CONFIG: text, **files}
 
-    address = settings.address_of(door.root)
-    assert address is not None
     log, _ = settings.open_log(address, door.wait)
     try:
         root_files.change(log, begun)

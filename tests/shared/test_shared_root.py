@@ -154,6 +154,20 @@ def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path)
     assert "a shared root is of none" in run("guard", "x.py", expected=1).stderr
 
 
+def test_init_makes_the_root_that_counts_and_says_where_another_one_does(address, tmp_path, monkeypatch):
+    (tmp_path / "billing").mkdir()
+    monkeypatch.chdir(tmp_path / "billing")
+    monkeypatch.setenv("JIDOMEM_ROOT", address)
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    begun = CliRunner().invoke(cli, ["init"])
+    assert (begun.exit_code, "project billing: it begins here" in begun.stderr) == (0, True)
+    assert not (tmp_path / "billing" / ".jidomem").exists()
+
+    made = CliRunner().invoke(cli, ["init", "."])
+    assert (made.exit_code, "$JIDOMEM_ROOT names another root" in made.stderr) == (0, True)
+    assert (tmp_path / "billing" / ".jidomem" / "config.toml").exists()
+
+
 def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path):
     def run(*words, expected=0):
         done = jidomem_here(address, tmp_path / "home", *words)
