@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from jidomem.errors import NotFound
@@ -73,7 +73,7 @@ def around(
     is left out.
     """
     links = _Links(index, schema, project, as_of)
-    level = [start for start in dict.fromkeys(starts) if links.told(start) is not None][:most]
+    level = [*islice((start for start in dict.fromkeys(starts) if links.told(start) is not None), most)]
     found = dict.fromkeys(level)
     for _ in range(depth):
         nearer, level = level, []
