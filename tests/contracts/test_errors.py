@@ -25,7 +25,7 @@ from jidomem.serve.http import create_app
 from jidomem_cli.main import cli
 
 #: Codes no door can meet yet: no package is optional, and only programs hold other stores, providers and memories.
-NOT_REACHED = {"missing_extra", "index_is_derived", "store_unavailable"}
+NOT_REACHED = {"missing_extra", "index_is_derived", "store_unavailable", "store_unfit"}
 NOT_REACHED |= {"provider_failed", "model_unavailable", "unsupported", "revision_conflict"} | {
     "store_unreachable",  # these two: tests/shared
     "outcome_unknown",
