@@ -25,8 +25,8 @@ TransactionFile = {folder}/vt.trx
 ServerPort = 127.0.0.1:{sql}
 DisableUnixSocket = 1
 CheckpointInterval = 0
-NumberOfBuffers = 20000
-MaxDirtyBuffers = 15000
+NumberOfBuffers = 10000
+MaxDirtyBuffers = 7500
 [HTTPServer]
 ServerPort = 127.0.0.1:{http}
 ServerRoot = {folder}
