@@ -13,6 +13,7 @@ from threading import Event, Thread
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+import jidomem
 from bench import frame, generate, http, load
 from bench.frame import Options, Row, Spread, percentile, short
 from bench.http_mixed import INTENT
@@ -88,6 +89,8 @@ class Page(NamedTuple):
 def rows(options: Options) -> Iterator[Row]:
     """The first page of a server that has no texts yet, then every screen, and how it is narrowed down and gone on."""
     root = options.copy()
+    with jidomem.open(root) as memory:  # a copy has no index yet
+        memory.catch_up(load.PROJECT)
     with http.started(http.serve(root), "--port", None) as (port, pid):
         asking = Asking(port, pid)
         begun = time.perf_counter()
