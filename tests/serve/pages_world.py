@@ -42,7 +42,7 @@ class Clock:
 def fill(root):
     """Keep in *root* what every run looks at; return the IRIs of some of it by name."""
     clock, ids = Clock(), count(1)
-    sources = Sources(now=clock, new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}")
+    sources = Sources(now=clock, new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}", nonce=lambda: bytes(32))
     root.mkdir()
     (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
     with jidomem.open(root, sources=sources) as memory:
