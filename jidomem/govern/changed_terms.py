@@ -168,25 +168,29 @@ def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) ->
     graph = graph_iri(project)
     spaces = old.namespaces | new.namespaces
     old, new = replace(old, namespaces=spaces), replace(new, namespaces=spaces)
+    by_terms = old.triples != new.triples  # else what gates and terms say is the same
     items = (row[0] for row in index.triples(graph, None, jido("hasAssertionStatus"), jido("Asserted")))
     while some := list(islice(items, _AT_ONCE)):
         source = _around(index, graph, some, (*old.rules, *new.rules))
         ended = {row[0] for row in source.triples if row[1] in _ENDS}
         nodes = {item for item in some if item not in ended}
-        broken = _broken(new, source, nodes)
+        broken = _broken(new, source, nodes, by_terms=by_terms)
         if broken:
-            before = {(each.item, each.rule, each.property, each.value) for each in _broken(old, source, nodes)}
+            failing = {each.item for each in broken}
+            were = _broken(old, source, failing, by_terms=by_terms)
+            before = {(each.item, each.rule, each.property, each.value) for each in were}
             yield from (one for one in broken if (one.item, one.rule, one.property, one.value) not in before)
 
 
-def _broken(schema: Schema, source: Source, nodes: set[Term]) -> list[Found]:
-    """Return the violations at *nodes*, by shapes, gates and terms."""
+def _broken(schema: Schema, source: Source, nodes: set[Term], *, by_terms: bool) -> list[Found]:
+    """Return the violations at *nodes*, by shapes, and *by_terms* and gates where that is asked for."""
     found = [
         Found(each.focus, bare(each.shape), each.severity, each.message, None, each.value)
         for each in schema.judge(source.triples, nodes, in_check=True)
     ]
-    found += terms_used(source, schema)
-    found += gates.run(gates.shipped(), gates.of_source(source, schema.triples))[0]
+    if by_terms:
+        found += terms_used(source, schema)
+        found += gates.run(gates.shipped(), gates.of_source(source, schema.triples))[0]
     return sorted({each for each in found if each.severity == "violation" and each.item in nodes}, key=repr)
 
 
