@@ -32,8 +32,8 @@ class Browser:
         self.driver, self.url = driver, url
 
     def open(self, path):
-        """Go to a page, with nothing held against it yet."""
-        self.complaints()
+        """Go to a page; nothing may have been complained of on those before."""
+        assert self.complaints() == []
         self.driver.get(self.url + path)
 
     @property
@@ -149,7 +149,8 @@ class Browser:
 
 
 def as_if_just_opened(window):
-    """Give *window*, wide and light, to a test, and hold against the pages whatever it complained of then."""
+    """Give *window*, wide and light, to a test, and hold against the pages whatever it complains of then."""
+    window.complaints()  # of a test that failed
     window.size(*WIDE)
     window.scheme("light")
     yield window

@@ -232,6 +232,11 @@ def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world)
     link = pages.one("#answers td a").get_attribute("href")
     assert link.startswith(f"{pages.url}/ui/p/memories/")
 
+    written = 'SELECT ("a\\u061Cb\\u202Ec\\u200Bd\\u2066e\\u0001f\\u200Dg" AS ?x) {}'
+    pages.driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue(arguments[0])", written)
+    pages.one("#ask").click()
+    assert pages.shows("a⟨U+061C⟩b⟨U+202E⟩c⟨U+200B⟩d⟨U+2066⟩e␁f\u200dg", "#answers")
+
     pages.driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue('ASK { ?x a jido:Lesson')")
     pages.driver.execute_script(
         "const editor = document.querySelector('.CodeMirror').CodeMirror; editor.focus();"
@@ -336,8 +341,11 @@ def test_pages_work_without_scripts(world):
             plain.one(f"details:has(#{act}-reason) summary").click()
             plain.leads(plain.one(f"#{act}-reason").send_keys, "so it was decided", Keys.ENTER)
             assert (plain.text(".done"), plain.text(".facts .status")) == (f"Done. {text}", status)
-        plain.open("/ui/p/console")
+        plain.open("/ui/p/console?as_of=2026-11-20")
         assert plain.one("#query").is_displayed()
+        plain.leads(plain.one(".projects button").click)
+        assert plain.path == f"/ui/p/timeline?as_of={quote('2026-11-20T00:00:00.000000Z', safe='')}"
+        assert plain.complaints() == []
 
 
 def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, world):

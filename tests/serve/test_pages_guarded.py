@@ -299,6 +299,8 @@ def test_what_goes_wrong_is_told_on_a_page_of_ours_and_its_twin_in_json(memory, 
         ("/ui/p/timeline?x=1", 400),
         ("/ui/p/timeline?q=%ff", 400),
         ("/ui/p/review?done=your+token+ran+out", 400),
+        ("/ui/p/review?done=left,+3+words", 400),
+        ("/ui/p/ontology?done=accept,+3+together", 400),
         ("/ui/p/playbook/nothing", 404),
         ("/ui/none/timeline", 404),
         ("/ui/p/timeline/", 404),
@@ -314,6 +316,34 @@ def test_every_refusal_of_a_page_is_a_page_and_that_of_its_twin_is_json(browser,
     assert "What helps:" in page.text
     assert (twin.status_code, twin.mimetype) == (status, "application/problem+json")
     assert browser.put(place).mimetype == "text/html"
+
+
+def test_what_is_said_to_be_done_to_one_memory_is_not_done_to_several(browser, item):
+    path = f"/ui/p/memories/{item[-12:]}"
+
+    assert "It is confirmed." in browser.get(f"{path}?done=confirm").text
+    assert browser.get(f"{path}?done=confirm,+3+together").status_code == 400
+
+
+def test_a_refusal_in_the_past_says_so_and_leads_to_pages_of_the_same_moment(browser, item):
+    page = browser.get(f"/ui/p/memories/{item[-12:]}?as_of=2020-01-01")
+
+    assert (page.status_code, "<strong>The past:</strong>" in page.text) == (404, True)
+    assert 'href="/ui/p/review?as_of=2020-01-01T00:00:00.000000Z"' in page.text
+    assert "The past" not in browser.get("/ui/p/nothing?as_of=x").text
+
+
+def test_another_project_is_led_to_at_the_same_moment_from_every_screen(browser, memory, item):
+    memory.writer.submit_intent("q", intent(applies_to_project="q"))
+    for screen in SCREENS:
+        path = screen.path.replace("{id}", item[-12:]).replace("{name}", NAMES.get(screen.name, ""))
+        page = browser.get(f"/ui/p/{path}?as_of=2100-01-01").text
+        [goes] = re.findall(r'data-goes="([^"]+)"', page)
+        assert goes.endswith("?as_of=2100-01-01T00:00:00.000000Z")
+        assert browser.get(goes.format("q")).status_code == 200
+    asked = {"project": "q", "as_of": "2100-01-01"}
+    found = browser.get("/ui", query_string=asked)
+    assert found.headers["Location"] == "/ui/q/timeline?as_of=2100-01-01T00%3A00%3A00.000000Z"
 
 
 def test_the_console_is_refused_in_json_and_its_form_without_scripts_on_a_page(browser, item):

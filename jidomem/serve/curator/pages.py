@@ -14,6 +14,7 @@ from flask import Response, g, request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from jidomem.errors import InvalidRequest, JidomemError, Unauthenticated
+from jidomem.moments import parse_moment, stamp
 from jidomem.serve import answers, sparql, wire
 from jidomem.serve.curator import assets, memory, moments, origin, sheet, signing, text
 from jidomem.serve.curator.asked import AS_OF, Asked
@@ -30,13 +31,14 @@ _POLICY = (
 )
 _OK = {200: "The page."}
 _DONE = {303: "The page to go on with."}
+PROJECT = "project"
 _HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
 _TOKEN = "who runs the server gives one out with: jidomem token add NAME --role curator"
 #: Seconds after which a browser asks anew for what is not there yet.
 _AGAIN = "3"
 #: Arguments that say nothing of what is shown at another moment.
 _ONCE = ("cursor", "after", "done", "ended")
-_DONE_SO = re.compile(r"[a-z]+(, \d{1,9} together)?")
+_TOGETHER = re.compile(r"\d{1,9} together")
 _FILTERS = (text.short, text.day, text.clock, text.when, text.exact, text.name, text.words)
 
 
@@ -103,7 +105,8 @@ def _arguments(screen: Screen) -> dict[str, str]:
         return wire.once(request.args)
     given = wire.arguments(AS_OF, *screen.takes)
     done = given.get("done", "")
-    if done and (done.partition(",")[0] not in screen.acts or not _DONE_SO.fullmatch(done)):
+    way, _, rest = done.partition(", ")
+    if done and done not in screen.acts and not (screen.several and way in screen.acts and _TOGETHER.fullmatch(rest)):
         raise InvalidRequest("this is nothing that is done here", hint="leave done out")
     return given
 
@@ -186,7 +189,9 @@ def broken(told: Mapping[str, Any]) -> Response:
 
 
 def _said(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
-    return html("refused.html", status, error=error, request_id=g.seen.id, project=project)
+    as_of = parse_moment(request.args.get(AS_OF))
+    moment = None if as_of is None else stamp(as_of)
+    return html("refused.html", status, error=error, request_id=g.seen.id, project=project, as_of=moment)
 
 
 def _asking_for_a_token(error: JidomemError) -> Response:
@@ -208,9 +213,9 @@ def is_page() -> bool:
 
 
 def _home(site: Site) -> Response:
-    """Return where the pages begin."""
-    wire.arguments()
-    return signing.lead_to(f"/ui/{site.default()}/timeline")
+    """Return where the pages of a project begin, at the moment that is asked for."""
+    given = wire.arguments(PROJECT, AS_OF)
+    return signing.lead_to(Asked.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
 
 
 def _asset(site: Site, digest: str, name: str) -> Response:
@@ -262,7 +267,7 @@ def _of(screen: Screen) -> Iterator[Route]:
 
 def _routes() -> Iterator[Route]:
     for path in ("/", "/ui"):
-        yield Route("GET", path, _home, "Lead to the curator's pages", _DONE, _HTML)
+        yield Route("GET", path, _home, "Lead to the curator's pages", _DONE, _HTML, {PROJECT: "", AS_OF: ""})
     yield Route("GET", "/assets/{digest}/{name}", _asset, "Give what pages are made with", _OK, {}, public=True)
     yield Route("GET", signing.SIGN_IN, _sign_in_page, "Ask for a token", _OK, _HTML, public=True)
     yield Route("POST", signing.SIGN_IN, _sign_in, "Keep a token", _DONE, _HTML, public=True)

@@ -37,8 +37,8 @@
   };
   const link = (href, text) => Object.assign(made("a", text), { href, rel: "noopener noreferrer nofollow" });
   // Signs that turn the direction of a line, or act, are written out, as on every page.
-  const shown = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g,
-    (sign) => `\u27e8U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
+  const named = (code) => code < 0x20 ? String.fromCodePoint(0x2400 + code) : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+  const shown = (text) => text.replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu, (sign) => named(sign.codePointAt(0)));
   const cell = (term) => {
     if (!term) return made("td", "");
     const most = 4000, whole = term.value.length;
@@ -64,8 +64,8 @@
       link(address("csv"), "CSV"), " ", link(address("json"), "JSON"));
   };
   const refused = (problem) => {
-    const section = made("section", null, made("h2", "Not answered"), made("p", problem.detail || "The server did not answer."));
-    if (problem.hint) section.append(made("p", null, made("strong", "What helps: "), problem.hint));
+    const section = made("section", null, made("h2", "Not answered"), made("p", shown(problem.detail || "The server did not answer.")));
+    if (problem.hint) section.append(made("p", null, made("strong", "What helps: "), shown(problem.hint)));
     return Object.assign(section, { className: "refusal", role: "alert" });
   };
   const read = async (response, began) => {
