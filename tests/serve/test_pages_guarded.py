@@ -333,6 +333,14 @@ def test_a_refusal_in_the_past_says_so_and_leads_to_pages_of_the_same_moment(bro
     assert "The past" not in browser.get("/ui/p/nothing?as_of=x").text
 
 
+def test_what_is_of_now_on_a_page_of_the_past_says_so(browser, item):
+    browser.post("/ui/p/check", data={"act": "check"})
+    for name in ("check", "agents", "ontology", "health"):
+        words = re.compile(r"not then|not those of then|those of now")
+        assert words.search(browser.get(f"/ui/p/{name}?as_of=2030-01-01").text), name
+        assert not words.search(browser.get(f"/ui/p/{name}").text), name
+
+
 def test_another_project_is_led_to_at_the_same_moment_from_every_screen(browser, memory, item):
     memory.writer.submit_intent("q", intent(applies_to_project="q"))
     for screen in SCREENS:
