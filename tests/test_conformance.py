@@ -52,7 +52,7 @@ def test_a_project_that_is_only_asked_for_is_unknown_until_something_is_kept_in_
 
 @pytest.mark.parametrize(
     ("root", "detail"),
-    [("postgresql://host/memory", "is an address"), ("s3://bucket/key", "is an address"), ("afile", "is no folder")],
+    [("mysql://host/memory", "is no address"), ("gs://bucket/key", "is no address"), ("afile", "is no folder")],
 )
 def test_what_is_no_folder_is_refused_as_a_root_and_nothing_is_made(nobody, monkeypatch, root, detail):
     (nobody / "afile").write_text("")

@@ -78,7 +78,7 @@ class MemoryReader(Records):
         *schema* has the rules that memories are held to, *shown* tells when and to whom one was shown.
         """
         self.playbook = playbook
-        self._index = index
+        self.index = index
         self._listings = Listings(index, shelved)
         self._shelf = Shelf()
         self._catch_up = catch_up
@@ -95,11 +95,6 @@ class MemoryReader(Records):
         self.governance = Role(self, "governance")
         self.sessions = Role(self, "session")
         self.ci = Role(self, "ci")
-
-    @property
-    def index(self) -> OxigraphIndex:
-        """Return what is read from, as far as it was brought level by the last question."""
-        return self._index
 
     def ask(
         self,
@@ -151,7 +146,7 @@ class MemoryReader(Records):
         if limit is None and start is None:
             return Page(self._all(query, project, bindings), None)
         if start is None:
-            versions = (version, *(self._index.mark(graph).version for graph in graphs_of(project)))
+            versions = (version, *(self.index.mark(graph).version for graph in graphs_of(project)))
             newest = max(known.recorded_at or "" for known in versions)  # each stream has commits of its own
             start = Cursor(first_moment(bindings, newest), 0, question)
         return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
@@ -167,7 +162,7 @@ class MemoryReader(Records):
     def _named(self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object) -> dict[str, object]:
         """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""
         items = [param.name for param in query.params if param.type == "item" and param.name in values]
-        return {**values, **{name: item.resolve(self._index, project, values[name], as_of) for name in items}}
+        return {**values, **{name: item.resolve(self.index, project, values[name], as_of) for name in items}}
 
     def _page(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
@@ -241,7 +236,7 @@ class MemoryReader(Records):
 
     def _answering(self, name: str | None) -> OxigraphIndex | RemoteIndex:
         """Return what answers the shipped question of that name; without a name, any other question."""
-        return self._remote if self._remote is not None and self._remote.answers(name) else self._index
+        return self._remote if self._remote is not None and self._remote.answers(name) else self.index
 
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
@@ -320,12 +315,12 @@ class MemoryReader(Records):
         to its values. Raises NotFound with the nearest ids, and for a memory that does not hold at *valid_at*.
         """
         self._catch_up(project)
-        return item.get(self._index, project, iri, as_of, valid_at)
+        return item.get(self.index, project, iri, as_of, valid_at)
 
     def describe(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> list[Triple]:
         """Return the triples about one memory; raises what `get_memory` raises."""
         self._catch_up(project)
-        return item.triples(self._index, project, iri, as_of, valid_at)
+        return item.triples(self.index, project, iri, as_of, valid_at)
 
     def why(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
         """Return why one memory is there: who said it, when and where, on what it rests and which rules judged it.
@@ -342,7 +337,7 @@ class MemoryReader(Records):
         It is an IRI, a unique beginning or end, of 4 signs or more, of an id, or the id the memory had elsewhere.
         """
         self._catch_up(project)
-        return item.resolve(self._index, project, short, as_of)
+        return item.resolve(self.index, project, short, as_of)
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:

@@ -17,7 +17,7 @@ from jidomem.journal.files import Stream
 from jidomem.shared.postgres import PostgresLog
 from jidomem.vocab import graph_iri, jido
 
-SCRIPT, SUBMITTER = (Path(__file__).with_name(f"{name}.py") for name in ("appender", "submitter"))
+SCRIPT, SUBMITTER = (Path(__file__).with_name(f"{name}.py") for name in ("log_appender", "submitter"))
 STREAM = Stream("p")
 WRITER_KILLS, SERVER_KILLS, LOSSES = 8, 2, 1
 
