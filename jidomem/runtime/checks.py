@@ -7,7 +7,8 @@ import os
 import secrets
 import subprocess
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -27,8 +28,9 @@ REFUSED = 9
 class Checks:
     """The checks of one root; whoever asks while one is made is told to come back."""
 
-    def __init__(self, root: Path, *, seconds: float = SECONDS) -> None:
+    def __init__(self, root: Path, now: Callable[[], datetime], *, seconds: float = SECONDS) -> None:
         """Give each check up to *seconds*."""
+        self._now = now
         self.seconds, self.preview_seconds = seconds, min(seconds, PREVIEW_SECONDS)
         #: project -> its latest report as `json`, and the moment it was made; while this process lives.
         self.latest: dict[str, tuple[datetime, bytes]] = {}
@@ -48,7 +50,7 @@ class Checks:
         """
         found = self._alone([project, form], self.seconds, asker)
         if form == "json":
-            self.latest[project] = (datetime.now(UTC), found)
+            self.latest[project] = (self._now(), found)
         return found
 
     def preview(self, project: str, name: str, text: str, asker: int | None = None) -> str:

@@ -112,7 +112,7 @@ class Jidomem(Held, Recalls):
         self._following = Following(self.remote.level) if self.remote else None
         self.tail.told = self._following.told if self._following else None
         self.pool = Pool(given.root, given.limits, self.remote)
-        self.checks = Checks(given.root)
+        self.checks = Checks(given.root, sources.now)
         self._shown = ReadLog(self.place.state("read", TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
         self.door_log = DoorLog(State(given.root, door_log.TABLES))

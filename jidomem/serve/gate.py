@@ -55,7 +55,7 @@ class Gate:
         g.caller = None
         route = request.url_rule.endpoint if request.url_rule is not None else ""
         if self._keyring is not None and route not in _PUBLIC and self._keyring.asks():
-            g.caller = caller_of(self._keyring, authorization())
+            g.caller = caller_of(self._keyring, authorization(self._site.memory.settings.root))
             g.seen.agent = g.caller.agent
 
     def answer(self, route: Route, **parts: str) -> Response:

@@ -7,6 +7,7 @@ from threading import BoundedSemaphore, Event
 from typing import Any
 
 from jidomem.runtime.door_log import DoorLog
+from jidomem.serve.deeds import Deeds
 from jidomem.serve.ledger import Ledger
 from jidomem.serve.log import Log
 from jidomem.serve.measures import Measures
@@ -25,6 +26,7 @@ class Operation:
         self.log = log
         self.leveller = Leveller()
         self.repeats = Repeats()
+        self.deeds = Deeds()
         self.ledger: Ledger | None = None
         self.stopping = Event()
         self.feeds = BoundedSemaphore(max(1, connections // SHARE))

@@ -193,6 +193,27 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     assert (status("left 3"), status("right 3")) == ("superseded", "in force")
 
 
+def test_keys_of_one_letter_are_turned_off_and_on_for_who_slips_or_speaks(pages, world):
+    held = """return ["l", "r"].map((key) => {
+      const event = new KeyboardEvent("keydown", {key, repeat: true, bubbles: true, cancelable: true});
+      document.body.dispatchEvent(event);
+      return event.defaultPrevented; // then it is a key of ours
+    });"""
+    for does, is_ours in ((lambda: None, True), (lambda: pages.one("#keys").click(), False)):
+        pages.open("/ui/p/review")
+        does()
+        for _ in range(2):
+            assert pages.driver.execute_script(held) == [is_ours] * 2
+            assert (pages.one("#keys").is_selected(), pages.one(".settle kbd").is_displayed()) == (is_ours, is_ours)
+            pages.open("/ui/p/review")
+    pages.open("/ui/p/timeline")
+    pages.press("/")
+    assert pages.driver.switch_to.active_element.get_attribute("id") != "q"
+    pages.one("#keys").click()
+    pages.open("/ui/p/review")
+    assert pages.driver.execute_script(held) == [True] * 2
+
+
 def test_what_is_ticked_is_settled_together(pages, world):
     known, _ = world
     pages.open("/ui/p/review")

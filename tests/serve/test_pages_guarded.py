@@ -110,7 +110,7 @@ def test_nobody_sees_a_page_without_a_token_where_there_are_some(signed):
         assert stranger.get("/ui/p/timeline.json").status_code == 401
     cookie = answer.headers["Set-Cookie"]
     assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
+    assert "SameSite=Lax" in cookie
     assert "Path=/ui" in cookie
     assert answer.headers["Location"] == "/ui/p/timeline?state=active"
     assert client.get("/ui/p/timeline").status_code == 200
@@ -299,7 +299,9 @@ def test_what_goes_wrong_is_told_on_a_page_of_ours_and_its_twin_in_json(memory, 
         ("/ui/p/timeline?x=1", 400),
         ("/ui/p/timeline?q=%ff", 400),
         ("/ui/p/review?done=your+token+ran+out", 400),
-        ("/ui/p/review?done=left,+3+words", 400),
+        ("/ui/p/review?done=left,+999+together", 400),
+        ("/ui/p/review?done=left", 400),
+        ("/ui/p/review?ended=x", 400),
         ("/ui/p/ontology?done=accept,+3+together", 400),
         ("/ui/p/playbook/nothing", 404),
         ("/ui/none/timeline", 404),
@@ -318,11 +320,17 @@ def test_every_refusal_of_a_page_is_a_page_and_that_of_its_twin_is_json(browser,
     assert browser.put(place).mimetype == "text/html"
 
 
-def test_what_is_said_to_be_done_to_one_memory_is_not_done_to_several(browser, item):
+def test_what_is_said_to_be_done_was_done_to_what_is_shown(browser, memory, item):
     path = f"/ui/p/memories/{item[-12:]}"
 
-    assert "It is confirmed." in browser.get(f"{path}?done=confirm").text
-    assert browser.get(f"{path}?done=confirm,+3+together").status_code == 400
+    other = memory.writer.submit_intent("p", decision(summary="Use Flask", topic="web")).iri
+    done = browser.post(path, data={"act": "invalidate", "reason": "so it was decided"}).headers["Location"]
+
+    assert 'class="done"' in browser.get(done).text
+    assert browser.get(done.replace("?", ".json?")).json["done"] == "invalidate"
+    name = done.partition("?")[2]
+    for page in (f"{path}?{name}", f"/ui/p/memories/{other[-12:]}?{name}", f"{path}?done={'0' * 16}"):
+        assert (browser.get(page).status_code, 'class="done"' in browser.get(page).text) == (200, False)
 
 
 def test_a_refusal_in_the_past_says_so_and_leads_to_pages_of_the_same_moment(browser, item):
@@ -360,3 +368,25 @@ def test_the_console_is_refused_in_json_and_its_form_without_scripts_on_a_page(b
     assert browser.post("/ui/p/sparql", data=asked).mimetype == "application/problem+json"
     page = browser.post("/ui/p/sparql", data=asked, headers={"Accept": "text/html,*/*;q=0.8"})
     assert (page.status_code, page.mimetype) == (400, "text/html")
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "field", "told"),
+    [
+        ("tasks-of-agent", "agent=%3Cx%3E:y", "agent", "is not an IRI"),
+        ("derived", "item=nothing+of+the+kind", "item", "no memory"),
+    ],
+)
+def test_a_question_that_is_mistyped_is_there_again_with_the_fault_by_its_field(browser, question, given, field, told):
+    page = browser.get(f"/ui/p/playbook/{question}?{given}")
+    twin = browser.get(f"/ui/p/playbook/{question}.json?{given}")
+
+    assert (page.status_code, twin.status_code) == (twin.status_code, twin.json["status"])
+    assert twin.mimetype == "application/problem+json"
+    marked = re.search(r'<input id="p-(\w+)"[^>]* value="[^"]+"[^>]* aria-describedby="f-\1">', page.text)
+    assert marked, page.text
+    assert marked[1] == field
+    fault = re.search(rf'id="f-{field}" role="alert">(.*?)</span>', page.text, re.DOTALL)
+    assert fault
+    assert told in fault[1]
+    assert "put right what is marked" in page.text

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from flask import Response, g, request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -18,6 +18,7 @@ from jidomem.moments import parse_moment, stamp
 from jidomem.serve import answers, sparql, wire
 from jidomem.serve.curator import assets, memory, moments, origin, sheet, signing, text
 from jidomem.serve.curator.asked import AS_OF, Asked
+from jidomem.serve.curator.refusals import ToFillIn
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.curator.screens import SCREENS
 from jidomem.serve.site import Route, Site
@@ -38,7 +39,9 @@ _TOKEN = "who runs the server gives one out with: jidomem token add NAME --role 
 _AGAIN = "3"
 #: Arguments that say nothing of what is shown at another moment.
 _ONCE = ("cursor", "after", "done", "ended")
-_TOGETHER = re.compile(r"\d{1,9} together")
+#: What an act says of itself in the address it leads to.
+_SAID = ("done", "ended")
+_DEED = re.compile(r"[0-9a-f]{16}")
 _FILTERS = (text.short, text.day, text.clock, text.when, text.exact, text.name, text.words)
 
 
@@ -78,7 +81,10 @@ def _shown(
     screen: Screen, asked: Asked, parts: Mapping[str, str], *, status: int = 200, refusal: JidomemError | None = None
 ) -> Response:
     """Return a screen in the frame; a form that was refused is there again as it was filled in."""
-    model = screen.show(asked, **parts)
+    try:
+        model = screen.show(asked, **parts)
+    except ToFillIn as error:
+        g.seen.refusal, status, model = error.code, error.http_status, error.model
     now = {name: value for name, value in asked.given.items() if name not in (AS_OF, *_ONCE)}
     return html(
         screen.template,
@@ -96,19 +102,18 @@ def _shown(
     )
 
 
-def _arguments(screen: Screen) -> dict[str, str]:
+def _arguments(screen: Screen, site: Site) -> dict[str, str]:
     """Return the arguments of a request for *screen*; raises InvalidRequest for one it does not take.
 
-    What is said to be done is one of its acts: a link from elsewhere puts no words of its own there.
+    What is said to be done was done: a link from elsewhere puts no words of its own there.
     """
     if screen.is_open:
         return wire.once(request.args)
     given = wire.arguments(AS_OF, *screen.takes)
-    done = given.get("done", "")
-    way, _, rest = done.partition(", ")
-    if done and done not in screen.acts and not (screen.several and way in screen.acts and _TOGETHER.fullmatch(rest)):
+    done = given.pop("done", "")
+    if done and not _DEED.fullmatch(done):
         raise InvalidRequest("this is nothing that is done here", hint="leave done out")
-    return given
+    return {**given, **site.operation.deeds.told(request.path.removesuffix(".json"), done)}
 
 
 def _here() -> str:
@@ -118,20 +123,20 @@ def _here() -> str:
 
 def _page(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     """Return a screen as a page."""
-    asked = Asked.of(site, project, _arguments(screen))
+    asked = Asked.of(site, project, _arguments(screen, site))
     return _shown(screen, asked, parts)
 
 
 def _twin(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     """Return what a screen shows as JSON."""
-    asked = Asked.of(site, project, _arguments(screen))
+    asked = Asked.of(site, project, _arguments(screen, site))
     return wire.answer({"project": project, "as_of": asked.as_of, **screen.show(asked, **parts)})
 
 
 def _acted(screen: Screen, site: Site, project: str, **parts: str) -> Response:
     """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
     form = _form(site, several=screen.several)
-    asked = Asked.of(site, project, _arguments(screen))
+    asked = Asked.of(site, project, _arguments(screen, site))
     try:
         _check_act(screen, asked, form)
         return signing.lead_to(_done(screen, asked, form, parts))
@@ -144,14 +149,24 @@ def _acted(screen: Screen, site: Site, project: str, **parts: str) -> Response:
 
 def _done(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the page to go on with after the act of *screen*; what was done before by the same form is not refused."""
-    assert screen.act is not None
-    act = partial(screen.act, asked, form, **parts)
+    act = partial(_told, screen, asked, form, parts)
     if not screen.writes:
         return act()
     caller = asked.site.caller
     who = caller.digest if caller else None
     key = (who, screen.path, asked.project, *sorted(parts.items()), *sorted(form.items()))
     return asked.site.operation.repeats.once(key, act)
+
+
+def _told(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+    """Return the page that the act of *screen* leads to, which finds what was done under a name."""
+    assert screen.act is not None
+    path, _, query = screen.act(asked, form, **parts).partition("?")
+    given = dict(parse_qsl(query))
+    said = {name: given.pop(name) for name in _SAID if name in given}
+    if said:
+        given["done"] = asked.site.operation.deeds.keep(unquote(path), said)
+    return f"{path}?{urlencode(given)}" if given else path
 
 
 def _check_act(screen: Screen, asked: Asked, form: Mapping[str, str]) -> None:
@@ -225,7 +240,7 @@ def _asset(site: Site, digest: str, name: str) -> Response:
 def _sign_in_page(site: Site) -> Response:
     """Return the page on which a token is given."""
     page = signing.further(wire.arguments(signing.NEXT))
-    held = signing.held()
+    held = signing.held(site.memory.settings.root)
     is_over = bool(held) and site.keyring is not None and site.keyring.whose(held) is None
     return html("sign-in.html", page=page, refusal=None, is_over=is_over)
 
@@ -237,13 +252,13 @@ def _sign_in(site: Site) -> Response:
     page, token = signing.further(given), given.get("token", "").strip()
     if site.keyring is None or site.keyring.whose(token) is None:
         raise Unauthenticated("this token is none, or none any more", hint=_TOKEN)
-    return signing.signed_in(token, page, public_url=site.public_url)
+    return signing.signed_in(site.memory.settings.root, token, page, public_url=site.public_url)
 
 
 def _sign_out(site: Site) -> Response:
     """Keep no token any more."""
     _form(site)
-    return signing.signed_out()
+    return signing.signed_out(site.memory.settings.root)
 
 
 def _form(site: Site, several: Collection[str] = ()) -> dict[str, str]:

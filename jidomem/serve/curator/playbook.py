@@ -7,9 +7,11 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from jidomem.query import NamedQuery, Param, snake
+from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.query import NamedQuery, Param, snake, to_term
 from jidomem.serve import wire
 from jidomem.serve.curator.asked import AS_OF, Asked
+from jidomem.serve.curator.refusals import ToFillIn
 from jidomem.serve.curator.screen import Screen
 from jidomem.terms import parts
 from jidomem.vocab import BASE
@@ -33,13 +35,17 @@ def _listed(asked: Asked, query: NamedQuery) -> dict[str, str]:
 
 
 def show(asked: Asked, name: str) -> Mapping[str, Any]:
-    """Return one question with its parameters; with its answer where none that it needs is missing."""
+    """Return one question with its parameters; with its answer where none that it needs is missing.
+
+    Raises ToFillIn where one is not of its type, or names no memory.
+    """
     query = asked.memory.playbook.get(name)
     own = {key: value for key, value in asked.given.items() if key not in (AS_OF, *_PAGE) and value != ""}
-    params = [_param(param, own) for param in query.params if param.name not in _GIVEN]
+    faults = _faults(asked, query, own)
+    params = [_param(param, own, faults) for param in query.params if param.name not in _GIVEN]
     missing = [each["name"] for each in params if each["required"] and each["name"] not in own]
     page = None
-    if not missing:
+    if not missing and not faults:
         page = asked.memory.reader.ask_page(
             name,
             project=asked.project,
@@ -51,7 +57,7 @@ def show(asked: Asked, name: str) -> Mapping[str, Any]:
             **{key: _named(query, key, value) for key, value in own.items()},
         )
     further = {**asked.given, "cursor": page.cursor} if page and page.cursor else None
-    return {
+    model = {
         "name": query.name,
         "role": query.role,
         "summary": query.summary,
@@ -66,6 +72,26 @@ def show(asked: Asked, name: str) -> Mapping[str, Any]:
         "json": asked.link("playbook", f"{name}.json", **asked.given),
         "sparql": query.text,
     }
+    if faults:
+        raise ToFillIn(next(iter(faults.values())), model)
+    return model
+
+
+def _faults(asked: Asked, query: NamedQuery, own: Mapping[str, str]) -> dict[str, JidomemError]:
+    """Return why what is given for a parameter is none, by its name."""
+    found: dict[str, JidomemError] = {}
+    for param in query.params:
+        name = snake(param.name)
+        if param.name in _GIVEN or name not in own:
+            continue
+        try:
+            if param.type == "item":
+                asked.memory.reader.resolve(asked.project, own[name], as_of=asked.as_of)
+            else:
+                to_term(_named(query, name, own[name]), param.type, name)
+        except (InvalidRequest, NotFound) as error:
+            found[name] = error
+    return found
 
 
 def _named(query: NamedQuery, name: str, value: str) -> str:
@@ -74,7 +100,7 @@ def _named(query: NamedQuery, name: str, value: str) -> str:
     return f"{BASE}{name}s/{quote(value)}" if is_iri and name in ("agent", "session") and ":" not in value else value
 
 
-def _param(param: Param, own: Mapping[str, str]) -> dict[str, Any]:
+def _param(param: Param, own: Mapping[str, str], faults: Mapping[str, JidomemError]) -> dict[str, Any]:
     """Return one parameter as a field of the form."""
     name, default = snake(param.name), param.default
     told = parts(default).text if default else ""
@@ -85,6 +111,7 @@ def _param(param: Param, own: Mapping[str, str]) -> dict[str, Any]:
         "required": default is None,
         "default": told,
         "value": own.get(name, ""),
+        "fault": faults[name].to_dict() if name in faults else None,
     }
 
 

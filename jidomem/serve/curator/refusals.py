@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jidomem.errors import JidomemError, NotFound
@@ -22,6 +22,14 @@ class Refused(JidomemError):
     def __init__(self, detail: str, *, hint: str, rows: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__(detail, hint=hint)
         self.rows = rows
+
+
+class ToFillIn(JidomemError):
+    """A form that cannot be answered as it is filled in; `model` is what the page shows then, with each fault."""
+
+    def __init__(self, error: JidomemError, model: Mapping[str, Any]) -> None:
+        super().__init__(error.detail, hint=error.hint, code=error.code)
+        self.model = model
 
 
 def explained(asked: Asked, error: JidomemError, *items: str | None) -> JidomemError:

@@ -184,7 +184,7 @@ REVIEW = Screen(
     "review",
     "review.html",
     show,
-    takes=("item", "other", "cursor", "done", "ended"),
+    takes=("item", "other", "cursor", "done"),
     act=act,
     acts=(*OF_TWO, *OF_ONE),
     fields=("item", "other", "reason", "chosen", *beside.FIELDS),

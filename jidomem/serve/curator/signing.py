@@ -1,29 +1,41 @@
-"""Signing in with a token, for browsers: it is kept in a cookie that no script reads and no other site sends along."""
+"""Signing in with a token, for browsers: it is kept in a cookie that no script reads and no form elsewhere sends."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from flask import Response, request
 
 from jidomem.errors import InvalidRequest
 
-#: The cookie that has the token, and the pages it is sent to.
+#: How the cookie that has the token begins, and the pages it is sent to.
 COOKIE, PATH = "jidomem_token", "/ui"
+#: A link from elsewhere, as in a chat, leads to its page; what a form does is held to `origin.check`.
+_SITES = "Lax"
 SIGN_IN, SIGN_OUT = f"{PATH}/sign-in", f"{PATH}/sign-out"
 NEXT = "next"
 
 
-def held() -> str:
-    """Return the token that the browser keeps, none where it keeps none."""
-    return request.cookies.get(COOKIE, "")
+def cookie(root: Path) -> str:
+    """Return the name of the cookie for the server of *root* at the host and port asked.
+
+    Cookies know no ports: each server has a name of its own, so that none signs another one out.
+    """
+    return f"{COOKIE}_{sha256(f'{root.resolve()} {request.host.lower()}'.encode()).hexdigest()[:16]}"
 
 
-def authorization() -> str:
+def held(root: Path) -> str:
+    """Return the token that the browser keeps for *root*, none where it keeps none."""
+    return request.cookies.get(cookie(root), "")
+
+
+def authorization(root: Path) -> str:
     """Return the header Authorization of the request; to a page also what its cookie stands for."""
     header = request.headers.get("Authorization", "")
-    token = request.cookies.get(COOKIE)
+    token = held(root)
     if header or not token or not request.path.startswith(f"{PATH}/"):
         return header
     return f"Bearer {token}"
@@ -44,16 +56,16 @@ def lead_to(page: str) -> Response:
     return Response(status=303, headers={"Location": page})
 
 
-def signed_in(token: str, page: str, *, public_url: str | None) -> Response:
+def signed_in(root: Path, token: str, page: str, *, public_url: str | None) -> Response:
     """Return what leads to *page* with the *token* kept in a cookie."""
     found = lead_to(page)
     safe = request.is_secure or (public_url or "").startswith("https:")
-    found.set_cookie(COOKIE, token, path=PATH, httponly=True, samesite="Strict", secure=safe)
+    found.set_cookie(cookie(root), token, path=PATH, httponly=True, samesite=_SITES, secure=safe)
     return found
 
 
-def signed_out() -> Response:
+def signed_out(root: Path) -> Response:
     """Return what leads to signing in again, with no token kept."""
     found = lead_to(SIGN_IN)
-    found.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="Strict")
+    found.delete_cookie(cookie(root), path=PATH, httponly=True, samesite=_SITES)
     return found

@@ -13,7 +13,17 @@
   const fold = () => {
     if (matchMedia("(max-width: 48rem)").matches) for (const facet of document.querySelectorAll(".facet:not([data-chosen])")) facet.open = false;
   };
-  const begin = () => { slider(); fold(); };
+  // Keys of one letter act at once: who speaks to the machine, or slips, turns them off, in this browser.
+  const KEYS = "jidomem-keys";
+  const acting = () => localStorage.getItem(KEYS) !== "off";
+  const keys = () => {
+    document.documentElement.classList.toggle("keyless", !acting());
+    const box = document.getElementById("keys");
+    if (!box) return;
+    box.checked = acting();
+    box.closest(".keys").hidden = false;
+  };
+  const begin = () => { slider(); fold(); keys(); };
   begin();
   document.addEventListener("htmx:after:swap", () => {
     begin();
@@ -25,7 +35,12 @@
     target.form.elements.as_of.value = stamped(Number(target.value));
     tell(target);
   });
-  document.addEventListener("change", ({ target }) => { if (target.id === "as-of-slide") target.form.requestSubmit(); });
+  document.addEventListener("change", ({ target }) => {
+    if (target.id === "as-of-slide") target.form.requestSubmit();
+    if (target.id !== "keys") return;
+    localStorage.setItem(KEYS, target.checked ? "on" : "off");
+    keys();
+  });
   const project = document.getElementById("project");
   if (project) {
     project.addEventListener("change", () => location.assign(project.dataset.goes.replace("{}", encodeURIComponent(project.value))));
@@ -41,7 +56,7 @@
     if (event.detail > 1 && event.target.closest("button[name=act]")) event.preventDefault();
   }, true);
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || !acting()) return;
     const wanted = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
     if (wanted) {
       event.preventDefault();
