@@ -46,6 +46,23 @@ with jidomem.open(sys.argv[1], project=sys.argv[2]) as memory:
             print(seen.position, time.monotonic(), flush=True)
 """
 
+_WRITER = """
+import sys, jidomem
+from itertools import islice
+from bench import generate
+from jidomem.errors import JidomemError
+address, project, number, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+coming = generate.intents(10**9, project=project)
+batches = [list(islice(coming, number)) for _ in range(rounds)]
+with jidomem.open(address, project=project) as memory:
+    print(flush=True)
+    for batch in batches:
+        sys.stdin.readline()
+        refused = [out for out in memory.writer.submit_many(project, batch) if isinstance(out, JidomemError)]
+        assert not refused, refused[0]
+        print(flush=True)
+"""
+
 
 @contextmanager
 def folder(place: Path) -> Iterator[str]:
@@ -85,6 +102,8 @@ def rows(options: Options) -> Iterator[Row]:
             open_[name] = held.enter_context(_opened(addresses[name], own / "home"))
         coming = {name: islice(generate.intents(10**9, project=load.PROJECT), None) for name in open_}
         yield from _written(open_, coming, options)
+        if "PostgreSQL" in open_:
+            yield _beside(addresses["PostgreSQL"], options)
         for name in [name for name in open_ if name != "folder"]:
             yield _appended(name, addresses[name], options)
         if "object store" in open_:
@@ -113,8 +132,44 @@ def _written(open_: dict[str, Jidomem], coming: dict[str, Iterator[Any]], option
     for name in open_:
         beside = "-" if name == "folder" else f"{Spread.ratio(many['folder'], many[name])} x a folder's rate"
         rate = Spread.of([AT_ONCE / each for each in many[name]])
-        goal, met = ("3,000 intents/s", rate.middle >= 3_000) if name == "PostgreSQL" else ("-", None)
-        yield Row(f"{AT_ONCE:,} submitted at once, {name}", goal, f"{rate} intents/s", beside, met, {"s": many[name]})
+        yield Row(f"{AT_ONCE:,} submitted at once, {name}", "-", f"{rate} intents/s", beside, figures={"s": many[name]})
+
+
+def _beside(address: str, options: Options) -> Row:
+    """What two processes keep in one root, each with its copy and in a project of its own, beside what one keeps."""
+    with ExitStack() as held:
+        both = [held.enter_context(_writer(address, options, project)) for project in ("left", "right")]
+        found = in_turn({"one": lambda: _kept_by(both[:1]), "two": lambda: _kept_by(both)}, options.rounds)
+    rate = Spread.of([2 * AT_ONCE / each for each in found["two"]])
+    beside = f"{Spread.ratio([2 * each for each in found['one']], found['two'])} x the rate of one"
+    what = f"{AT_ONCE:,} at once by each of two processes, PostgreSQL"
+    return Row(what, "3,000 intents/s", f"{rate} intents/s", beside, rate.middle >= 3_000, {"s": found})
+
+
+@contextmanager
+def _writer(address: str, options: Options, project: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that keeps so many intents in *project* for each line it reads; all of them are made already."""
+    environment = {**os.environ, "JIDOMEM_HOME": str(options.folder / f"home of {project}")}
+    command = [sys.executable, "-c", _WRITER, address, project, str(AT_ONCE), str(2 * options.rounds + 2)]
+    process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _kept_by(writers: list[subprocess.Popen[str]]) -> None:
+    """Have each of *writers* keep what it has next, and wait until all have."""
+    for each in writers:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    for each in writers:
+        assert each.stdout is not None
+        each.stdout.readline()
 
 
 def _submit(memory: Jidomem, coming: Iterator[Any], number: int) -> None:
