@@ -23,6 +23,7 @@ _BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELDS.values()))}) AS
 WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
 #: The plus keeps SQLite from searching for each of them anew.
 _ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
+_BEYOND = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid > ? {_ONLY}"
 #: So many of the best are looked at first, and each time twice as many.
 AT_FIRST = 128
 
@@ -91,11 +92,28 @@ class TextFile(TakenTexts):
             holding = {stem: self._store.execute(ask, (stem,)).fetchone()[0] for stem in stems}
             newest = self._store.execute("SELECT MAX(recorded) FROM memory").fetchone()[0]
             return Counts(self.said("memories") or 0, self.said("words") or 0, holding, newest or "")
-        ask = "SELECT COUNT(*) FROM text JOIN memory m ON m.number = text.rowid WHERE text MATCH ? AND m.recorded <= ?"
-        holding = {stem: self._store.execute(ask, (matching([stem]), moment)).fetchone()[0] for stem in stems}
         known = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
         memories, length, newest = self._store.execute(known, (moment,)).fetchone()
-        return Counts(memories, length, holding, newest or "")
+        return Counts(memories, length, self._holding(stems, moment), newest or "")
+
+    def _holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
+        """Return how many of the memories known at *moment* hold each of *stems*.
+
+        Memories are numbered as they are taken in, nearly as they were recorded: all are counted below the first that
+        came later, and beyond it those few that came before. It takes a fifth of looking up when
+        each was recorded.
+        """
+        first = self._store.execute("SELECT MIN(number) FROM memory WHERE recorded > ?", (moment,)).fetchone()[0]
+        if first is None:
+            return dict(self.counts(stems).holding)
+        late = self._store.execute("SELECT number FROM memory WHERE number > ? AND recorded <= ?", (first, moment))
+        only = json.dumps([row[0] for row in late])
+        ask = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid < ? UNION ALL {_BEYOND}"
+        found = {}
+        for stem in stems:
+            words = matching([stem])
+            found[stem] = sum(row[0] for row in self._store.execute(ask, (words, first, words, first, only)))
+        return found
 
     def best(
         self,

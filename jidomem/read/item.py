@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.ids import Ids
 from jidomem.query import FOREVER, to_term
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.values import to_value
@@ -22,10 +24,7 @@ _LEAST = 4
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
-_PART = 'BIND(REPLACE(STR(?item), "^.*[/#:]", "") AS ?part)'
-_BY_PART = f"""SELECT DISTINCT ?project ?short ?item WHERE {{ ?item {jido("appliesToProject")} ?project .
-FILTER(CONTAINS(STR(?item), ?short)) {_PART}
-FILTER(STRSTARTS(?part, ?short) || STRENDS(?part, ?short)) }} ORDER BY ?item LIMIT 10"""
+_SEVERAL = 10
 _SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
 
 
@@ -53,7 +52,7 @@ def triples(
     return _found(index, project, item, as_of, valid_at).triples
 
 
-def resolve(index: OxigraphIndex, project: str, short: object, as_of: object = None) -> str:
+def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: object = None) -> str:
     """Return the IRI of the memory that *short* names, among those that were known at *as_of*.
 
     It is its IRI, a beginning or end of its id that is unique, or the id it had elsewhere: of several versions the
@@ -61,7 +60,8 @@ def resolve(index: OxigraphIndex, project: str, short: object, as_of: object = N
     """
     text = parts(to_term(short, "string", "item")).text
     found = [text] if _IRI.match(text) and _of_project(index, project, to_term(text, "iri", "iri")) else []
-    finders = (_by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, _by_part)
+    by_part = partial(_by_part, ids)
+    finders = (by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, by_part)
     moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
     found = found or next(filter(None, (find(index, project, text, moment) for find in finders)), [])
     if len(found) == 1:
@@ -71,10 +71,10 @@ def resolve(index: OxigraphIndex, project: str, short: object, as_of: object = N
     raise _missing(index, project, text)
 
 
-def _by_part(index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
-    if len(short) < _LEAST or ":" in short:
+def _by_part(ids: Ids, index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
+    if len(short) < _LEAST:
         return []
-    found = _items(index, project, _BY_PART, {"project": _project(project), "short": literal(short.lower())})
+    found = ids.named(graph_iri(project), _project(project), short.lower(), _SEVERAL)
     return [item for item in found if all(at <= bare(moment) for at in _recorded(index, project, iri(item)))]
 
 

@@ -14,6 +14,7 @@ from jidomem.dataset import Dataset, dataset
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.bounded import Bounds
+from jidomem.index.ids import Ids
 from jidomem.index.listings import Listings
 from jidomem.index.shelved import Shelved
 from jidomem.query import NamedQuery, to_term
@@ -80,6 +81,7 @@ class MemoryReader(Records):
         self.playbook = playbook
         self.index = index
         self._listings = Listings(index, shelved)
+        self._ids = Ids(index)
         self._shelf = Shelf()
         self._catch_up = catch_up
         self._past = past
@@ -162,7 +164,8 @@ class MemoryReader(Records):
     def _named(self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object) -> dict[str, object]:
         """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""
         items = [param.name for param in query.params if param.type == "item" and param.name in values]
-        return {**values, **{name: item.resolve(self.index, project, values[name], as_of) for name in items}}
+        found = {name: item.resolve(self.index, self._ids, project, values[name], as_of) for name in items}
+        return {**values, **found}
 
     def _page(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
@@ -337,7 +340,7 @@ class MemoryReader(Records):
         It is an IRI, a unique beginning or end, of 4 signs or more, of an id, or the id the memory had elsewhere.
         """
         self._catch_up(project)
-        return item.resolve(self.index, project, short, as_of)
+        return item.resolve(self.index, self._ids, project, short, as_of)
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:

@@ -46,7 +46,9 @@ def taken_in(corpus):
     return file
 
 
-def put(file, corpus):
+def put(file, corpus, order=None):
+    """Take in a corpus, in another *order* than that in which it was recorded where one is given."""
+    told = [*enumerate(corpus)]
     with file.writing():
         file.put(
             Document(
@@ -56,7 +58,7 @@ def put(file, corpus):
                 successors=(f"urn:m:{one['ended_by']:03}",) if _ends(corpus, n) else (), about=one["about"],
                 texts=tuple(one["fields"].get(name, "") for name in FIELDS),
             )
-            for n, one in enumerate(corpus)
+            for n, one in (told if order is None else (told[n] for n in order))
         )  # fmt: skip
 
 
@@ -152,6 +154,18 @@ def _bm25(match, stems, counts):
         damping = 1.2 * (0.25 + 0.75 * match.length * counts.memories / counts.words)
         score += max(weight, 1e-6) * often * 2.2 / (often + damping)
     return score
+
+
+def test_what_was_known_at_a_moment_is_counted_in_whichever_order_it_came():
+    for seed in range(10):
+        random = Random(seed)
+        corpus = corpus_of(random)
+        file = TextFile(":memory:", STEMMER, 1.0)
+        file.fits()
+        put(file, corpus, random.sample(range(len(corpus)), len(corpus)))
+
+        for n in range(len(corpus)):
+            assert file.counts(WORDS, moment(n)) == taken_in(corpus[: n + 1]).counts(WORDS)
 
 
 def test_counts_are_those_of_what_is_there_however_it_came_to_be():
