@@ -23,9 +23,10 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 @click.option("--full", is_flag=True, help="Read every byte of the journal, as jidomem verify does.")
 @pass_door
 def doctor(door: Door, full: bool) -> int:
-    """Look at programs, root, disk, journal, index, git, clients, tokens, models and port, and say what to do.
+    """Look at all that may be wrong, programs, root, journal, index, models and clients, and say what to do.
 
-    It changes nothing. Each line is ok, warn or fail; it ends with 1 where one is fail.
+    It changes nothing here; a triple store that is to answer is given a few probes, in a graph of their own.
+    Each line is ok, warn or fail; it ends with 1 where one is fail.
 
     Examples:
       jidomem doctor
@@ -99,6 +100,7 @@ def _of_root(door: Door, full: bool, root: Path, place: InFolder | Shared) -> It
     except JidomemError:  # told above
         return
     yield from looked("models", lambda: premises.models(said))
+    yield from looked("store", lambda: premises.store(said, journal))
     yield from looked("port", lambda: machine.port(said.host or HOST, said.port or PORT))
 
 

@@ -51,12 +51,16 @@ def status(door: Door) -> None:
     kind, snapshots = "disk" if memory.tail.on_disk else "memory", list(map(told, memory.tail.snapshots()))
     reader, embedder = settings.models(memory.settings)
     models = {"model": _model(reader), "embedder": _model(embedder)}
+    store = memory.remote.shown if memory.remote else None
     if door.json:
-        show_json({**found, **models, "index": {"kind": kind, "snapshots": snapshots}, "projects": projects})
+        index = {"kind": kind, "snapshots": snapshots, "store": store}
+        show_json({**found, **models, "index": index, "projects": projects})
         return
     for name, value in found.items():
         click.echo(f"{name:17} {clean(value)}")
     click.echo(f"{'index':17} {kind}")
+    if store:
+        click.echo(f"{'store':17} {clean(store)}")
     for snapshot in snapshots:
         click.echo(f"{'snapshot':17} {snapshot['name']}, {snapshot['bytes']:,} bytes, {snapshot['commits']:,} commits")
     for name, told_of in models.items():

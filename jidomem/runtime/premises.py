@@ -11,6 +11,7 @@ from pathlib import Path
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import findings
 from jidomem.index.clones import Clones
+from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.tail import LARGE, MANY
 from jidomem.journal.files import LOOSE, FileJournal, Stream
 from jidomem.moments import stamp
@@ -165,6 +166,18 @@ def models(given: Settings) -> Iterator[Look]:
             yield Look(name, "warn", f"{model.name} cannot be asked: {why.detail}", why.hint)
         else:
             yield Look(name, "ok", f"{model.name}{', over the network' if is_remote(model) else ''}")
+
+
+def store(given: Settings, journal: FileJournal) -> Iterator[Look]:
+    """Yield whether the triple store that the user chose answers as it has to; raises what `RemoteIndex.fit` raises."""
+    if given.index:
+        from jidomem.index.remote_index import RemoteIndex  # most users have none
+
+        chosen = RemoteIndex(given.index, journal, OxigraphIndex(), ())
+        fit = chosen.fit()
+        part = "all questions" if fit.proven is None else f"{len(fit.proven)} named questions"
+        yield Look("store", "ok", f"{chosen.shown} answers {part}")
+        chosen.close()
 
 
 def tokens(keyring: Keyring, where: str) -> Iterator[Look]:

@@ -20,7 +20,7 @@ def large(repository, monkeypatch):
 
 
 def test_a_small_memory_is_indexed_in_memory_and_leaves_nothing_behind(repository):
-    assert json.loads(run("status", "--json").stdout)["index"] == {"kind": "memory", "snapshots": []}
+    assert json.loads(run("status", "--json").stdout)["index"] == {"kind": "memory", "snapshots": [], "store": None}
     rebuilt = run("reindex", "--json")
     found = json.loads(rebuilt.stdout)
     assert (rebuilt.exit_code, found["index"], found["snapshots"], found["damage"]) == (0, "memory", [], [])
@@ -67,3 +67,24 @@ def test_reindex_of_a_damaged_journal_keeps_nothing_and_says_where_it_is(large):
 def test_there_is_nothing_to_reindex_where_there_is_no_root(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("reindex").exit_code == 4
+
+
+def test_a_triple_store_that_answers_is_named_without_its_password_and_looked_at(
+    repository, oxigraph_server, monkeypatch
+):
+    monkeypatch.setenv("JIDOMEM_INDEX", oxigraph_server.replace("//", "//reader:secret@"))
+    shown = oxigraph_server.removeprefix("sparql+")
+    assert json.loads(run("status", "--json").stdout)["index"]["store"] == shown
+    assert [line.split()[1] for line in run("status").stdout.splitlines() if line.startswith("store")] == [shown]
+
+    assert store_as_doctor_sees_it() == ("ok", f"{shown} answers all questions")
+
+    monkeypatch.setenv("JIDOMEM_INDEX", "sparql+http://127.0.0.1:9/query")
+    level, detail = store_as_doctor_sees_it()
+    assert level == "fail"
+    assert "127.0.0.1:9" in detail
+
+
+def store_as_doctor_sees_it():
+    (look,) = [look for look in json.loads(run("doctor", "--json").stdout)["checks"] if look["name"] == "store"]
+    return look["level"], look["detail"]
