@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from jidomem.index.kept_file import KeptFile, several
@@ -45,6 +45,14 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
             ask = f"SELECT digest, number FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
             found.update(self._store.execute(ask, step))
         return found
+
+    def known(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Return which of *digests* need no vector made."""
+        return {*self.numbers(digests)}
+
+    def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
+        """Keep the vectors that were *made*, in the order of *digests*, while the turn to write is held."""
+        self.put((digest, made[digest]) for digest in digests if digest in made)
 
     def put(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep vectors, each under the digest of its text, while the turn to write is held."""

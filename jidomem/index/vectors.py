@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from jidomem.embedder import Embedder, Vector
 from jidomem.errors import ModelUnavailable
@@ -29,17 +29,32 @@ LOOKED, READ = 1_000, 5_000
 _PROBE = "a"
 
 
+class Step(NamedTuple):
+    """The next pieces of text, as far as those without a vector are as many as are made at a time.
+
+    `last` is the id of the last of them, None where there is none; `more` says whether there are pieces at all.
+    """
+
+    last: int | None
+    digests: list[bytes]
+    texts: dict[bytes, str]
+    identity: str
+    more: bool
+
+
 class Vectors:
     """The vector files of one root for one embedder: one a stream, shared by all processes, made anew when amiss.
 
     A text that is there twice has one vector. Any thread may ask.
     """
 
+    KEPT_IN: ClassVar[type[VectorFile]] = VectorFile
+
     def __init__(self, root: Path, texts: Texts, embedder: Embedder) -> None:
         """Keep below *root* the vectors that *embedder* makes of what is in *texts*."""
         self.embedder = embedder
         self._texts = texts
-        self._files = KeptFiles(root / FOLDER, "vectors", VectorFile)
+        self._files = KeptFiles(root / FOLDER, "vectors", self.KEPT_IN)
         self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
         self._likeness: dict[str, tuple[VectorFile, int, Likeness]] = {}
         self._batches = Batches()
@@ -111,18 +126,20 @@ class Vectors:
         self._likeness.clear()
 
     def _take_in(self, stream: Stream) -> bool:
-        at = self._reached(stream)
-        last, batch, identity = self._texts.read(stream, lambda texts: self._next(stream, texts, _from(at, texts)))
-        if last is None:
+        step = self._step(stream, self._batches.size(self._name(stream)))
+        if step.last is None:
             return self._sweep(stream)
-        values = self._values(self._name(stream), batch)
+        values = self._values(self._name(stream), step.texts)
         if self._is_closed:
             return False  # it was not waited for, and nothing is opened anew for it
-        if self._texts.read(stream, _identity) != identity:
-            return True  # the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
-        passed_by = len(batch) - len(values)
-        self._use(stream, lambda file: self._keep(file, values, [identity, last], passed_by))
-        return True
+        if self._texts.read(stream, identity_of) == step.identity:
+            self._keep(stream, step, values)
+        return True  # else the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
+
+    def _step(self, stream: Stream, size: int) -> Step:
+        """Return the next pieces, with the texts of *size* that have no vector."""
+        at = self._reached(stream)
+        return self._texts.read(stream, lambda texts: self._next(stream, texts, _from(at, texts), size))
 
     def _values(self, name: str, batch: Mapping[bytes, str]) -> list[tuple[bytes, bytes]]:
         """Return the vectors of *batch* as they are kept; none for one text that no embedder seems to take."""
@@ -136,32 +153,37 @@ class Vectors:
         self._batches.done(name)
         return found
 
-    def _next(self, stream: Stream, texts: TextFile, after: int) -> tuple[int | None, dict[bytes, str], str]:
-        """Return the id of the last of the next pieces, the texts of those that have no vector, and whose they are."""
+    def _next(self, stream: Stream, texts: TextFile, after: int, size: int) -> Step:
         pieces = texts.passages.pieces(after, LOOKED)
-        there = self._use(stream, lambda file: file.numbers([piece.digest for piece in pieces]))
+        there = self._use(stream, lambda file: file.known([piece.digest for piece in pieces]))
         new: dict[bytes, Piece] = {}
-        size, last = self._batches.size(self._name(stream)), None
+        seen = list[Piece]()
         for piece in pieces:
             if piece.digest not in there and piece.digest not in new:
                 if len(new) == size:
                     break
                 new[piece.digest] = piece
-            last = piece.id
-        return last, dict(zip(new, texts.passages.texts([*new.values()]), strict=True)), _identity(texts)
+            seen.append(piece)
+        made = dict(zip(new, texts.passages.texts([*new.values()]), strict=True))
+        last = seen[-1].id if seen else None
+        return Step(last, [piece.digest for piece in seen], made, identity_of(texts), bool(pieces))
 
-    def _keep(
-        self, file: VectorFile, values: Sequence[tuple[bytes, bytes]], reached: list[Any], passed_by: int
-    ) -> None:
-        with file.writing():
-            file.put(values)
-            file.note(reached=reached)
-            if passed_by:
-                file.note(passed_by=(file.said("passed_by") or 0) + passed_by)
+    def _keep(self, stream: Stream, step: Step, values: Sequence[tuple[bytes, bytes]]) -> None:
+        """Keep the vectors of a step, and that it was taken."""
+        passed_by = len(step.texts) - len(values)
+
+        def keep(file: VectorFile) -> None:
+            with file.writing():
+                file.keep(step.digests, dict(values))
+                file.note(reached=[step.identity, step.last])
+                if passed_by:
+                    file.note(passed_by=(file.said("passed_by") or 0) + passed_by)
+
+        self._use(stream, keep)
 
     def _sweep(self, stream: Stream) -> bool:
         """Remove the vectors of texts that are gone, where some are; return False."""
-        state = self._texts.read(stream, lambda texts: [_identity(texts), int(texts.said("gone") or 0)])
+        state = self._texts.read(stream, lambda texts: [identity_of(texts), int(texts.said("gone") or 0)])
         if self._use(stream, lambda file: file.said("swept_at")) == state:
             return False
         number = 0
@@ -244,14 +266,15 @@ class Vectors:
             os.close(descriptor)
 
 
-def _identity(texts: TextFile) -> str:
+def identity_of(texts: TextFile) -> str:
+    """Return what tells a text file from one that was made anew."""
     return str(texts.said("identity"))
 
 
 def _from(reached: tuple[str, int], texts: TextFile) -> int:
     """Return the id of the last piece of *texts* that was seen, 0 where those of another file were."""
     identity, last = reached
-    return last if identity == _identity(texts) else 0
+    return last if identity == identity_of(texts) else 0
 
 
 def _locked(descriptor: int) -> bool:

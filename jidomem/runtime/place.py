@@ -19,6 +19,9 @@ from jidomem.runtime.state import State
 LOOK, AT_END = 60.0, 3.0
 
 if TYPE_CHECKING:
+    from jidomem.embedder import Embedder
+    from jidomem.index.texts import Texts
+    from jidomem.index.vectors import Vectors
     from jidomem.keeping import Keeping
     from jidomem.runtime.keyring import Keyring
     from jidomem.shared.log import SharedLog
@@ -55,6 +58,12 @@ class InFolder:
             draft = file.with_name(f".{file.name}.draft")
             draft.write_text(how(file.read_text("utf-8") if file.exists() else None), "utf-8")
             os.replace(draft, file)
+
+    def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
+        """Return the vectors of it, which are made here."""
+        from jidomem.index.vectors import Vectors  # most processes have no need of one
+
+        return Vectors(root, texts, embedder)
 
     def keep_checkpoints(self, level: Callable[[], object]) -> None:
         """Do nothing: whoever opens a folder has all of it."""
@@ -101,6 +110,13 @@ class Shared:
 
         root_files.change(self.log, lambda files: {**files, path: how(files.get(path))})
         root_files.bring(self.log, self._home)
+
+    def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
+        """Return the vectors of it, each of which one server makes for all."""
+        from jidomem.index.common_vectors import CommonVectors
+        from jidomem.shared.segments import Segments
+
+        return CommonVectors(root, texts, embedder, Segments(self.log))
 
     def keep_checkpoints(self, level: Callable[[], object]) -> None:
         """Make a checkpoint, in the background, whenever it is worth it; *level* brings the index level before."""

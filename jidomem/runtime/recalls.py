@@ -16,6 +16,7 @@ from jidomem.query import moment_of
 from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
+from jidomem.runtime.place import InFolder, Shared
 from jidomem.runtime.read_log import ReadLog
 from jidomem.runtime.settings import Settings
 from jidomem.schema import Schema
@@ -36,6 +37,7 @@ class Recalls:
     """The part of an open root that finds memories; a writer has no need of it, and loads none of it."""
 
     settings: Settings
+    place: InFolder | Shared
     sources: Sources
     journal: FileJournal
     index: OxigraphIndex
@@ -153,10 +155,9 @@ class Recalls:
         embedder = self.embedder or settings.embedder(self.settings)
         if embedder is None:
             return None
-        from jidomem.index.vectors import Vectors
         from jidomem.runtime.embedding import Embedding
 
-        return Embedding(Vectors(self.settings.root, self.texts, embedder))
+        return Embedding(self.place.vectors(self.settings.root, self.texts, embedder))
 
     def close_recall(self) -> None:
         """Let go of what was opened of it; the vectors that are being made are waited for, but not for long."""

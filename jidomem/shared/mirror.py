@@ -15,7 +15,7 @@ from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, check_follo
 from jidomem.journal.folder import Folder
 from jidomem.journal.redaction import leaves, taken_out, without
 from jidomem.journal.turns import Turn
-from jidomem.shared import checkpoints, copies
+from jidomem.shared import checkpoints, copies, segments
 from jidomem.shared.copies import Foreign, Kept
 from jidomem.shared.log import Reach, SharedLog
 from jidomem.version import Head, Version
@@ -168,7 +168,9 @@ class MirroredJournal(FileJournal):
             if documents:
                 self.log.rewrite(stream, documents)
                 checkpoints.discard(self.log)
+            segments.discard(self.log, stream.project)
             yield version
+            segments.discard(self.log, stream.project)  # of who had not seen yet what is appended
             self._bring_level(stream)
 
     def set_aside(self, stream: Stream, which: str, record: Callable[[Version, str], Commit]) -> str:
