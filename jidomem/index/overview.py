@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from json import dumps
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,7 +20,9 @@ _STATE = "CASE WHEN m.ended <= :moment THEN 'ended' WHEN m.proposed THEN 'propos
 #: In the order of an index, so that nothing is sorted.
 _GROUPS = """SELECT m.session, m.kind, m.agent, COALESCE(SUM(m.ended <= :moment), 0),
 COALESCE(SUM(m.proposed AND (m.ended IS NULL OR m.ended > :moment)), 0), COUNT(*)
-FROM memory m WHERE m.recorded <= :moment GROUP BY m.session, m.kind, m.agent"""
+FROM memory m WHERE m.recorded <= :moment %s GROUP BY m.session, m.kind, m.agent"""
+_SOME = "AND m.item IN (SELECT value FROM json_each(:items))"
+_FITTING = f"SELECT m.item FROM memory m WHERE m.recorded <= :moment {_SOME} %s"
 _NEWEST = """SELECT m.item, m.recorded FROM memory m WHERE m.recorded <= :moment AND (m.recorded, m.item) < (:at, :item)
 %s ORDER BY m.recorded DESC, m.item DESC LIMIT :count"""
 _IS = {
@@ -64,9 +67,8 @@ def overview(
     file: TextFile, chosen: Mapping[str, str], *, moment: str | None, after: Told | None, count: int
 ) -> Overview:
     """Return *count* memories known at *moment* that fit all of *chosen*, facet -> value, and follow *after*."""
-    classes = {number: _class(types.split()) for number, types in file.ask("SELECT number, types FROM kind")}
-    values: dict[str, Any] = {"moment": moment or _LATEST, "count": count + 1, **chosen}
-    values["kinds"] = _json(number for number, name in classes.items() if name == chosen.get("kind"))
+    classes, values = _asked(file, chosen, moment)
+    values["count"] = count + 1
     start = after or Told("", _LATEST)
     where = " ".join(_IS[name] for name in chosen)
     asked = {**values, "at": start.recorded, "item": start.item}
@@ -75,6 +77,24 @@ def overview(
     since = shown[-1].recorded[:10] if shown else _LATEST
     days = dict(file.ask(_DAYS % where, {**values, "since": since}))
     return Overview(shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"]))
+
+
+def among(
+    file: TextFile, items: Sequence[str], chosen: Mapping[str, str], *, moment: str | None
+) -> tuple[list[str], Facets]:
+    """Return those of *items*, in their order, that are known at *moment* and fit all of *chosen*; and their facets."""
+    classes, values = _asked(file, chosen, moment)
+    values["items"] = dumps([*items])
+    fitting = {item for (item,) in file.ask(_FITTING % " ".join(_IS[name] for name in chosen), values)}
+    groups = [*file.ask(_GROUPS % _SOME, values)]
+    return [item for item in items if item in fitting], _counted(groups, classes, chosen)
+
+
+def _asked(file: TextFile, chosen: Mapping[str, str], moment: str | None) -> tuple[dict[int, str], dict[str, Any]]:
+    """Return the classes there are by number, and the values in what is asked."""
+    classes = {number: _class(types.split()) for number, types in file.ask("SELECT number, types FROM kind")}
+    kinds = dumps([number for number, name in classes.items() if name == chosen.get("kind")])
+    return classes, {"moment": moment or _LATEST, **chosen, "kinds": kinds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +150,7 @@ def _facets(file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str
     if key not in known.facets:
         if moment not in known.groups:
             _make_room(known.groups)
-            known.groups[moment] = [*file.ask(_GROUPS, {"moment": moment})]
+            known.groups[moment] = [*file.ask(_GROUPS % "", {"moment": moment})]
         _make_room(known.facets)
         known.facets[key] = _counted(known.groups[moment], classes, chosen)
     return known.facets[key]
@@ -176,7 +196,3 @@ def _class(types: Iterable[str]) -> str:
     """Return the class a memory is told as: the first that intents know."""
     names = [local_name(each) for each in types]
     return next((name for name in names if name in TYPE_OF_CLASS), names[0] if names else "MemoryItem")
-
-
-def _json(numbers: Iterable[int]) -> str:
-    return f"[{', '.join(map(str, numbers))}]"

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from jidomem.errors import InvalidRequest
-from jidomem.index.overview import FACETS, STATES, Overview, Told, overview
+from jidomem.index.overview import FACETS, STATES, Facets, Told, among, overview
 from jidomem.journal.files import Stream
 from jidomem.moments import parse_moment, stamp
 from jidomem.recall import RecallRequest
@@ -18,6 +18,8 @@ from jidomem.vocab import BASE
 
 #: Memories on one page, and values of a facet that are listed.
 COUNT, LISTED = 50, 12
+#: So many are found by words, of which those are told that fit; more where few may be in the state that is asked for.
+FOUND, FOUND_OF_STATE = COUNT, 4 * COUNT
 _PREFIX = {"agent": f"{BASE}agents/", "session": f"{BASE}sessions/"}
 _AFTER = "after"
 
@@ -29,33 +31,47 @@ def show(asked: Asked) -> Mapping[str, Any]:
         raise InvalidRequest(f"state={chosen['state']!r} is none", hint=f"give one of: {', '.join(STATES)}")
     asked.memory.catch_up(asked.project)
     within = {name: _whole(name, value) for name, value in chosen.items()}
+    words = asked.given.get("q", "").strip()
+    if words:
+        return _by_words(asked, words, chosen, within)
     stream, after = Stream(asked.project), _after(asked.given.get(_AFTER))
     found = asked.memory.texts.read_soon(
         stream, lambda file: overview(file, within, moment=asked.as_of, after=after, count=COUNT)
     )
-    words = asked.given.get("q", "").strip()
-    listed = _by_words(asked, words, chosen) if words else [told.row(asked, one.item) for one in found.told]
     return {
-        "q": words,
+        "q": "",
         "chosen": chosen,
-        "days": [{"day": None, "count": len(listed), "memories": listed}] if words else _by_day(listed, found.days),
-        "facets": {name: _facet(asked, name, found, chosen) for name in FACETS},
-        "next": _further(asked, found.told[-1]) if found.more and not words else None,
+        "found": None,
+        "days": _by_day([told.row(asked, one.item) for one in found.told], found.days),
+        "facets": {name: _facet(asked, name, found.facets, chosen) for name in FACETS},
+        "next": _further(asked, found.told[-1]) if found.more else None,
     }
 
 
-def _by_words(asked: Asked, words: str, chosen: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return what recall finds, the best first."""
-    request = RecallRequest(agent_id=asked.memory.settings.agent, query=words, limit=COUNT)
+def _by_words(asked: Asked, words: str, chosen: Mapping[str, str], within: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the best of what recall finds that fits, and how many of what it found have each value of each facet."""
+    state = chosen.get("state")
+    limit = FOUND if state in (None, "active") else FOUND_OF_STATE
+    request = RecallRequest(agent_id=asked.memory.settings.agent, query=words, limit=limit)
     narrowed: dict[str, Any] = {name: chosen[name] for name in ("agent", "session") if name in chosen}
     if "kind" in chosen:
         narrowed["kinds"] = [chosen["kind"]]
     found = asked.memory.recall(
-        request, asked.project, as_of=asked.as_of, include_inactive=chosen.get("state") != "active", **narrowed
+        request, asked.project, as_of=asked.as_of, include_inactive=state != "active", **narrowed
     )
-    rows = [told.row(asked, hit.id) for hit in found.entries]
-    state = chosen.get("state")
-    return [row for row in rows if state is None or told.state(row["status"]) == state]
+    items = [hit.id for hit in found.entries]
+    fitting, facets = asked.memory.texts.read_soon(
+        Stream(asked.project), lambda file: among(file, items, within, moment=asked.as_of)
+    )
+    listed = [told.row(asked, item) for item in fitting[:COUNT]]
+    return {
+        "q": words,
+        "chosen": chosen,
+        "found": {"count": len(items), "fitting": len(fitting), "more": bool(found.metadata["more"])},
+        "days": [{"day": None, "count": len(fitting), "memories": listed}],
+        "facets": {name: _facet(asked, name, facets, chosen) for name in FACETS},
+        "next": None,
+    }
 
 
 def _by_day(listed: Iterable[dict[str, Any]], days: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -63,9 +79,9 @@ def _by_day(listed: Iterable[dict[str, Any]], days: Mapping[str, int]) -> list[d
     return [{"day": day, "count": days.get(day, 0), "memories": [*rows]} for day, rows in by_day]
 
 
-def _facet(asked: Asked, name: str, found: Overview, chosen: Mapping[str, str]) -> dict[str, Any]:
+def _facet(asked: Asked, name: str, facets: Facets, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of one facet, the most frequent first, each with the page it leads to."""
-    counted, now = found.facets[name], chosen.get(name)
+    counted, now = facets[name], chosen.get(name)
     values: list[dict[str, Any]] = [
         {"value": _short(name, value), "count": count} for value, count in counted.items() if value
     ]

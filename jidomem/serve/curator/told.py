@@ -70,11 +70,6 @@ def agent(name: str) -> str:
     return name.removeprefix(_AGENTS)
 
 
-def state(status: str) -> str:
-    """Return which state of the timeline a memory of this status is in."""
-    return status if status in ("active", "proposed") else "ended"
-
-
 def first(said: Mapping[str, Any], name: str) -> Any:
     """Return the first value of a property, None where it has none."""
     return next(iter(said.get(name, ())), None)
