@@ -13,7 +13,7 @@ from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.names import ASIDE, set_aside, short_id
 from jidomem.journal.redaction import is_order, taken_out
 from jidomem.journal.writing import flush_above, make_folders, move, prepare, writing
-from jidomem.shared import root_files, segments
+from jidomem.shared import checkpoints, root_files, segments
 from jidomem.shared.chain import Chain
 from jidomem.shared.filling import fill
 from jidomem.shared.log import SharedLog
@@ -229,9 +229,10 @@ class LogEnd:
         return all(self._log.append(stream, n, commit, data) for n, (commit, data) in enumerate(step, number))
 
     def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
-        """Put *commits* in the place of their other forms."""
+        """Put *commits* in the place of their other forms; what was made of those goes."""
         self._log.rewrite(stream, {commit.id: commit.data for commit in commits})
         segments.discard(self._log, stream.project)
+        checkpoints.discard(self._log)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the files of the root."""

@@ -165,9 +165,11 @@ def test_what_was_redacted_since_is_redacted_in_a_log_where_the_move_goes_on(roo
     with opened(root, 50) as memory:
         plan = memory.keeper.plan("p", None, texts=["learned in minute 10"])
         memory.keeper.redact(plan, agent="ana", reason="not ours")
+    log.put("checkpoints/newest.json", b"{}")  # a server made one meanwhile
 
     brought = bring(FolderEnd(root), LogEnd(log))
 
+    assert log.names("checkpoints/") == []
     documents = {entry.commit: entry.document for entry in log.read(MEMORY)}
     assert documents == journal_of(root)[MEMORY]
     assert [each.came for each in brought] == [0, 2]
