@@ -1,6 +1,7 @@
 """Pictures of the curator's pages: python tests/serve/curator_pictures.py takes those in docs/screens anew."""
 
 import base64
+import hashlib
 import struct
 import sys
 import tempfile
@@ -12,7 +13,10 @@ from urllib.parse import quote
 
 import numpy
 
-DOCS = Path(__file__).parents[2] / "docs" / "screens"
+ROOT = Path(__file__).parents[2]
+DOCS, CURATOR = ROOT / "docs" / "screens", ROOT / "jidomem" / "serve" / "curator"
+#: What the pictures were taken with, and the command that takes them.
+DIGEST, COMMAND = DOCS / "taken-with", "python tests/serve/curator_pictures.py"
 WIDTH, HEIGHT, COLOURS = 1280, 800, 256
 #: What gives the points of a picture that the browser took, as its canvas has them.
 _POINTS = """const [data, done] = arguments, image = new Image();
@@ -64,6 +68,15 @@ PICTURES = {
     "agents": Picture("agents", "agents"),
     "health": Picture("health", "health"),
 }
+
+
+def digest():
+    """The digest of what decides how a page looks: templates, style sheets and scripts, ours and those of others."""
+    files = sorted(path for name in ("templates", "assets", "vendored") for path in (CURATOR / name).iterdir())
+    found = hashlib.sha256()
+    for path in files:
+        found.update(f"{path.relative_to(CURATOR)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return found.hexdigest()
 
 
 def take(window, known, name):
@@ -129,6 +142,7 @@ def main():
                 data = small(window, take(window, known, name))
                 (DOCS / f"{name}.png").write_bytes(data)
                 print(f"docs/screens/{name}.png {len(data):,} bytes")
+    DIGEST.write_text(f"{digest()}\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import jidomem
 HOSTILE = "<script>document.title='owned'</script> {{ 7 * 7 }} \u202edesrever " + "W" * 80
 RUNS = 310
 EVIDENCE = "the load test of the third week"
-#: How many labels overlap, seen as they are drawn, of how many; and how long their places took to find.
+#: How many labels overlap, seen as they are drawn, of how many.
 DRAWN = """
 const cy = document.getElementById('graph')._cyreg.cy, boxes = [];
 const around = (node, what) => node.renderedBoundingBox({includeOverlays: false, includeEdges: false, ...what});
@@ -28,8 +28,7 @@ boxes.forEach((a, at) => boxes.slice(at + 1).forEach((b) => {
 }));
 const seen = boxes.filter((box) => box.x1 >= 0 && box.y1 >= 0 && box.x2 <= cy.width() && box.y2 <= cy.height()).length;
 const size = cy.zoom() * 12;
-const times = performance.getEntriesByName('graph-layout').map((each) => Math.round(each.duration));
-return {count: boxes.length, overlaps, seen, size, outside: boxes.filter((box) => box.outside).length, times};
+return {count: boxes.length, overlaps, seen, size, outside: boxes.filter((box) => box.outside).length};
 """
 
 

@@ -246,6 +246,18 @@ def test_the_playbook_is_asked_and_its_address_asks_again(pages, world):
     assert "SELECT" in pages.one("pre").get_attribute("textContent")
 
 
+def test_the_editor_of_the_console_stands_on_the_ground_of_the_page_in_light_and_dark(pages, world):
+    ground = "return getComputedStyle(arguments[0]).backgroundColor"
+    found = set()
+    for scheme in ("light", "dark"):
+        pages.scheme(scheme)
+        pages.open("/ui/p/console")
+        editor, header = (pages.driver.execute_script(ground, pages.one(each)) for each in (".CodeMirror", "header"))
+        assert editor == header
+        found.add(editor)
+    assert len(found) == 2
+
+
 def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world):
     pages.open("/ui/p/console")
     pages.one("#ask").click()
