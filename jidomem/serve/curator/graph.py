@@ -20,6 +20,8 @@ from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.vocab import TYPE_OF_CLASS, jido, local_name
 
+#: Links on one page: a hundred that all disagree with one another have ten times as many, which nobody can tell apart.
+LINKS = 1_000
 #: Nodes on one page; how far it reaches, unless told; and how many it begins with where nothing is asked.
 MOST, DEPTH, NEWEST = 300, 2, 20
 #: Links as they are drawn: family -> the properties that are of it. All others are of the family "other".
@@ -50,16 +52,24 @@ def show(asked: Asked) -> Mapping[str, Any]:
     starts = _starts(asked, name, topic)
     found = around(memory.index, memory.schema, asked.project, starts, as_of=asked.as_of, depth=depth, most=MOST)
     begun, links = {*starts}, defaultdict[str, list[Link]](list)
-    for link in found.links:
+    for link in sorted(found.links, key=_rank)[:LINKS]:
         links[link.source].append(link)
     return {
         "item": starts[0] if name else None,
         "topic": topic or None,
         "depth": depth,
         "most": MOST,
+        "links_left_out": max(0, len(found.links) - LINKS),
+        "is_full": bool(topic) and len(found.nodes) == MOST and not begun <= found.nodes.keys(),
         "more": sum(1 for count in found.more.values() if count),
         "nodes": [_node(asked, found, node, is_start=node in begun, links=links[node]) for node in found.nodes],
     }
+
+
+def _rank(link: Link) -> int:
+    """Return the place of a link where there is no room for all: what disagrees is many times said."""
+    family = _FAMILY.get(link.kind)
+    return len(FAMILIES) if family is None or family == "disagrees" else [*FAMILIES].index(family)
 
 
 def _starts(asked: Asked, name: str, topic: str) -> list[str]:
