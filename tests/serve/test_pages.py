@@ -411,6 +411,7 @@ def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, w
     pages.press(Keys.CONTROL + "a")
     pages.press("PREFIX jido: <https://jido.ai/ontology#> ASK { ?a a jido:LessonL", Keys.CONTROL + Keys.SPACE)
     pages.until(lambda: "jido:LessonLearned" in pages.text(".CodeMirror-hints"))
+    assert pages.faults() == []
     pages.press(Keys.ENTER, " }")
     assert "jido:LessonLearned }" in pages.driver.execute_script(EDITED)
     pages.press(Keys.CONTROL + Keys.ENTER)

@@ -28,6 +28,7 @@
     extraKeys: { ...Yasqe.defaults.extraKeys, "Ctrl-Enter": () => run(), "Cmd-Enter": () => run(), Tab: false, "Shift-Tab": false },
   });
   editor.getInputField().setAttribute("aria-label", "SPARQL query");
+  new MutationObserver(() => document.querySelector(".CodeMirror-hints")?.setAttribute("aria-label", "Terms")).observe(document.body, { childList: true, subtree: true });
 
   const made = (name, text, ...children) => {
     const element = document.createElement(name);
