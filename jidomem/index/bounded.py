@@ -12,6 +12,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from jidomem.errors import TooLarge
+from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Serialized
 from jidomem.vocab import JIDO, PROV, RDFS, XSD
 
 
@@ -40,6 +41,19 @@ class Sink(io.BytesIO):
         if self.tell() + len(piece) > self._most:
             raise too_large(f"{self._most:,} bytes")
         return super().write(piece)
+
+
+def written(found: Any, rows_as: str, graph_as: str, within: Bounds) -> Serialized:
+    """Return what was found as bytes: rows and truths in *rows_as*, else *graph_as*; a truth as JSON for CSV and TSV.
+
+    Raises TooLarge above the rows, or triples, and bytes it may have.
+    """
+    if isinstance(found, ox.QueryBoolean):
+        form = "json" if rows_as in ("csv", "tsv") else rows_as
+        return Serialized("ask", found.serialize(format=ROW_FORMATS[form]) or b"")
+    if isinstance(found, ox.QuerySolutions):
+        return Serialized("select", rows(found, rows_as, ROW_FORMATS[rows_as], within))
+    return Serialized("graph", triples(found, GRAPH_FORMATS[graph_as], within))
 
 
 def rows(found: Any, form: str, engine_form: Any, within: Bounds) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pyoxigraph as ox
 
 from jidomem.index import bounded
-from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Answer, Serialized, malformed, plain
+from jidomem.index.answers import Answer, Serialized, malformed, plain
 from jidomem.index.bounded import Bounds
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
 from jidomem.index.nodes import marks, named, node
@@ -264,13 +264,7 @@ class OxigraphIndex:
         """
 
         def answer(store: Any) -> Serialized:
-            found = self._query(store, sparql, graphs, named, bindings)
-            if isinstance(found, ox.QueryTriples):
-                return Serialized("graph", bounded.triples(found, GRAPH_FORMATS[graph_as], within))
-            if isinstance(found, ox.QuerySolutions):
-                return Serialized("select", bounded.rows(found, rows_as, ROW_FORMATS[rows_as], within))
-            form = "json" if rows_as in ("csv", "tsv") else rows_as
-            return Serialized("ask", found.serialize(format=ROW_FORMATS[form]))
+            return bounded.written(self._query(store, sparql, graphs, named, bindings), rows_as, graph_as, within)
 
         self.settle()
         return self._read(answer)

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from jidomem import sparql
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.index import bounded, fitness
-from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS, Answer, Serialized, Solutions, malformed, plain
+from jidomem.index.answers import Answer, Serialized, Solutions, malformed, plain
 from jidomem.index.bounded import Bounds
 from jidomem.index.document import Mark
 from jidomem.index.endpoint import TIMEOUT, Endpoint, Refused
@@ -102,12 +102,7 @@ class RemoteIndex:
     ) -> Serialized:
         """Return what `OxigraphIndex.serialized` does; raises Failed, and QueryTimeout after *seconds*, besides."""
         found: Any = self._asked(sparql, graphs, named, bindings, seconds, _ROOM * within.size)
-        if isinstance(found, ox.QueryBoolean):
-            form = "json" if rows_as in ("csv", "tsv") else rows_as
-            return Serialized("ask", bytes(found.serialize(format=ROW_FORMATS[form]) or b""))
-        if isinstance(found, ox.QuerySolutions):
-            return Serialized("select", bounded.rows(found, rows_as, ROW_FORMATS[rows_as], within))
-        return Serialized("graph", bounded.triples(found, GRAPH_FORMATS[graph_as], within))
+        return bounded.written(found, rows_as, graph_as, within)
 
     def close(self) -> None:
         """Close the connections that were kept."""

@@ -13,7 +13,6 @@ import mcp_types as types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
@@ -59,22 +58,14 @@ class _Counting:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Return what a message is answered."""
-        refusal: str | None = "internal_error"
-        try:
-            result = await call_next(ctx)
-            refusal = mcp_refusals.of_result(result)
-        except MCPError as error:
-            refusal = mcp_refusals.of_error(error)
-            raise
-        except ValidationError:
-            refusal = mcp_refusals.INVALID
-            raise
-        finally:
+
+        def note(refusal: str | None) -> None:
             if refusal is not None:
                 client = ctx.session.client_params
                 desk = self._desks.of(client.client_info.name if client else None)
                 self._measures.refused(refusal, desk.agent, desk.project)
-        return result
+
+        return await mcp_refusals.noted(ctx, call_next, note)
 
 
 def _input() -> BinaryIO:

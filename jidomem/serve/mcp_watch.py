@@ -9,9 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.shared.exceptions import MCPError
 from mcp_types.methods import SPEC_CLIENT_METHODS
-from pydantic import ValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope, Send
 
@@ -75,23 +73,15 @@ class McpWatch:
         """Return what a message is answered, and take note of what it asked and of its refusal."""
         began, asked = perf_counter(), _asked(ctx, self._tools)
         seen: SeenCall | None = None if ctx.request is None else ctx.request.scope.get(SEEN)
-        refusal: str | None = "internal_error"
-        try:
-            result = await call_next(ctx)
-            refusal = mcp_refusals.of_result(result)
-        except MCPError as error:
-            refusal = mcp_refusals.of_error(error)
-            raise
-        except ValidationError:
-            refusal = mcp_refusals.INVALID
-            raise
-        finally:
+
+        def note(refusal: str | None) -> None:
             if ctx.request_id is not None:
                 outcome = "answered" if refusal is None else "refused"
                 self._operation.measures.called(*asked, outcome, perf_counter() - began)
             if seen is not None:
                 seen.call, seen.tool, seen.refusal = asked[0], asked[1] or None, refusal
-        return result
+
+        return await mcp_refusals.noted(ctx, call_next, note)
 
 
 def _asked(ctx: ServerRequestContext[Any, Any], tools: Collection[str]) -> tuple[str, str]:
