@@ -20,6 +20,11 @@ def is_order(document: bytes) -> bool:
     return any(mark in document for mark in _ORDERS)
 
 
+def is_redacted(document: bytes) -> bool:
+    """Return whether something was taken out of the commit of a document: it has salts where there was a nonce."""
+    return b"\n# nonce " not in document.partition(b"\n\n")[0]
+
+
 def leaves(commit: Commit) -> dict[Triple, str]:
     """Return the leaf of each triple that is still in *commit*, in hexadecimal digits."""
     salts = _salts(commit)

@@ -17,6 +17,7 @@ from jidomem.journal.folder import Folder
 from jidomem.journal.names import file_name
 from jidomem.journal.packs import Entry as Outline
 from jidomem.journal.packs import outline, write_pack
+from jidomem.journal.redaction import is_redacted
 from jidomem.journal.writing import INCOMING, make_folders
 from jidomem.shared.log import Entry, Reach
 from jidomem.version import SHORT, Head, Version
@@ -124,7 +125,7 @@ def _follows(folder: Folder, found: Outline, known: set[str]) -> bool:
 def _put(folder: Folder, chunk: Sequence[Entry], outlines: Sequence[Outline | None]) -> None:
     """Put the files of a chunk in place: a pack of a whole one, else one for each commit."""
     documents = [
-        (found, _is_redacted(entry.document), entry.document) for found, entry in zip(outlines, chunk, strict=True)
+        (found, is_redacted(entry.document), entry.document) for found, entry in zip(outlines, chunk, strict=True)
     ]
     told = sorted(
         ((found, redacted, data) for found, redacted, data in documents if found), key=lambda one: one[0].head
@@ -138,11 +139,6 @@ def _put(folder: Folder, chunk: Sequence[Entry], outlines: Sequence[Outline | No
         return
     for found, redacted, data in told:
         lay(folder.path, file_name(found.head, redacted=redacted), data)
-
-
-def _is_redacted(document: bytes) -> bool:
-    """Return whether a document is one that something was taken out of: it has no nonce."""
-    return b"\n# nonce " not in document.partition(b"\n\n")[0]
 
 
 @contextmanager
