@@ -1,12 +1,15 @@
 """A process that decides on contested topics: python competitor.py ADDRESS HOME NAME ROUNDS [blind] tells what it kept.
 
 Each of its decisions ends what it finds in force on the topic; one that is refused is tried again with what is in
-force then. With `blind` the log takes each append on whatever it was built.
+force then. With `blind` the log takes each append on whatever it was built, and the first waits until the other process
+has built one, too.
 """
 
 import json
 import os
 import sys
+import time
+from pathlib import Path
 
 import jidomem
 from jidomem.errors import Conflict
@@ -29,11 +32,16 @@ def decide(memory, topic, summary):
             continue  # another one was first
 
 
-def blind(log_class):
-    """Let *log_class* take each append under whatever number is next."""
+def blind(log_class, home):
+    """Let *log_class* take each append under whatever number is next, once two homes beside *home* have one."""
     append = log_class.append
 
     def on_whatever(self, stream, number, commit, document):
+        home.with_suffix(".built").touch()
+        deadline = time.monotonic() + 60
+        while len(list(home.parent.glob("*.built"))) < 2:
+            assert time.monotonic() < deadline, "the other process has built nothing"
+            time.sleep(0.01)
         while not append(self, stream, number, commit, document):
             number = self.reach([stream])[stream].length + 1
         return True
@@ -45,7 +53,7 @@ if __name__ == "__main__":
     address, home, name, rounds, *more = sys.argv[1:]
     os.environ["JIDOMEM_HOME"] = home
     if more == ["blind"]:
-        blind(PostgresLog)
+        blind(PostgresLog, Path(home))
     with jidomem.open(address, project="p", agent=name, session=f"s-{name}") as memory:
         memory.catch_up("p") if "p" in memory.projects() else None
         print("ready", flush=True)
