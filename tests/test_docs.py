@@ -18,7 +18,7 @@ from jidomem.errors import CODES
 from jidomem_cli.main import cli
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BIN = Path(sys.executable).parent
 
 
@@ -53,10 +53,14 @@ def run(command: str) -> tuple[int, str]:
 
 
 def run_here(command: str) -> tuple[int, str]:
-    """The same of a command of `jidomem`, without a process."""
+    """The same of a command of `jidomem`, without a process; `> FILE` at its end keeps what it printed there."""
     words = shlex.split(command, comments=True)[1:]
+    file = words[-1] if words[-2:-1] == [">"] else None
+    words = words[:-2] if file else words
     given = [path for word in words for path in (sorted(glob.glob(word)) if "*.md" in word else [word])]
     done = CliRunner().invoke(cli, given)
+    if file:
+        Path(file).write_text(done.stdout, "utf-8")
     return done.exit_code, done.output
 
 
