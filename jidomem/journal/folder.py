@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from time import time_ns
-from types import MappingProxyType
 
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance
 from jidomem.journal.contents import Contents
+from jidomem.journal.links import broken
 from jidomem.journal.names import each_file, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Entry, Pack
 from jidomem.journal.sight import SETTLE, Sight, number
@@ -253,7 +253,7 @@ class Folder:
         for row in [rows[key]] if key in rows else rows.values():
             if self.contents.entry(f"{stem(row.head)}.ttl") is not None:
                 continue  # its own file, sound, stands for it
-            problem = self._broken_link(row.entry, inside)
+            problem = broken(row.entry, self.contents, inside)
             if self.contents.packed(pack, row) is not None and problem:
                 name = f"{pack.name}#{stem(row.head)}"
                 self._gaps[name] = self.contents.damaged(name, problem, identity=row.head.id)
@@ -262,27 +262,10 @@ class Folder:
         """Return the entries of the sound files among *names*, their links checked."""
         found = {name: entry for name in sorted(names) if (entry := self.contents.entry(name)) is not None}
         for name, entry in found.items():
-            problem = self._broken_link(entry)
+            problem = broken(entry, self.contents)
             if problem:
                 self._gaps[name] = self.contents.damaged(name, problem, identity=entry.head.id)
         return list(found.values())
-
-    def _broken_link(self, entry: Entry, near: Mapping[str, Head] = MappingProxyType({})) -> str:
-        """Return what does not fit between a commit and its parents, or nothing."""
-        parents = []
-        for identity in entry.parents:
-            parent = near.get(identity) or self.contents.head(identity)
-            if parent is not None:
-                parents.append(parent)
-            elif not self.contents.explains(identity):
-                return f"its parent {identity} is not here"
-        if len(parents) < len(entry.parents):
-            return ""  # what the parent is in is damaged itself
-        if entry.head.position != 1 + max((parent.position for parent in parents), default=0):
-            return f"its position {entry.head.position} does not follow from its parents"
-        if any(parent.recorded_at >= entry.head.recorded_at for parent in parents):
-            return f"it was recorded at {entry.head.recorded_at}, not after its parents"
-        return ""
 
     def _aside(self, version: Version) -> list[str]:
         """Return what is not later than *version*, yet neither in it nor before it: a branch that came in beside it.
