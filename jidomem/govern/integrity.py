@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.names import ASIDE, set_aside
-from jidomem.journal.redaction import leaves, taken_out
+from jidomem.journal.redaction import leaves, recorded, taken_out
 from jidomem.judge import Severity
 from jidomem.terms import Triple, bare, parts
 
@@ -69,7 +68,7 @@ def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
 def _showing(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms that show a leaf that was redacted."""
     folder = journal.seen(stream)
-    for identity, gone in _recorded(told).items():
+    for identity, gone in recorded(told).items():
         for form in forms(folder, identity):
             if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in gone}:
                 yield _exposure(folder.path, form, frozenset(shown.values()), frozenset(shown))
@@ -77,25 +76,15 @@ def _showing(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> It
 
 def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms that lost a leaf no commit records as redacted."""
-    folder, recorded = journal.seen(stream), _recorded(told)
+    folder, known = journal.seen(stream), recorded(told)
     for identity in redacted_ids(folder):
         for form in forms(folder, identity):
-            if lost := taken_out(form.commit) - recorded.get(identity, frozenset()):
+            if lost := taken_out(form.commit) - known.get(identity, frozenset()):
                 yield _exposure(folder.path, form, lost)
 
 
 def _exposure(folder: str, form: Form, found: frozenset[str], triples: frozenset[Triple] = frozenset()) -> Exposure:
     return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, found, triples)
-
-
-def _recorded(told: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
-    """Return the leaves that were redacted by the id of their commit; an order's leaves count for each it names."""
-    found: dict[str, frozenset[str]] = defaultdict(frozenset)
-    for order in told:
-        gone = frozenset(parts(leaf).text for leaf in said_of(order, "redactedLeaf"))
-        for commit in said_of(order, "redacts"):
-            found[bare(commit).rpartition(":")[2]] |= gone
-    return found
 
 
 def _exposed(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from jidomem.journal.commit import Commit, FormatError, parse
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Pack, Row, write_pack
-from jidomem.journal.redaction import is_order, leaves, taken_out, without
+from jidomem.journal.redaction import is_order, leaves, recorded, taken_out, without
 from jidomem.journal.sealing import SEALING, changing
 from jidomem.journal.writing import INCOMING, move, prepare
 
@@ -52,6 +52,21 @@ def orders(folder: Folder) -> Iterator[Commit]:
         with suppress(OSError):
             met |= {stem_of(name)} if is_order(disk.read(f"{folder.path}/{name}")) else set()
     yield from folder.commits(sorted(met), set())
+
+
+def ordered(folder: Folder, orders: Iterable[str]) -> dict[str, bytes]:
+    """Return the documents, by the ids of their commits, that the commits *orders*, by id, ask for and that are others.
+
+    What cannot be read is damage, and what a commit says of itself stays: others tell of both.
+    """
+    heads = [head for identity in orders if (head := folder.contents.head(identity)) is not None]
+    told, documents = folder.commits(map(stem, heads), set()), dict[str, bytes]()
+    for identity, gone in recorded(told).items():
+        for form in forms(folder, identity):
+            if not gone.isdisjoint(leaves(form.commit).values()):
+                with suppress(FormatError):
+                    documents[identity] = without(form.commit, gone | taken_out(form.commit)).data
+    return documents
 
 
 def redacted_ids(folder: Folder) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 
 from jidomem.journal.commit import DESCRIPTION, Commit, FormatError, document, parse, secrets_of
-from jidomem.terms import Triple, iri
-from jidomem.vocab import THIS, TYPE
+from jidomem.terms import Triple, bare, iri, parts
+from jidomem.vocab import THIS, TYPE, jido
 
 _SALT, _LEAF = "# salt ", "# leaf "
 
@@ -23,6 +24,18 @@ def is_order(document: bytes) -> bool:
 def is_redacted(document: bytes) -> bool:
     """Return whether something was taken out of the commit of a document: it has salts where there was a nonce."""
     return b"\n# nonce " not in document.partition(b"\n\n")[0]
+
+
+def recorded(orders: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
+    """Return the leaves that were redacted by the id of their commit; an order's leaves count for each it names."""
+    found: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for order in orders:
+        own = iri(order.iri)
+        gone = frozenset(parts(o).text for s, p, o in order.triples if s == own and p == jido("redactedLeaf"))
+        for s, p, commit in order.triples:
+            if s == own and p == jido("redacts"):
+                found[bare(commit).rpartition(":")[2]] |= gone
+    return found
 
 
 def leaves(commit: Commit) -> dict[Triple, str]:

@@ -17,7 +17,7 @@ from jidomem.journal.folder import Folder
 from jidomem.journal.names import file_name
 from jidomem.journal.packs import Entry as Outline
 from jidomem.journal.packs import outline, write_pack
-from jidomem.journal.redaction import is_redacted
+from jidomem.journal.redaction import is_order, is_redacted
 from jidomem.journal.writing import INCOMING, make_folders
 from jidomem.shared.log import Entry, Reach
 from jidomem.version import SHORT, Head, Version
@@ -30,11 +30,15 @@ _NO_MOMENT = "00000000T000000.000000Z"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How far a copy reaches in its log, the id of the last commit in it and the version that it comes to."""
+    """How far a copy reaches in its log, the id of the last commit in it and the version that it comes to.
+
+    *orders* are the commits in it that order a redaction of which nobody here has seen that it was carried out.
+    """
 
     reach: Reach
     last: str = ""
     version: Version = Version()
+    orders: tuple[str, ...] = ()
 
 
 class Foreign(Exception):
@@ -51,7 +55,7 @@ def load(path: str) -> Kept | None:
     try:
         said = json.loads(disk.read(path))
         heads = Version.of(Head(*head) for head in said["heads"])
-        return Kept(Reach(said["length"], said["rewrites"]), said["last"], heads)
+        return Kept(Reach(said["length"], said["rewrites"]), said["last"], heads, tuple(said["orders"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -59,7 +63,8 @@ def load(path: str) -> Kept | None:
 def save(path: str, kept: Kept) -> None:
     """Keep how far a copy reaches, in one step; raise OSError. A power failure may lose it, and with it the copy."""
     heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
-    said = {"length": kept.reach.length, "rewrites": kept.reach.rewrites, "last": kept.last, "heads": heads}
+    reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites}
+    said = {**reach, "last": kept.last, "heads": heads, "orders": kept.orders}
     make_folders(dirname(path))
     _write(f"{path}.new", json.dumps(said).encode())
     disk.rename(f"{path}.new", path)
@@ -98,7 +103,8 @@ def fill(folder: Folder, descriptor: int, path: str, kept: Kept, entries: Iterab
         with _sharing(folder, descriptor):
             _put(folder, chunk, outlines)
         version = advance(kept.version, [found for found in outlines if found is not None])
-        kept = Kept(replace(kept.reach, length=chunk[-1].number), chunk[-1].commit, version)
+        orders = (*kept.orders, *(entry.commit for entry in chunk if is_order(entry.document)))
+        kept = Kept(replace(kept.reach, length=chunk[-1].number), chunk[-1].commit, version, orders)
         save(path, kept)
     return kept
 

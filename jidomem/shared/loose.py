@@ -64,7 +64,7 @@ def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> b
 
 
 def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
-    """Return how far what was linked of a stream reaches; None where nobody knows."""
+    """Return how far what was linked of a stream reaches; None where nobody knows, or a redaction is under way."""
     source, target = (
         home / "projects" / stream.project / stream.name,
         folder / "projects" / stream.project / stream.name,
@@ -79,7 +79,7 @@ def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
         name, data = write_pack([(outline(data), ".redacted." in name, data) for name, data in loose])
         target.mkdir(parents=True, exist_ok=True)
         (target / name).write_bytes(data)
-    return kept
+    return None if kept is None or kept.orders else kept
 
 
 @contextmanager

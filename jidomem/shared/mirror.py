@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
 from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
 from jidomem.journal.commit import Commit, advance
-from jidomem.journal.erasing import forms
+from jidomem.journal.erasing import ordered
 from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, check_follows
 from jidomem.journal.folder import Folder
-from jidomem.journal.redaction import leaves, taken_out, without
+from jidomem.journal.redaction import is_order
 from jidomem.journal.turns import Turn
 from jidomem.shared import checkpoints, copies, segments
 from jidomem.shared.copies import Foreign, Kept
@@ -22,6 +23,8 @@ from jidomem.version import Head, Version
 
 #: Held by the one process of this machine that writes to a stream; the lock of its files is for those who copy.
 _WRITERS = ".writers.lock"
+#: Files of the log: the streams of which something is being taken out.
+_REDACTING = "redacting/"
 
 
 class MirroredJournal(FileJournal):
@@ -154,24 +157,14 @@ class MirroredJournal(FileJournal):
 
     @contextmanager
     def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
-        """Take the leaves *gone*, by the id of the commit, out of the log at once, and give its version.
+        """Give the version, and carry out what was appended: the order to take the leaves *gone* out of the log.
 
-        What is appended then tells others, who fetch their copies anew; that of this machine is, at the end.
+        The order comes first, as it names commits and leaves. Whoever takes one in sees to it before anything else is
+        read, whichever process that is: so one that is killed at any moment leaves nothing half done.
         """
         with self.turn(stream) as version:
-            folder, documents = self._known(stream)[0], dict[str, bytes]()
-            for identity, named in gone.items():
-                for form in forms(folder, identity):
-                    out = named | taken_out(form.commit)
-                    if not out.isdisjoint(leaves(form.commit).values()):
-                        documents[identity] = without(form.commit, out).data
-            if documents:
-                self.log.rewrite(stream, documents)
-                checkpoints.discard(self.log)
-            segments.discard(self.log, stream.project)
             yield version
-            segments.discard(self.log, stream.project)  # of who had not seen yet what is appended
-            self._bring_level(stream)
+            self._level(stream)
 
     def set_aside(self, stream: Stream, which: str, record: Callable[[Version, str], Commit]) -> str:
         """Raise InvalidRequest: what is damaged in a shared log is put right where that lies."""
@@ -201,7 +194,8 @@ class MirroredJournal(FileJournal):
         reach, kept = self._reach(stream), self._kept(stream)
         if kept is None and not reach.length and not self._known(stream)[0].look().heads:
             return Kept(reach)
-        if kept is not None and kept.reach == reach and stream in self._proved and self._is_sound(stream, kept):
+        is_level = kept is not None and kept.reach == reach and not kept.orders and stream in self._proved
+        if kept is not None and is_level and self._is_sound(stream, kept):
             return kept
         return self._bring_level(stream)
 
@@ -215,15 +209,43 @@ class MirroredJournal(FileJournal):
         """Return how far the copy reaches once it is level; what is not the log's, or *anew* all, is fetched again."""
         home = str(self.folder)
         with copies.copying(home, self.log.name), self._held(stream, self.wait) as (folder, turn):
-            reach, kept = self._reaches([stream])[stream], None if anew else self._kept(stream)
-            if stream in (asked := getattr(self._asked, "reaches", {})):
-                asked[stream] = reach
-            if kept is not None and kept.reach.rewrites == reach.rewrites and kept.reach.length <= reach.length:
-                with suppress(Foreign):
-                    kept = self._filled(stream, folder, turn, kept)
-                    if self._is_sound(stream, kept):
-                        return kept
-            return self._fetched(stream, folder, turn, reach)
+            kept = self._leveled(stream, folder, turn, None if anew else self._kept(stream))
+            while kept.orders:
+                if not self._carried_out(stream, folder, kept):
+                    kept = replace(kept, orders=())
+                    copies.save(copies.path_of(home, stream), kept)
+                else:
+                    kept = self._leveled(stream, folder, turn, kept)
+            return kept
+
+    def _leveled(self, stream: Stream, folder: Folder, turn: Turn, kept: Kept | None) -> Kept:
+        """Return how far the copy reaches once what is *kept* of it, or else all of it, is what the log has now."""
+        reach = self._reaches([stream])[stream]
+        if stream in (asked := getattr(self._asked, "reaches", {})):
+            asked[stream] = reach
+        if kept is not None and kept.reach.rewrites == reach.rewrites and kept.reach.length <= reach.length:
+            with suppress(Foreign):
+                kept = self._filled(stream, folder, turn, kept)
+                if self._is_sound(stream, kept):
+                    return kept
+        return self._fetched(stream, folder, turn, reach)
+
+    def _carried_out(self, stream: Stream, folder: Folder, kept: Kept) -> bool:
+        """Return whether something was taken out of the log just now, as orders that came say it is to be.
+
+        What was made of the texts goes as well; of who was killed while it did all that, too.
+        """
+        documents = ordered(folder, kept.orders)
+        mark = f"{_REDACTING}{stream.project}.{stream.name}"
+        if documents or self.log.get(mark) is not None:
+            self.log.put(mark, b"", force=True)
+            segments.discard(self.log, stream.project)
+            if documents:
+                self.log.rewrite(stream, documents)
+            checkpoints.discard(self.log)
+            segments.discard(self.log, stream.project)  # of who had not seen the order yet
+            self.log.remove([mark])
+        return bool(documents)
 
     def _fetched(self, stream: Stream, folder: Folder, turn: Turn, reach: Reach) -> Kept:
         """Return how far the copy reaches, all of it thrown away and fetched anew."""
@@ -278,7 +300,8 @@ class MirroredJournal(FileJournal):
     def _copied(self, stream: Stream, kept: Kept, commit: Commit) -> Version:
         """Return the version with *commit*, which is durable, once it is in the copy; else the next look fetches it."""
         reach = Reach(kept.reach.length + 1, kept.reach.rewrites)
-        after = Kept(reach, commit.id, advance(kept.version, [commit]))
+        orders = (*kept.orders, commit.id) if is_order(commit.data) else kept.orders
+        after = Kept(reach, commit.id, advance(kept.version, [commit]), orders)
         with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
             if self._kept(stream) == kept and folder.look() == kept.version:
                 self._place(stream, commit, folder, turn, copies.lay)

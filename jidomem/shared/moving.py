@@ -77,10 +77,10 @@ def _copy(source: End, target: End, stream: Stream, held: Chain, read: Chain, pr
         anew = [commit for commit in step if bytes.fromhex(commit.id) in held.forms]
         if whole := next((commit for commit in anew if not commit.redacted), None):
             raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted")
-        if anew:
-            target.redact(stream, anew)
         if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in held.forms]:
             target.add(stream, _told(fresh, progress))
+        if anew:  # last: it is what came that orders it
+            target.redact(stream, anew)
         came += len(step)
     return came
 

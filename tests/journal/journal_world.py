@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from jidomem import terms, vocab
-from jidomem.journal.commit import Commit, build
+from jidomem.journal.commit import COMMIT, Commit, build
 from jidomem.journal.files import FileJournal, Moved, Stream
 from jidomem.moments import stamp
 from jidomem.version import Version
@@ -33,6 +33,15 @@ def commit_on(version: Version, name: str = "a", body=None, *, second: int | Non
         body=fact(name) if body is None else body,
         nonce=f"nonce of {name}".encode().ljust(32, b".")[:32],
     )
+
+
+def order_on(version: Version, gone: dict[str, frozenset[str]], *, graph=STREAM.graph) -> Commit:
+    """A commit on top of *version* that orders the leaves *gone*, by the id of their commit, to be taken out."""
+    said = [(vocab.THIS, vocab.jido("redacts"), terms.iri(COMMIT + identity)) for identity in gone]
+    said += [
+        (vocab.THIS, vocab.jido("redactedLeaf"), terms.literal(leaf)) for leaf in frozenset().union(*gone.values())
+    ]
+    return commit_on(version, "order", said, graph=graph)
 
 
 def add(journal: FileJournal, name: str, *, stream: Stream = STREAM, second: int | None = None) -> Commit:

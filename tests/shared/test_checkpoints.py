@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import fixed_sources, intent
 from file_log import FileLog
+from journal_world import order_on
 
 import jidomem
 from jidomem import schema
@@ -168,9 +169,10 @@ def test_a_redaction_takes_every_checkpoint_away_and_none_with_what_was_taken_ou
     old = tmp_path / "behind"
     shutil.copytree(first.home, old)
     commit = next(entry for entry in log.read(MEMORY) if ORDERED.encode() in entry.document)
-    gone = {leaf for triple, leaf in leaves(parse(commit.document)).items() if "hunter2" in triple[2]}
-    with first.journal.redacting(MEMORY, {commit.commit: frozenset(gone)}):
-        pass
+    shown = {leaf for triple, leaf in leaves(parse(commit.document)).items() if "hunter2" in triple[2]}
+    gone = {commit.commit: frozenset(shown)}
+    with first.journal.redacting(MEMORY, gone) as version:
+        first.journal.append(MEMORY, version, order_on(version, gone, graph=MEMORY.graph))
 
     assert pieces(log) == set()
     assert not fetch(log, tmp_path / "second")

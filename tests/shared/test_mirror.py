@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from file_log import FileLog
-from journal_world import STREAM, add, commit_on, fact, ids
+from journal_world import STREAM, add, commit_on, fact, ids, order_on
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.journal.files import Moved, Stream
@@ -180,8 +180,9 @@ def test_a_stream_that_was_rewritten_is_fetched_anew_everywhere(opened):
     assert ids(there.read(STREAM)) == ids(written)
     leaf = next(iter(_leaves(written[0], "one")))
 
-    with here.redacting(STREAM, {written[0].id: frozenset([leaf])}) as version:
-        order = commit_on(version, "order")
+    gone = {written[0].id: frozenset([leaf])}
+    with here.redacting(STREAM, gone) as version:
+        order = order_on(version, gone)
         assert here.append(STREAM, version, order) == Version.of([order.head])
 
     for journal in (here, there, opened("new")):

@@ -1,0 +1,52 @@
+"""Redacts a memory, killed after the n-th thing it wrote to the log: python killed_redactor.py.
+
+Reads lines of `HOME LOG ITEM N`, and answers each with `killed`, or `done` where there was less than that to write.
+"""
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from file_log import FileLog
+
+from jidomem.clock import Sources
+from jidomem.runtime.place import Shared
+from jidomem.runtime.root import Jidomem
+from jidomem.runtime.settings import Settings
+
+WRITES = ("append", "rewrite", "put", "remove")
+
+
+class Fatal(FileLog):
+    """A log whose process ends as soon as the n-th thing was written there."""
+
+    left = 0
+
+    @contextmanager
+    def _asking(self, what):
+        with super()._asking(what) as store:
+            yield store
+        self.left -= what in WRITES
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def redact(home, log, item, writes):
+    """Take out what *item* says."""
+    fatal = Fatal(log)
+    fatal.left = writes
+    memory = Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, Shared(fatal, "s3://as/if", home))
+    fatal.left = writes  # whatever opening wrote
+    memory.keeper.redact(memory.keeper.plan("p", item=item), agent="architect", reason="it is a secret")
+    os._exit(0)
+
+
+for line in sys.stdin:
+    home, log, item, writes = line.split()
+    child = os.fork()  # nothing is open yet
+    if not child:
+        redact(Path(home), log, item, int(writes))
+    _, status = os.waitpid(child, 0)
+    print("killed" if os.WIFSIGNALED(status) else "done" if status == 0 else f"failed: {status}", flush=True)
