@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,12 @@ from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.govern.quoted import tokens
 from jidomem.index.text_file import Within
 from jidomem.intent import Receipt
+from jidomem.journal.files import Stream
 from jidomem.query import moment_of
 from jidomem.read.entries import ENTRIES, Entries, own
+from jidomem.read.keyed import KeyedEntries
 from jidomem.recall import Narrowing, RecallRequest, RecallResult
+from jidomem.write.history import EntryChanges
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
@@ -100,6 +103,27 @@ class EntryStore:
             else WriteResult(request, request.entry, metadata=_told(outcome))
             for request, outcome in zip(asked, outcomes, strict=True)
         ]
+
+    def remove(self, ids: Iterable[str], opts: Options = NO_OPTIONS) -> int:
+        """Return how many of *ids* something was kept under; it is there no longer, and stays in the history.
+
+        All are taken back in one commit, durable when this returns, or none. Raises PolicyDenied, Busy and Failed.
+        """
+        return len(self.change(lambda: EntryChanges(removed=tuple(dict.fromkeys(ids))), opts))
+
+    def change(self, plan: Callable[[], EntryChanges], opts: Options = NO_OPTIONS) -> list[Receipt]:
+        """Return the receipts of what *plan* says is to become of entries, all of it in one commit or nothing.
+
+        *plan* may read what is kept: nobody else writes before the commit. Raises what `write` and *plan* raise.
+        """
+        receipts = self._writer.change_entries(self._project(opts), plan)
+        return [receipt for receipt in receipts if receipt.iri]
+
+    def keyed(self, beginning: str, opts: Options = NO_OPTIONS) -> KeyedEntries:
+        """Return the entries whose ids begin so, at hand in memory; they follow the index, which is brought level first
+        by who reads.
+        """
+        return KeyedEntries(self._memory.index, Stream(self._project(opts), "history").graph, beginning)
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return the entries of every agent, the one that was written first before the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jidomem import vocab
 from jidomem.entry import Entry
@@ -14,6 +14,7 @@ from jidomem.write.names import slug
 from jidomem.write.view import View
 
 ENTRY, ID, TEXT, AGENT = jido("Entry"), jido("entryId"), jido("entryText"), jido("agentId")
+REMOVAL = jido("EntryRemoval")
 SESSION, METADATA, REPLACES, OF = jido("sessionId"), jido("entryMetadata"), jido("replaces"), jido("entryOf")
 
 
@@ -34,6 +35,15 @@ def described(node: Term, entry: Entry, project: Term, most: int) -> list[Triple
     if (agent := agent_of(entry)) is not None:
         rows.append((node, OF, agent))
     return [*rows, *_besides(node, entry, most)]
+
+
+def removed(node: Term, before: Iterable[Term], project: Term) -> list[Triple]:
+    """Return what tells, under the name *node*, that the entries *before* were taken back."""
+    return [
+        (node, TYPE, REMOVAL),
+        (node, jido("partOfProject"), project),
+        *((node, REPLACES, entry) for entry in before),
+    ]
 
 
 def agent_of(entry: Entry) -> Term | None:

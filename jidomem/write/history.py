@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jidomem import vocab
 from jidomem.entry import Entry
 from jidomem.errors import PolicyDenied
 from jidomem.intent import Receipt
+from jidomem.journal.files import Stream
 from jidomem.policy import AgentPolicy
 from jidomem.terms import Term, Triple, bare, iri
+from jidomem.version import Version
 from jidomem.write import entries as words
 from jidomem.write import permission, secrets, triples, turns
 from jidomem.write.line import JudgeFn, Outcome
@@ -25,6 +27,14 @@ from jidomem.write.view import View
 HISTORY = "history"
 
 
+@dataclass(frozen=True, slots=True)
+class EntryChanges:
+    """What is to become of entries, all of it or nothing: those that are kept, and the ids of those taken back."""
+
+    kept: Sequence[Entry] = ()
+    removed: Sequence[str] = ()
+
+
 class HistoryWriter(Recovery):
     """The verbs of writing what nobody judges: each is a small commit of the history, held to ontology and shapes."""
 
@@ -34,6 +44,22 @@ class HistoryWriter(Recovery):
         An entry replaces what is kept under its id; many share a commit. Raises NotFound `invalid_project`.
         """
         return self._line(project_id, HISTORY).submit([self._keeps(project_id, entry) for entry in entries])
+
+    def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
+        """Return the receipts of what *plan* says is to become of entries, kept in one commit or not at all.
+
+        *plan* is called once the index is level with the journal, and nobody else writes before the commit; where the
+        stream moved on all the same it is called again. An id nothing is kept under is removed by a receipt without a
+        commit. The first refusal is raised, and what *plan* raises.
+        """
+
+        def judges(view: View) -> Iterator[JudgeFn]:
+            self._tail.catch_up(Stream(project_id, HISTORY))
+            changes = plan()
+            yield from (self._keeps(project_id, entry) for entry in changes.kept)
+            yield from (self._removes(project_id, entry_id) for entry_id in changes.removed)
+
+        return self._line(project_id, HISTORY).submit_planned(judges)
 
     def keep_turn(self, project_id: str, session: str, said: Said) -> Receipt:
         """Return the receipt of a turn, kept as the next one of the conversation of *session*, a name or an IRI.
@@ -84,20 +110,35 @@ class HistoryWriter(Recovery):
             node = self._new("entries", view)
             rows = words.described(node, entry, project, self.literal)
             for before in words.held(view, entry.id):
-                self._check_replaces(before, entry, view)
+                self._check_replaces(before, entry.id, view)
                 rows.append((node, words.REPLACES, before))
             return self._kept(node, [*rows, *self._stubs(filter(None, [agent]), project, view)], view)
 
         return judge
 
-    def _check_replaces(self, before: Term, entry: Entry, view: View) -> None:
-        """Raise PolicyDenied where *before*, kept under the id of *entry*, is of one the speaker may not speak for."""
+    def _removes(self, project_id: str, entry_id: str) -> JudgeFn:
+        project = iri(f"{vocab.BASE}projects/{project_id}")
+
+        def judge(view: View, now: datetime) -> Judged:
+            self._check_besides("description", view)
+            ended = words.held(view, entry_id)
+            if not ended:
+                return Judged(Receipt("", None, Version(), "deduplicated"))
+            for before in ended:
+                self._check_replaces(before, entry_id, view)
+            node = self._new("entries", view)
+            return self._kept(node, words.removed(node, ended, project), view)
+
+        return judge
+
+    def _check_replaces(self, before: Term, entry_id: str, view: View) -> None:
+        """Raise PolicyDenied where *before*, kept under *entry_id*, is of one the speaker may not speak for."""
         owner = view.first(before, words.OF)
         try:
             permission.check_speaks(owner and bare(owner), view, self._stages.policy, self._stages.speaker)
         except PolicyDenied:
             raise PolicyDenied(
-                f"{entry.id!r} is the id of an entry of another agent", hint="leave id out, or give another one"
+                f"{entry_id!r} is the id of an entry of another agent", hint="leave id out, or give another one"
             ) from None
 
     def _new(self, folder: str, view: View) -> Term:
