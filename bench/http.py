@@ -111,7 +111,7 @@ def ours(root: Path, core: str | None = None, environment: Mapping[str, str] | N
         yield port
 
 
-def serve(root: Path) -> list[str]:
+def serve(root: Path | str) -> list[str]:
     """The command that serves *root*."""
     return [str(JIDOMEM), "serve", "--root", str(root), "--project", load.PROJECT]
 

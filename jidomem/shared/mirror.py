@@ -19,6 +19,7 @@ from jidomem.journal.turns import Turn
 from jidomem.shared import checkpoints, copies, segments
 from jidomem.shared.copies import Foreign, Kept
 from jidomem.shared.log import Reach, SharedLog
+from jidomem.shared.together import Together
 from jidomem.version import Head, Version
 
 #: Held by the one process of this machine that writes to a stream; the lock of its files is for those who copy.
@@ -41,6 +42,7 @@ class MirroredJournal(FileJournal):
         self._writers: dict[Stream, Turn] = {}
         self._proved: set[Stream] = set()  # whose copy was seen to be of this log, by this process
         self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and a copy as well
+        self._looks = Together(log.reach)
         self._asked = threading.local()
 
     @contextmanager
@@ -177,7 +179,7 @@ class MirroredJournal(FileJournal):
 
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         try:
-            return self.log.reach(streams)
+            return self._looks.of(streams)
         except JidomemError:
             self._proved.clear()  # what answers next may be another one
             raise

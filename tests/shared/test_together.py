@@ -1,0 +1,111 @@
+"""Many who ask at once share a question, and none is told what was so before it asked."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from queue import SimpleQueue
+
+import pytest
+
+from jidomem.errors import Failed
+from jidomem.shared.together import Together
+
+
+class Asked:
+    """A place that is asked: it says that it was, and answers with what it is told to, by `answers`."""
+
+    def __init__(self) -> None:
+        self.asked, self.answers = SimpleQueue(), SimpleQueue()
+
+    def __call__(self, keys):
+        self.asked.put(sorted(keys))
+        answer = self.answers.get(timeout=60)
+        if isinstance(answer, BaseException):
+            raise answer
+        return dict.fromkeys(keys, answer)
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(8) as made:
+        yield made
+
+
+def begun(together, pool, place):
+    """Who asks for "a", once that question is on its way."""
+    found = pool.submit(together.of, ["a"])
+    assert place.asked.get(timeout=60) == ["a"]
+    return found
+
+
+def waiting(together, pool, keys):
+    """Those who ask for *keys*, each in a thread, once all of them wait for the next question."""
+    found = [pool.submit(together.of, [key]) for key in keys]
+    while together._next is None or together._next.keys != set(keys):
+        assert not any(each.done() for each in found)
+    return found
+
+
+def test_who_comes_while_one_is_on_its_way_shares_the_next_and_is_told_nothing_older(pool):
+    place = Asked()
+    together = Together(place)
+    first = begun(together, pool, place)
+
+    others = waiting(together, pool, "abc")
+    place.answers.put("before")
+    place.answers.put("after")
+
+    assert first.result(60) == {"a": "before"}
+    assert [each.result(60)[key] for each, key in zip(others, "abc", strict=True)] == ["after"] * 3
+    assert (place.asked.get(timeout=60), place.asked.empty()) == (["a", "b", "c"], True)
+
+
+def test_a_question_that_fails_fails_for_each_who_shares_it_and_for_nobody_after(pool):
+    place = Asked()
+    together = Together(place)
+    first = begun(together, pool, place)
+    others = waiting(together, pool, "bc")
+    failure = Failed("db did not answer", hint="look", code="store_unreachable")
+    for answer in ("so", failure, "again"):
+        place.answers.put(answer)
+
+    told = [each.exception(60) for each in others]
+
+    assert first.result(60) == {"a": "so"}
+    assert [(each.code, each.detail, each.hint) for each in told] == [
+        ("store_unreachable", "db did not answer", "look")
+    ] * 2
+    assert told[0] is not told[1]  # each thread raises one of its own
+    assert together.of(["b"]) == {"b": "again"}
+
+
+def test_who_shares_a_question_that_was_broken_off_asks_itself(pool):
+    place = Asked()
+    together = Together(place)
+    first = begun(together, pool, place)
+    others = waiting(together, pool, "bc")
+    for answer in ("so", KeyboardInterrupt(), "again"):
+        place.answers.put(answer)
+
+    broken_off = [each for each in others if each.exception(60) is not None]
+
+    assert first.result(60) == {"a": "so"}
+    assert [type(each.exception()) for each in broken_off] == [KeyboardInterrupt]
+    assert [each.result() for each in others if each not in broken_off] in ([{"b": "again"}], [{"c": "again"}])
+
+
+def test_many_threads_that_ask_again_and_again_never_hear_of_a_moment_before_they_asked(pool):
+    moments = count(1)
+    now = [0]
+
+    def ask(keys):
+        now[0] = next(moments)
+        return dict.fromkeys(keys, now[0])
+
+    together = Together(ask)
+
+    def asked(_):
+        before = now[0]
+        return before, together.of(["a"])["a"]
+
+    told = list(pool.map(asked, range(2_000)))
+    assert all(found > before for before, found in told)
