@@ -123,6 +123,7 @@ PURE = [
     "govern/quoted.py",
     "errors.py",
     "journal/commit.py",
+    "journal/leaf.py",
     "journal/redaction.py",
     "write/kinds.py",
     "write/secrets.py",

@@ -14,6 +14,7 @@ from typing import Protocol
 import pyoxigraph
 
 from jidomem import vocab
+from jidomem.journal.leaf import identity_of, leaves_of
 from jidomem.terms import Term, Triple, date_time, integer, iri, literal, parts
 from jidomem.version import Head, Version
 
@@ -43,6 +44,9 @@ _STREAM = vocab.jido("inStream")
 _SINGLE = (_COMMITTER, _FORMAT, _ONTOLOGY, _POSITION_OF, _RECORDED, _STREAM)
 DESCRIPTION = frozenset((*_SINGLE, _PARENT))
 _CLASSES = (vocab.jido("Commit"), iri(vocab.PROV + "Activity"))
+#: What is said of a subject, in order: whether it is no class, the property, the value.
+_Row = tuple[bool, Term, Term]
+_Block = tuple[Term, list[_Row]]
 
 
 class FormatError(ValueError):
@@ -117,22 +121,26 @@ def build(
     if len(nonce) != 32:
         raise FormatError(f"a nonce is 32 bytes, not {len(nonce)}")
     said, ids = set(body), tuple(sorted(parents.ids))
-    for subject, predicate, _ in said:
+    of_itself = [triple for triple in said if vocab.THIS in triple]
+    for subject, predicate, _ in of_itself:
         if predicate == vocab.THIS or (subject == vocab.THIS and predicate in DESCRIPTION):
             raise FormatError(f"{predicate} of a commit is written by the journal, not given")
     name, place, moment = literal(ontology_version), integer(parents.position + 1), date_time(recorded_at)
     single = (iri(committer), integer(FORMAT), name, place, moment, iri(graph))
-    said.update((vocab.THIS, predicate, value) for predicate, value in zip(_SINGLE, single, strict=True))
-    said.update((vocab.THIS, vocab.TYPE, name) for name in _CLASSES)
-    said.update((vocab.THIS, _PARENT, iri(COMMIT + parent)) for parent in parents.ids)
+    of_itself += [(vocab.THIS, predicate, value) for predicate, value in zip(_SINGLE, single, strict=True)]
+    of_itself += [(vocab.THIS, vocab.TYPE, name) for name in _CLASSES]
+    of_itself += [(vocab.THIS, _PARENT, iri(COMMIT + parent)) for parent in parents.ids]
+    said.update(of_itself)
     try:
-        identity = _identity(ids, _leaves([f"{s} {p} {o} ." for s, p, o in said], nonce))
+        identity = identity_of(ids, leaves_of([f"{s} {p} {o} ." for s, p, o in said], nonce))
         own = iri(COMMIT + identity)
-        triples = frozenset([(own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in said])
-        data = document([f"# nonce {nonce.hex()}"], own, triples)
+        said.difference_update(of_itself)
+        said.update((own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in of_itself)
+        triples, blocks = frozenset(said), _blocks(own, said)
+        data = _turtle_of([f"# nonce {nonce.hex()}"], blocks)
     except UnicodeEncodeError as error:
         raise FormatError(f"not text: {error.object!r} holds half a character") from error
-    if set(_lines(data)) != {f"{s} {p} {o} ." for s, p, o in triples}:
+    if _n_triples(data) != "".join([f"{s} {p} {o} .\n" for s, rows in blocks for _, p, o in rows]).encode():
         _, read = _turtle(data)
         raise FormatError(f"not canonical: {min(triples - read, default=min(read - triples, default=()))}")
     return _described(identity, triples, data, redacted=False)
@@ -154,8 +162,8 @@ def parse(data: bytes) -> Commit:
     redacted = not secrets[0].startswith("# nonce")
     commit = _described(match[1], triples, data, redacted=redacted, line=start)
     lines = [f"{vocab.THIS if s == own else s} {p} {vocab.THIS if o == own else o} ." for s, p, o in triples]
-    leaves = _surviving(secrets, lines) if redacted else _leaves(lines, bytes.fromhex(secrets[0][8:]))
-    if _identity(commit.parents, leaves) != commit.id:
+    leaves = _surviving(secrets, lines) if redacted else leaves_of(lines, bytes.fromhex(secrets[0][8:]))
+    if identity_of(commit.parents, leaves) != commit.id:
         raise FormatError("the content is not what the id stands for: something was changed", start)
     return commit
 
@@ -195,19 +203,18 @@ def secrets_of(text: str) -> list[str]:
     return lines
 
 
-def _lines(data: bytes) -> list[str]:
-    """Return the canonical N-Triples lines of *data*; raise FormatError unless it is strict Turtle."""
+def _n_triples(data: bytes) -> bytes:
+    """Return *data* as canonical N-Triples, in the same order; raise FormatError unless it is strict Turtle."""
     try:
         quads = pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE)
-        written = pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES) or b""
+        return pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES) or b""
     except SyntaxError as error:
         raise FormatError(error.msg, error.lineno) from error
-    return written.decode().split("\n")[:-1]
 
 
 def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
     """Return the subject of the first triple and all triples; raise FormatError unless *data* is strict Turtle."""
-    lines = _lines(data)
+    lines = _n_triples(data).decode().split("\n")[:-1]
     if not lines:
         raise FormatError("no description of the commit")
     # in canonical N-Triples the first two spaces end the subject and the predicate
@@ -267,12 +274,20 @@ def _moment(term: Term) -> str | None:
 
 def document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
     """Return the one serialisation of a commit."""
-    out = [_HEADER, *secrets]
-    about: dict[Term, list[tuple[bool, Term, Term]]] = {}
+    return _turtle_of(secrets, _blocks(own, triples))
+
+
+def _blocks(own: Term, triples: Iterable[Triple]) -> list[_Block]:
+    """Return *triples* in the one order, by subject: what is said of the commit itself comes first."""
+    about: dict[Term, list[_Row]] = {}
     for subject, predicate, value in triples:
         about.setdefault(subject, []).append((predicate != vocab.TYPE, predicate, value))
-    for subject in sorted(about, key=lambda node: (node != own, node)):
-        rows = sorted(about[subject])
+    return [(subject, sorted(about[subject])) for subject in sorted(about, key=lambda node: (node != own, node))]
+
+
+def _turtle_of(secrets: Sequence[str], blocks: Iterable[_Block]) -> bytes:
+    out = [_HEADER, *secrets]
+    for subject, rows in blocks:
         said = [f"    {_prefixed(verb) if named else 'a'} {_written(value)} ;" for named, verb, value in rows]
         out += ["", _written(subject), *said[:-1], said[-1][:-1] + "."]
     return ("\n".join(out) + "\n").encode()
@@ -280,6 +295,8 @@ def document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> by
 
 def _written(term: Term) -> str:
     """Return a term as the format writes it; raise FormatError for one it has no form for."""
+    if term[:1] == term[-1:] == '"':  # text, as most are
+        return term
     if term.startswith("<") and not term.startswith("<<"):
         return _prefixed(term) if term.startswith(_NAMESPACES) else term
     if not term.startswith('"'):
@@ -302,16 +319,6 @@ def _prefixed(term: Term) -> str:
     return term
 
 
-def _leaves(lines: Iterable[str], nonce: bytes) -> list[bytes]:
-    """Return the leaf of each digest line."""
-    leaves, keyed = [], blake2b(digest_size=32, key=nonce)
-    for line in lines:
-        data, salt = line.encode(), keyed.copy()
-        salt.update(data)
-        leaves.append(blake2b(data, digest_size=32, key=salt.digest()).digest())
-    return leaves
-
-
 def _surviving(secrets: Sequence[str], lines: Iterable[str]) -> list[bytes]:
     """Return the leaves of a redacted commit: those of the lines still there and those of the lines taken out."""
     salts = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# salt")]
@@ -323,14 +330,6 @@ def _surviving(secrets: Sequence[str], lines: Iterable[str]) -> list[bytes]:
         blake2b(line.encode(), digest_size=32, key=salt).digest() for line, salt in zip(ordered, salts, strict=True)
     ]
     return kept + bare
-
-
-def _identity(parents: Sequence[str], leaves: Sequence[bytes]) -> str:
-    """Return the id over sorted parents and leaves."""
-    digest = blake2b(b"jidomem commit 1\n", digest_size=32)
-    digest.update(len(parents).to_bytes(8, "big") + b"".join(map(bytes.fromhex, sorted(parents))))
-    digest.update(len(leaves).to_bytes(8, "big") + b"".join(sorted(leaves)))
-    return digest.hexdigest()
 
 
 def _difference(expected: str, found: str) -> int:
