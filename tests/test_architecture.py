@@ -24,7 +24,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"exchange"},
     {"govern"},
     {"runtime", "__init__"},
-    {"serve", "clients", "guard"},
+    {"serve", "clients", "guard", "adapters"},
     {"jidomem_cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -172,6 +172,7 @@ PURE = [
     "govern/workflow.py",
     "guard/rule.py",
     "guard/telling.py",
+    "adapters/files.py",
     "clients/json_text.py",
     "clients/toml_text.py",
     "clients/dialects.py",

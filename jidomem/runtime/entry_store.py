@@ -119,11 +119,14 @@ class EntryStore:
         receipts = self._writer.change_entries(self._project(opts), plan)
         return [receipt for receipt in receipts if receipt.iri]
 
-    def keyed(self, beginning: str, opts: Options = NO_OPTIONS) -> KeyedEntries:
-        """Return the entries whose ids begin so, at hand in memory; they follow the index, which is brought level first
-        by who reads.
-        """
-        return KeyedEntries(self._memory.index, Stream(self._project(opts), "history").graph, beginning)
+    @property
+    def history(self) -> Stream:
+        """Return the stream in which entries are kept."""
+        return Stream(self.project, "history")
+
+    def keyed(self, beginning: str) -> KeyedEntries:
+        """Return the entries whose ids begin so, at hand in memory: they follow the index, which who reads levels."""
+        return KeyedEntries(self._memory.index, self.history.graph, beginning)
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return the entries of every agent, the one that was written first before the others."""

@@ -1,0 +1,253 @@
+"""Claude's memory tool over entries: the answers of the SDK's own tool, and what its files are besides."""
+
+import asyncio
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
+from anthropic import Anthropic, AsyncAnthropic
+from anthropic.lib.tools import ToolError
+from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
+from http_endpoint import reply, served
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import jidomem
+from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory
+from jidomem.entries import list_entries, recall
+
+AGENTS = map("agent-{}".format, count())
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    with jidomem.open(tmp_path_factory.mktemp("claude") / "root", project="p", agent="claude") as opened:
+        yield opened
+
+
+@pytest.fixture
+def tool(memory):
+    """The tool of an agent nobody has heard of."""
+    return ClaudeMemory(memory, agent=next(AGENTS))
+
+
+def said(tool, command):
+    """What a tool answers, or the text of its error; an error of the file system is just that."""
+    try:
+        return tool.call(command)
+    except ToolError as refusal:
+        return f"refused: {refusal}"
+    except (OSError, ValueError):
+        return "the file system does not let it"
+
+
+def of_files(answer):
+    """An answer without the sizes of folders, which each file system has its own of."""
+    return (
+        re.sub(r"^\S+\t(/\S*/|/memories\S*)$", r"\1", answer, flags=re.MULTILINE) if "levels deep" in answer else answer
+    )
+
+
+class Reference:
+    """The SDK's tool on files; what it leaves behind of a command it does not follow is taken away again."""
+
+    def __init__(self, folder):
+        self.tool = BetaLocalFilesystemMemoryTool(str(folder))
+        self.root = self.tool.memory_root
+
+    def call(self, command):
+        before = {*self.root.rglob("*")}
+        answer = said(self.tool, command)
+        if answer.startswith(("refused", "the file system")):
+            for left in sorted({*self.root.rglob("*")} - before, reverse=True):
+                left.rmdir()
+        return answer
+
+    def texts(self):
+        return {
+            f"/memories/{path.relative_to(self.root)}": path.read_bytes().decode()
+            for path in self.root.rglob("*")
+            if path.is_file()
+        }
+
+
+def texts(tool):
+    return {f"/memories/{name}": text for name, text in tool._read().texts.items()}
+
+
+NAMES = st.sampled_from(["a", "b.md", "ä ö", ".hidden"])
+PATHS = st.one_of(
+    st.lists(NAMES, max_size=3).map(lambda names: "/".join(["/memories", *names])),
+    st.sampled_from(["/memories/", "/memories/a/", "/memories//a/./b.md", "/memories/a/../b.md", "/memoriesa"]),
+    st.sampled_from(["/memories/../../etc/passwd", "/memories/a/../../x", "/etc", "", "memories/a", "/memories/.."]),
+    st.sampled_from(["/memories/a\0b"]),
+)
+TEXTS = st.sampled_from(["", "\n", " ", "one", "one\n", "one\ntwo\nthree\n", "a\r\nb\r\n", "aa aa\naa", "é\u2028☃\n\n"])
+PARTS = st.sampled_from(["", "one", "aa", "\n", "a", "two\nthree", "☃"])
+PIECES = {
+    "view": {"path": PATHS, "view_range": st.none() | st.lists(st.integers(-2, 5), min_size=1, max_size=2)},
+    "create": {"path": PATHS, "file_text": TEXTS},
+    "str_replace": {"path": PATHS, "old_str": PARTS, "new_str": PARTS},
+    "insert": {"path": PATHS, "insert_line": st.integers(-1, 4), "insert_text": TEXTS},
+    "delete": {"path": PATHS},
+    "rename": {"old_path": PATHS, "new_path": PATHS},
+}
+COMMANDS = st.one_of(
+    *(st.fixed_dictionaries({"command": st.just(name), **given}) for name, given in PIECES.items()),
+    st.fixed_dictionaries({"command": st.just("create"), **PIECES["create"]}),
+)
+
+
+def create(path, text=""):
+    return {"command": "create", "path": path, "file_text": text}
+
+
+@settings(max_examples=25, deadline=None)
+@given(commands=st.lists(COMMANDS, max_size=14))
+@example([create("/memories/a/b/c.md"), {"command": "delete", "path": "/memories/a/b/c.md"}])
+@example([create("/memories/a"), {"command": "rename", "old_path": "/memories/a", "new_path": "/memories/b/c"}])
+@example([create("/memories/a/x"), {"command": "rename", "old_path": "/memories/a", "new_path": "/memories/a/b"}])
+@example([create("/memories/a"), create("/memories/a/b"), create("/memories/a/b/c")])
+@example([create("/memories/a/b/c"), {"command": "rename", "old_path": "/memories/a/b", "new_path": "/memories/d"}])
+def test_it_answers_as_the_reference_does_and_holds_the_same_files(memory, tmp_path_factory, commands):
+    folder = tmp_path_factory.mktemp("reference")
+    reference, ours = Reference(folder), ClaudeMemory(memory, agent=next(AGENTS))
+    for command in [*commands, {"command": "view", "path": "/memories"}]:
+        expected, answer = reference.call(command), said(ours, command)
+        if expected == "the file system does not let it":
+            assert answer.startswith("refused: "), command
+        else:
+            assert of_files(answer) == of_files(expected), command
+        assert texts(ours) == reference.texts()
+    again = ClaudeMemory(memory, agent=ours.agent)
+    assert again._read() == ours._read()
+    shutil.rmtree(folder)
+
+
+def test_every_version_stays_and_what_is_there_now_is_recalled(memory, tool):
+    tool.call(create("/memories/customer.md", "Ana prefers tea"))
+    then = memory.journal.head(tool._store.history).recorded_at
+    tool.call({"command": "str_replace", "path": "/memories/customer.md", "old_str": "tea", "new_str": "coffee"})
+    tool.call({"command": "rename", "old_path": "/memories/customer.md", "new_path": "/memories/people/ana.md"})
+
+    (found,) = recall(memory.entries, agent_id=tool.agent, query="what does Ana drink?").entries
+    assert found.content == "Ana prefers coffee"
+    assert found.metadata["path"] == "/memories/people/ana.md"
+    assert found.metadata["renamed_from"] == "/memories/customer.md"
+    assert [hit.content for hit in memory.recall("coffee", agent=tool.agent, kinds=["entry"]).entries] == [
+        found.content
+    ]
+    before = recall((memory.entries, {"as_of": then}), agent_id=tool.agent, query="Ana").entries
+    assert [one.content for one in before] == ["Ana prefers tea"]
+
+    tool.call({"command": "delete", "path": "/memories/people"})
+
+    assert recall(memory.entries, agent_id=tool.agent, query="Ana").entries == []
+    rows = memory.reader.select("p", f"SELECT ?text ?by WHERE {{ ?e <https://jido.ai/ontology#agentId> '{tool.agent}' ;"
+                                     " <https://jido.ai/ontology#entryText> ?text ."
+                                     " ?by <https://jido.ai/ontology#replaces> ?e }")  # fmt: skip
+    assert sorted(row["text"] for row in rows) == ["Ana prefers coffee", "Ana prefers coffee", "Ana prefers tea"]
+
+
+def test_what_the_writer_refuses_is_an_error_the_model_is_told_and_nothing_is_kept(tool):
+    with pytest.raises(ToolError, match=r"what looks like a password.*say where it is kept instead"):
+        tool.call(create("/memories/keys.md", "password = hunter2-correct-horse"))
+    with pytest.raises(ToolError, match="262,145 bytes"):
+        tool.call(create("/memories/long.md", "x" * (256 * 1024 + 1)))
+    with pytest.raises(ToolError, match="surrogate"):
+        tool.call(create("/memories/half.md", "\ud800"))
+
+    assert texts(tool) == {}
+
+
+def test_agents_do_not_see_each_others_files(memory, tool):
+    tool.call(create("/memories/mine.md", "mine"))
+
+    assert texts(ClaudeMemory(memory, agent=next(AGENTS))) == {}
+    assert texts(ClaudeMemory(memory, agent=f"{tool.agent}:")) == {}
+
+
+def test_clearing_leaves_nothing_but_the_history(memory, tool):
+    tool.call(create("/memories/a/b.md", "one"))
+    tool.call(create("/memories/c.md", "two"))
+
+    assert tool.clear_all_memory() == "All memory cleared"
+    assert texts(tool) == {}
+    assert [one for one in list_entries(memory.entries) if one.agent_id == tool.agent] == []
+
+
+def test_lines_that_many_insert_at_once_are_all_there(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as one, jidomem.open(tmp_path / "root", project="p") as other:
+        tools = [ClaudeMemory(each, agent="shared") for each in (one, other)]
+        tools[0].call(create("/memories/log.md"))
+        lines = [f"line {number}" for number in range(12)]
+
+        def add(number):
+            command = {"command": "insert", "path": "/memories/log.md", "insert_line": 0, "insert_text": lines[number]}
+            return tools[number % 2].call(command)
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = [*pool.map(add, range(12))]
+
+        assert set(answers) == {"The file /memories/log.md has been edited."}
+        assert sorted(texts(tools[0])["/memories/log.md"].splitlines()) == sorted(lines)
+
+
+def told(*content, stop="tool_use"):
+    """A message of the model, as the API gives it."""
+    return reply({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [*content],
+        "stop_reason": stop, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
+    })  # fmt: skip
+
+
+def uses(number, **command):
+    return {"type": "tool_use", "id": f"toolu_{number}", "name": "memory", "input": command}
+
+
+REPLIES = [
+    told(uses(1, command="view", path="/memories")),
+    told(uses(2, **create("/memories/tea.md", "Ana likes tea\n"))),
+    told(uses(3, **create("/memories/tea.md", "again"))),
+    told({"type": "text", "text": "Noted."}, stop="end_turn"),
+]
+ASKED = {"model": "claude-sonnet", "max_tokens": 100, "messages": [{"role": "user", "content": "Ana likes tea"}]}
+
+
+def results(bodies):
+    """What each command of the model was answered: the text, and whether it is an error."""
+    found = [body["messages"][-1]["content"][0] for body in bodies[1:]]
+    return [(each["content"], each.get("is_error", False)) for each in found]
+
+
+def check_loop(bodies, final):
+    assert [tool["type"] for tool in bodies[0]["tools"]] == ["memory_20250818"]
+    (empty, _), created, refused = results(bodies)
+    assert empty.endswith("\n4K\t/memories")
+    assert created == ("File created successfully at: /memories/tea.md", False)
+    assert refused == ("File /memories/tea.md already exists", True)
+    assert final.content[0].text == "Noted."
+
+
+def test_the_sdk_runs_it_in_its_own_loop(tool):
+    with served(*REPLIES) as endpoint, Anthropic(base_url=endpoint.url, api_key="none", max_retries=0) as client:
+        final = client.beta.messages.tool_runner(tools=[tool], **ASKED).until_done()
+
+    check_loop(endpoint.bodies, final)
+    assert texts(tool) == {"/memories/tea.md": "Ana likes tea\n"}
+
+
+def test_the_asynchronous_sdk_runs_its_twin(memory):
+    tool = AsyncClaudeMemory(memory, agent=next(AGENTS))
+
+    async def run(url):
+        async with AsyncAnthropic(base_url=url, api_key="none", max_retries=0) as client:
+            return await client.beta.messages.tool_runner(tools=[tool], **ASKED).until_done()
+
+    with served(*REPLIES) as endpoint:
+        final = asyncio.run(run(endpoint.url))
+
+    check_loop(endpoint.bodies, final)
+    assert texts(tool._tool) == {"/memories/tea.md": "Ana likes tea\n"}

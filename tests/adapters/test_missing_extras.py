@@ -1,0 +1,22 @@
+"""Adapters whose package is not installed say which extra brings it."""
+
+import importlib
+import sys
+
+import pytest
+
+from jidomem.errors import Failed
+
+NEEDS = {"claude_memory": ("anthropic.lib.tools", "anthropic")}
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_without_its_package_an_adapter_names_the_extra(name, monkeypatch):
+    package, extra = NEEDS[name]
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"jidomem.adapters.{name}", raising=False)
+
+    with pytest.raises(Failed) as refusal:
+        importlib.import_module(f"jidomem.adapters.{name}")
+
+    assert (refusal.value.code, refusal.value.hint) == ("missing_extra", f"pip install 'jidomem[{extra}]'")
