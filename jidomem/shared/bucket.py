@@ -154,13 +154,16 @@ class Bucket:
 
     def exists(self, key: str) -> bool:
         """Return whether there is such an object."""
+        return self.tag(key) is not None
+
+    def tag(self, key: str) -> str | None:
+        """Return the tag of an object, None where there is none."""
         try:
-            obstore.head(self._patient, key)
+            return obstore.head(self._patient, key)["e_tag"] or ""
         except FileNotFoundError:
-            return False
+            return None
         except _ERRORS as error:
             raise self._unreachable(error) from error
-        return True
 
     def put(
         self,

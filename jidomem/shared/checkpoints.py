@@ -33,7 +33,7 @@ from jidomem.version import Head, Version
 
 NEWEST, MAKING, PIECES = "checkpoints/newest.json", "checkpoints/making.json", "checkpoints/pieces/"
 #: What a checkpoint is, and which index it has: one of another form is not used.
-_FORM = f"1 {FORM}"
+_FORM = f"2 {FORM}"
 PIECE = 16 << 20
 #: Seconds for which who makes one is waited for after its last sign, and for which a piece stays that is named no more.
 LEASE, GRACE = 120.0, 3600.0
@@ -187,13 +187,15 @@ def _streams(said: Mapping[str, Any]) -> dict[Stream, Kept]:
     found = {}
     for name, of in said["streams"].items():
         heads = Version.of(Head(*head) for head in of["heads"])
-        found[Stream(*name.split("/"))] = Kept(Reach(of["length"], of["rewrites"]), of["last"], heads)
+        reach = Reach(of["length"], of["rewrites"])
+        found[Stream(*name.split("/"))] = Kept(reach, of["last"], heads, life=of["life"])
     return found
 
 
 def _said(kept: Kept) -> dict[str, Any]:
     heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
-    return {"length": kept.reach.length, "rewrites": kept.reach.rewrites, "last": kept.last, "heads": heads}
+    reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites, "life": kept.life}
+    return {**reach, "last": kept.last, "heads": heads}
 
 
 def _in(files: Mapping[str, list[str]]) -> set[str]:

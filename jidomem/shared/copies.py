@@ -32,13 +32,15 @@ _NO_MOMENT = "00000000T000000.000000Z"
 class Kept:
     """How far a copy reaches in its log, the id of the last commit in it and the version that it comes to.
 
-    *orders* are the commits in it that order a redaction of which nobody here has seen that it was carried out.
+    *orders* are the commits in it that order a redaction of which nobody here has seen that it was carried out. It is
+    of one *life* of the log.
     """
 
     reach: Reach
     last: str = ""
     version: Version = Version()
     orders: tuple[str, ...] = ()
+    life: str = ""
 
 
 class Foreign(Exception):
@@ -55,7 +57,8 @@ def load(path: str) -> Kept | None:
     try:
         said = json.loads(disk.read(path))
         heads = Version.of(Head(*head) for head in said["heads"])
-        return Kept(Reach(said["length"], said["rewrites"]), said["last"], heads, tuple(said["orders"]))
+        reach = Reach(said["length"], said["rewrites"])
+        return Kept(reach, said["last"], heads, tuple(said["orders"]), said["life"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -64,7 +67,7 @@ def save(path: str, kept: Kept) -> None:
     """Keep how far a copy reaches, in one step; raise OSError. A power failure may lose it, and with it the copy."""
     heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
     reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites}
-    said = {**reach, "last": kept.last, "heads": heads, "orders": kept.orders}
+    said = {**reach, "last": kept.last, "heads": heads, "orders": kept.orders, "life": kept.life}
     make_folders(dirname(path))
     _write(f"{path}.new", json.dumps(said).encode())
     disk.rename(f"{path}.new", path)
@@ -104,7 +107,8 @@ def fill(folder: Folder, descriptor: int, path: str, kept: Kept, entries: Iterab
             _put(folder, chunk, outlines)
         version = advance(kept.version, [found for found in outlines if found is not None])
         orders = (*kept.orders, *(entry.commit for entry in chunk if is_order(entry.document)))
-        kept = Kept(replace(kept.reach, length=chunk[-1].number), chunk[-1].commit, version, orders)
+        reach = replace(kept.reach, length=chunk[-1].number)
+        kept = Kept(reach, chunk[-1].commit, version, orders, kept.life)
         save(path, kept)
     return kept
 

@@ -34,6 +34,18 @@ class Reach:
     rewrites: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one question tells: how far streams reach, the tag of a file, and the life of the log.
+
+    That is given when a log is made, so that one which was made anew in its place has another.
+    """
+
+    reaches: Mapping[Stream, Reach]
+    tag: str | None
+    life: str
+
+
 class SharedLog(Protocol):
     """An append-only list of documents for each stream, which any number of processes write to at once.
 
@@ -51,6 +63,12 @@ class SharedLog(Protocol):
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Return how far each of *streams* reaches now."""
+
+    def look(self, streams: list[Stream], name: str) -> Look:
+        """Return how far each of *streams* reaches now, the tag of the file *name*, None where there is none, and more.
+
+        There is at least one stream; it costs no more than `reach`, but for a request at the same time.
+        """
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
         """Return the entries with a number above *after*, in order; it need not be used up."""

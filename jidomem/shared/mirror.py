@@ -16,7 +16,7 @@ from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, check_follo
 from jidomem.journal.folder import Folder
 from jidomem.journal.redaction import is_order
 from jidomem.journal.turns import Turn
-from jidomem.shared import checkpoints, copies, segments
+from jidomem.shared import checkpoints, copies, root_files, segments
 from jidomem.shared.copies import Foreign, Kept
 from jidomem.shared.log import Reach, SharedLog
 from jidomem.shared.together import Together
@@ -42,8 +42,11 @@ class MirroredJournal(FileJournal):
         self._writers: dict[Stream, Turn] = {}
         self._proved: set[Stream] = set()  # whose copy was seen to be of this log, by this process
         self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and a copy as well
-        self._looks = Together(log.reach)
+        self._looks = Together(self._looked)
         self._asked = threading.local()
+        self._life = ""
+        #: The tag that the file of the root had when the log was asked last: its configuration, terms and rules.
+        self.rules: str | None = None
 
     @contextmanager
     def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
@@ -184,6 +187,12 @@ class MirroredJournal(FileJournal):
             self._proved.clear()  # what answers next may be another one
             raise
 
+    def _looked(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        """Ask the log, which one thread at a time does."""
+        found = self.log.look(streams, root_files.NAME)
+        self._life, self.rules = found.life, found.tag
+        return found.reaches
+
     def _reach(self, stream: Stream) -> Reach:
         asked: Mapping[Stream, Reach] = getattr(self._asked, "reaches", {})
         return asked[stream] if stream in asked else self._reaches([stream])[stream]
@@ -196,8 +205,8 @@ class MirroredJournal(FileJournal):
         reach, kept = self._reach(stream), self._kept(stream)
         if kept is None and not reach.length and not self._known(stream)[0].look().heads:
             return Kept(reach)
-        is_level = kept is not None and kept.reach == reach and not kept.orders and stream in self._proved
-        if kept is not None and is_level and self._is_sound(stream, kept):
+        is_level = kept is not None and (kept.reach, kept.life, kept.orders) == (reach, self._life, ())
+        if kept is not None and is_level and stream in self._proved and self._is_sound(stream, kept):
             return kept
         return self._bring_level(stream)
 
@@ -225,7 +234,8 @@ class MirroredJournal(FileJournal):
         reach = self._reaches([stream])[stream]
         if stream in (asked := getattr(self._asked, "reaches", {})):
             asked[stream] = reach
-        if kept is not None and kept.reach.rewrites == reach.rewrites and kept.reach.length <= reach.length:
+        life = (reach.rewrites, self._life)
+        if kept and (kept.reach.rewrites, kept.life) == life and kept.reach.length <= reach.length:
             with suppress(Foreign):
                 kept = self._filled(stream, folder, turn, kept)
                 if self._is_sound(stream, kept):
@@ -251,7 +261,7 @@ class MirroredJournal(FileJournal):
 
     def _fetched(self, stream: Stream, folder: Folder, turn: Turn, reach: Reach) -> Kept:
         """Return how far the copy reaches, all of it thrown away and fetched anew."""
-        path, nothing = copies.path_of(str(self.folder), stream), Kept(Reach(0, reach.rewrites))
+        path, nothing = copies.path_of(str(self.folder), stream), Kept(Reach(0, reach.rewrites), life=self._life)
         copies.empty(folder, turn.descriptor, path)
         try:
             kept = self._filled(stream, folder, turn, nothing)
@@ -303,7 +313,7 @@ class MirroredJournal(FileJournal):
         """Return the version with *commit*, which is durable, once it is in the copy; else the next look fetches it."""
         reach = Reach(kept.reach.length + 1, kept.reach.rewrites)
         orders = (*kept.orders, commit.id) if is_order(commit.data) else kept.orders
-        after = Kept(reach, commit.id, advance(kept.version, [commit]), orders)
+        after = Kept(reach, commit.id, advance(kept.version, [commit]), orders, kept.life)
         with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
             if self._kept(stream) == kept and folder.look() == kept.version:
                 self._place(stream, commit, folder, turn, copies.lay)

@@ -3,7 +3,7 @@
 Below the prefix lie
 
     log/<project>.<stream>/000/000/017    `# commit <id>`, a line end, and the document of entry 17
-    rewrites                              how often each stream was rewritten, and the rewriting that goes on
+    rewrites                              how often each stream was rewritten, the rewriting that goes on, a life
     files/<name>                          the files beside the streams; their ETag is the tag
     probe                                 what is put, on opening, to see that the store keeps its conditions
 
@@ -28,7 +28,7 @@ from threading import Event, Lock
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.files import Stream
 from jidomem.shared.bucket import Bucket
-from jidomem.shared.log import Entry, File, Reach, check_file
+from jidomem.shared.log import Entry, File, Look, Reach, check_file
 from jidomem.shared.rewriting import Rewriter
 
 #: How many requests a reading has under way at most.
@@ -50,6 +50,7 @@ class ObjectLog:
         self._bucket = Bucket(address, environment, wait)
         self._bucket.probe()
         self._rewriter = Rewriter(self._bucket)
+        self._life = self._rewriter.begin()
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
         self._guard = Lock()
         self._lengths: dict[Stream, int] = {}  # the largest number seen there
@@ -66,9 +67,24 @@ class ObjectLog:
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Return how far each of *streams* reaches now; all of them, and the rewritings, are asked for at once."""
+        return self._reaches(streams) if streams else {}
+
+    def look(self, streams: list[Stream], name: str) -> Look:
+        """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
+        tag = self._pool.submit(self._bucket.tag, f"files/{name}")
+        reaches = self._reaches(streams)
+        return Look(reaches, tag.result(), self._life)
+
+    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         lengths = {stream: self._pool.submit(self._length, stream) for stream in streams}
-        counts = self._rewriter.counts() if streams else {}
-        return {stream: Reach(length.result(), counts.get(_name(stream), 0)) for stream, length in lengths.items()}
+        now = self._rewriter.state()
+        found = {stream: Reach(length.result(), now.counts.get(_name(stream), 0)) for stream, length in lengths.items()}
+        if now.life == self._life:
+            return found
+        with self._guard:  # it was made anew in its place, and what was known is of the one before
+            self._lengths.clear()
+            self._life = now.life
+        return self._reaches(streams)
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
         """Return the entries with a number above *after*, in order; what comes next is fetched while one is used."""

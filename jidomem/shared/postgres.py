@@ -15,7 +15,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from jidomem.errors import Failed, NotFound
 from jidomem.journal.files import Stream
 from jidomem.shared import postgres_address
-from jidomem.shared.log import Entry, File, Reach, check_file
+from jidomem.shared.log import Entry, File, Look, Reach, check_file
 from jidomem.shared.postgres_ear import Ear
 from jidomem.shared.postgres_link import Connection, Link, may_pass
 from jidomem.shared.postgres_tables import prepare
@@ -43,7 +43,8 @@ UPDATE {{s}}.commits SET commit = commit
 WHERE stream = %(stream)s AND number = %(number)s AND commit = %(commit)s AND EXISTS (SELECT 1 {_DURABLE})"""
 _REACH = """
 SELECT asked.stream, coalesce((SELECT max(number) FROM {s}.commits c WHERE c.stream = asked.stream), 0),
-  coalesce((SELECT times FROM {s}.rewrites r WHERE r.stream = asked.stream), 0)
+  coalesce((SELECT times FROM {s}.rewrites r WHERE r.stream = asked.stream), 0),
+  (SELECT tag FROM {s}.files WHERE name = %s), (SELECT life FROM {s}.layout)
 FROM unnest(%s::text[]) AS asked (stream)"""
 _READ = """
 SELECT number, commit, document FROM {s}.commits WHERE stream = %s AND number > %s ORDER BY number LIMIT %s"""
@@ -89,10 +90,13 @@ class PostgresLog:
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Return how far each of *streams* reaches now."""
-        if not streams:
-            return {}
-        found = {key: Reach(int(n), int(times)) for key, n, times in self._rows(_REACH, [_key(s) for s in streams])}
-        return {stream: found[_key(stream)] for stream in streams}
+        return self.look(streams, "").reaches if streams else {}
+
+    def look(self, streams: list[Stream], name: str) -> Look:
+        """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
+        rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
+        found = {key: Reach(int(length), int(times)) for key, length, times, _, _ in rows}
+        return Look({stream: found[_key(stream)] for stream in streams}, rows[0][3], rows[0][4])
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
         """Return the entries with a number above *after*, in order; it need not be used up."""
@@ -240,7 +244,7 @@ class PostgresLog:
                 raise ValueError(f"{row['number']} leaves a gap: {row['stream']} has {length}")
 
     def _length(self, connection: Connection, stream: str) -> int:
-        (row,) = connection.execute(self._sql(_REACH), ([stream],)).fetchall()
+        (row,) = connection.execute(self._sql(_REACH), ("", [stream])).fetchall()
         return int(row[1])
 
     def _tell(self, connection: Connection, stream: object) -> None:

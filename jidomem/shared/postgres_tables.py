@@ -59,6 +59,9 @@ STEPS = (
     CREATE INDEX guarded_session ON {s}.guarded (project, session);
     CREATE INDEX guarded_path ON {s}.guarded (project, path);
     """,
+    """
+    ALTER TABLE {s}.layout ADD COLUMN life text NOT NULL DEFAULT gen_random_uuid()::text;
+    """,
 )
 #: The tables of the working state, each with what numbers its rows where that is no column of the file's.
 STATE = {
@@ -117,7 +120,7 @@ def _step_up(connection: Connection, link: Link) -> None:
     if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None:
         connection.execute(_sql("CREATE SCHEMA {s}", schema))
     connection.execute(_sql("CREATE TABLE IF NOT EXISTS {s}.layout (one integer PRIMARY KEY, version integer)", schema))
-    connection.execute(_sql("INSERT INTO {s}.layout VALUES (1, 0) ON CONFLICT DO NOTHING", schema))
+    connection.execute(_sql("INSERT INTO {s}.layout (one, version) VALUES (1, 0) ON CONFLICT DO NOTHING", schema))
     connection.execute(_sql("SELECT version FROM {s}.layout FOR UPDATE", schema))
     for step in STEPS[_version(connection, link) :]:
         connection.execute(_sql(step, schema))

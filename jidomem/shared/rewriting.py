@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from secrets import token_hex
 
 import orjson
 
@@ -15,16 +16,20 @@ _KEY = "rewrites"
 
 @dataclass(frozen=True, slots=True)
 class Rewrites:
-    """How often each stream was rewritten, and the rewriting under way: a stream, and new bytes for keys of it."""
+    """How often each stream was rewritten, and the rewriting under way: a stream, and new bytes for keys of it.
+
+    *life* is the log's own, given when it is made.
+    """
 
     counts: Mapping[str, int] = field(default_factory=dict)
     stream: str = ""
     pending: Mapping[str, bytes] = field(default_factory=dict)
+    life: str = ""
 
     def to_bytes(self) -> bytes:
         """Return what is kept of it."""
         pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
-        return orjson.dumps({"counts": self.counts, "stream": self.stream, "pending": pending})
+        return orjson.dumps({"counts": self.counts, "stream": self.stream, "pending": pending, "life": self.life})
 
     @staticmethod
     def from_bytes(data: bytes) -> Rewrites:
@@ -34,7 +39,8 @@ class Rewrites:
         {'a': b'b'}
         """
         kept = orjson.loads(data)
-        return Rewrites(kept["counts"], kept["stream"], {key: b64decode(text) for key, text in kept["pending"].items()})
+        pending = {key: b64decode(text) for key, text in kept["pending"].items()}
+        return Rewrites(kept["counts"], kept["stream"], pending, kept.get("life", ""))
 
 
 class Rewriter:
@@ -44,9 +50,15 @@ class Rewriter:
         self._bucket = bucket
         self._seen: tuple[Rewrites, str | None] = (Rewrites(), None)
 
-    def counts(self) -> Mapping[str, int]:
-        """Return how often each stream was rewritten."""
-        return self._settled()[0].counts
+    def begin(self) -> str:
+        """Return the life of the log, which is given to one that has none."""
+        while not (now := self._settled())[0].life:
+            self._put(replace(now[0], life=token_hex(8)), now[1])
+        return now[0].life
+
+    def state(self) -> Rewrites:
+        """Return how often each stream was rewritten, and the life of the log."""
+        return self._settled()[0]
 
     def rewrite(self, stream: str, pending: Mapping[str, bytes]) -> None:
         """Give the objects *pending* other bytes, and count it for *stream*."""
@@ -69,7 +81,8 @@ class Rewriter:
             if not now.pending:
                 return now, tag
             if all(self._replaced(key, data, tag) for key, data in now.pending.items()):
-                self._put(Rewrites({**now.counts, now.stream: now.counts.get(now.stream, 0) + 1}), tag)
+                counts = {**now.counts, now.stream: now.counts.get(now.stream, 0) + 1}
+                self._put(replace(now, counts=counts, stream="", pending={}), tag)
 
     def _replaced(self, key: str, data: bytes, tag: str | None) -> bool:
         """Return True once the object holds *data*, False where the rewriting of that *tag* was ended by another.

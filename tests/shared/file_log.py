@@ -11,13 +11,15 @@ from time import monotonic, sleep
 
 from jidomem.errors import Failed, NotFound
 from jidomem.journal.files import Stream
-from jidomem.shared.log import Entry, File, Reach, check_file
+from jidomem.shared.log import Entry, File, Look, Reach, check_file
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS entries (project, stream, number, id, document, PRIMARY KEY (project, stream, number));
 CREATE TABLE IF NOT EXISTS rewrites (project, stream, count, PRIMARY KEY (project, stream));
 CREATE TABLE IF NOT EXISTS files (name PRIMARY KEY, data, tag);
 CREATE TABLE IF NOT EXISTS tags (last);
+CREATE TABLE IF NOT EXISTS life (one PRIMARY KEY, life);
+INSERT OR IGNORE INTO life VALUES (1, hex(randomblob(8)));
 """
 
 
@@ -56,6 +58,12 @@ class FileLog:
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         with self._asking("reach") as store:
             return {stream: _reach(store, stream) for stream in streams}
+
+    def look(self, streams: list[Stream], name: str) -> Look:
+        with self._asking("reach") as store:
+            row = store.execute("SELECT tag FROM files WHERE name = ?", (name,)).fetchone()
+            life = store.execute("SELECT life FROM life").fetchone()[0]
+            return Look({stream: _reach(store, stream) for stream in streams}, row[0] if row else None, life)
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
         with self._asking("read") as store:

@@ -22,7 +22,7 @@ import pytest
 
 from jidomem.errors import InvalidRequest, NotFound, TooLarge
 from jidomem.journal.files import Stream
-from jidomem.shared.log import FILE_BYTES, Entry, Reach
+from jidomem.shared.log import FILE_BYTES, Entry, Look, Reach
 
 ONE, TWO, OTHER = Stream("demo"), Stream("demo", "history"), Stream("other")
 CONTENDER = Path(__file__).parent / "contender.py"
@@ -107,6 +107,14 @@ class LogContract:
             [],
         )
         assert dict(log.reach([])) == {}
+
+    def test_one_look_tells_how_far_streams_reach_the_tag_of_a_file_and_the_life_of_the_log(self, log, opened):
+        first = log.look([ONE, TWO], "f")
+        assert (dict(first.reaches), first.tag) == ({ONE: Reach(), TWO: Reach()}, None)
+        fill(log, 2)
+        tag = log.put("f", b"1")
+        assert log.look([ONE], "f") == opened().look([ONE], "f") == Look({ONE: Reach(2)}, tag, first.life)
+        assert first.life
 
     def test_what_was_appended_is_there_at_once_for_whoever_opens_it(self, log, opened):
         other = opened()

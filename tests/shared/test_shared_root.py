@@ -1,6 +1,7 @@
 """A shared root, used by several machines, each of which has a copy of its own."""
 
 import json
+import os
 from functools import partial
 
 import pytest
@@ -13,6 +14,7 @@ from jidomem.errors import Conflict, Failed, IntentRefused, NotFound
 from jidomem.journal.files import Stream
 from jidomem.runtime import keyring
 from jidomem.shared import places
+from jidomem.shared.bucket import Bucket
 from jidomem_cli.main import cli
 
 
@@ -78,6 +80,34 @@ def test_a_redaction_reaches_every_copy(opened):
         assert texts
         assert not any(b"hunter2" in text for text in texts)
         assert memory.journal.verify(Stream("p")) == ()
+
+
+def made_anew(address, request):
+    """Throw away all there is at *address*."""
+    if address.startswith("s3:"):
+        bucket = Bucket(address, os.environ, 10.0)
+        bucket.delete(bucket.below(""))
+    else:
+        request.getfixturevalue("postgres").sql(f"DROP SCHEMA {address.rpartition('=')[2]} CASCADE")
+
+
+@both
+def test_a_root_that_is_made_anew_under_a_live_process_is_noticed_at_once_though_it_is_as_long(
+    opened, address, request
+):
+    here = opened("here")
+    here.writer.remember("p", "spoons are counted")
+    here.catch_up("p")
+
+    made_anew(address, request)
+    there = opened("there")
+    there.writer.remember("p", "forks are counted")
+
+    assert here.journal.head(Stream("p")).position == there.journal.head(Stream("p")).position
+    said = [row["s"] for row in here.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")]
+    assert said == ["forks are counted"]
+    here.writer.remember("p", "knives, too")
+    assert there.journal.verify(Stream("p")) == here.journal.verify(Stream("p")) == ()
 
 
 def test_a_term_that_is_accepted_on_one_machine_counts_on_the_others_from_their_next_opening(opened):
