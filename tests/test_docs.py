@@ -18,7 +18,10 @@ from jidomem.errors import CODES
 from jidomem_cli.main import cli
 
 ROOT = Path(__file__).parent.parent
+#: A page whose blocks are run in their order, each beside what it prints: tests/documentation/test_tutorial.py.
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ANY_ORDER = [page for page in PAGES if page != TUTORIAL]
 BIN = Path(sys.executable).parent
 
 
@@ -64,7 +67,7 @@ def run_here(command: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in ANY_ORDER if commands(page)], ids=lambda page: page.name)
 def test_every_command_a_page_shows_runs(page, repository, monkeypatch):
     monkeypatch.chdir(repository)
     run_here("jidomem init -q")
@@ -75,7 +78,7 @@ def test_every_command_a_page_shows_runs(page, repository, monkeypatch):
         assert code == 0, f"{command}\n{printed}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in ANY_ORDER if blocks(page, "python")], ids=lambda page: page.name)
 def test_every_program_a_page_shows_runs(page, repository, monkeypatch, capsys):
     monkeypatch.chdir(repository)
     for number, block in enumerate(blocks(page, "python"), 1):
