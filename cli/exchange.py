@@ -11,11 +11,16 @@ from pathlib import Path
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
+from jidomem.clock import now
 from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import export as exporting
-from jidomem.exchange.importing import Entry, Report, import_adr, import_turtle
+from jidomem.exchange import handover
+from jidomem.exchange.documents import Form
+from jidomem.exchange.importing import Entry, Report, import_adr, import_document
 from jidomem.exchange.proposing import propose
-from jidomem.journal.files import Stream
+from jidomem.index.steps import after_clearing
+from jidomem.journal.commit import Commit
+from jidomem.journal.files import NAMES, Stream
 from jidomem.write.names import moment as moment_of
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, Verbs, clean, pass_door
@@ -26,42 +31,73 @@ LARGEST = 64 * 1024 * 1024
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+#: The format of an export -> how its file ends.
+FORMATS = {"turtle": "ttl", "jsonld": "jsonld", "nquads": "nq", "markdown": "md", "mcp-memory": "jsonl"}
+
+
 @click.command(cls=Verb, as_of=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file, or its folder; else standard output.")
+@click.option("--format", "form", type=click.Choice([*FORMATS]), default="turtle", help="How to write it.")
 @pass_door
-def export(door: Door, output: Path | None) -> int:
-    """Write the project's memory as one Turtle file: what is remembered, without the journal's bookkeeping.
+def export(door: Door, output: Path | None, form: str) -> int:
+    """Write the project's memory as one file: what is remembered, without the journal's bookkeeping.
 
-    In a folder the file is called PROJECT_memory.ttl.
+    turtle (when not said) and jsonld hold every memory, nquads the project's other graphs as well, and jidomem import
+    takes them in. markdown, to be read, and mcp-memory, for the reference MCP memory server, hold what is in force.
+    In a folder the file is called PROJECT_memory, and ends as its format does.
 
     Examples:
       jidomem export -o memory.ttl
       jidomem export -o .
-      jidomem export --as-of 2026-11-01
+      jidomem export --format markdown --as-of 2026-11-01
     """
     memory = door.read()
     memory.catch_up(memory.project)
-    commits = memory.journal.read(Stream(memory.project))
-    if door.as_of is not None:
-        moment = _moment(door.as_of)
-        commits = (commit for commit in commits if commit.recorded_at <= moment)
-    data = exporting.turtle(memory.project, commits, memory.schema.version)
+    moment = None if door.as_of is None else _moment(door.as_of)
+    data = _in_force(door, memory, form, moment) if form in ("markdown", "mcp-memory") else _rdf(memory, form, moment)
     if output is not None:
-        _save(door, memory.project, data, output)
+        _save(door, memory.project, data, output, form)
     elif door.json:
-        show_json({"project": memory.project, "turtle": data.decode()})
+        show_json({"project": memory.project, form: data.decode()})
     else:
         sys.stdout.buffer.write(data)
     return 0
 
 
-def _save(door: Door, project: str, data: bytes, output: Path) -> None:
+def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
+    """Return all that is remembered, of every graph for N-Quads."""
+    kept = {name: [] for name in NAMES} if form == "nquads" else {"memory": list[Commit]()}
+    for name, commits in kept.items():
+        read = memory.journal.read(Stream(memory.project, name))
+        commits += (commit for commit in read if moment is None or commit.recorded_at <= moment)
+    if form == "nquads":
+        streams = {Stream(memory.project, name): commits for name, commits in kept.items()}
+        return exporting.nquads({stream.graph: after_clearing(stream, said) for stream, said in streams.items()})
+    write = exporting.turtle if form == "turtle" else exporting.jsonld
+    return write(memory.project, kept["memory"], memory.schema.version)
+
+
+def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> bytes:
+    """Return what is in force, oldest first, and say how much else there is."""
+    ask, project = memory.reader.ask, memory.project
+    every = {row["item"] for row in ask("timeline", project=project, as_of=moment, include_inactive=True)}
+    rows = reversed(ask("timeline", project=project, as_of=moment))
+    found = [memory.reader.get_memory(project, item, as_of=moment) for item in dict.fromkeys(r["item"] for r in rows)]
+    if left := len(every) - len(found):
+        door.say(f"{left} superseded, withdrawn or only proposed left out: --format turtle has them")
+    if form == "mcp-memory":
+        return handover.mcp_memory(project, found)
+    return handover.markdown(project, found, memory.schema.is_a, moment or now().isoformat(timespec="seconds"))
+
+
+def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> None:
     """Write an export to the file *output*, or into that folder; raises Failed `write_failed`."""
-    path = output / f"{project}_memory.ttl" if output.is_dir() else output
+    name = f"{project}_memory.{FORMATS[form]}"
+    path = output / name if output.is_dir() else output
     try:
         path.write_bytes(data)
     except OSError as error:
-        hint = f"name a file in a folder that is there: jidomem export -o {project}_memory.ttl"
+        hint = f"name a file in a folder that is there: jidomem export -o {name}"
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
     if door.json:
         show_json({"project": project, "file": str(path), "bytes": len(data)})
@@ -73,21 +109,34 @@ def import_() -> None:
     """Take in records kept elsewhere, each judged like every other intent."""
 
 
-@import_.command(writes=("agent", "session", "wait"))
-@click.argument("files", type=FILE, nargs=-1, required=True)
-@pass_door
-def turtle(door: Door, files: Sequence[Path]) -> int:
-    """Import memories from Turtle FILES: an export, or one written by hand. The exit code is the first refusal's.
+def _taking(kind: str, form: Form, example: str) -> None:
+    """Add the verb that takes in a document of RDF in one form."""
+
+    @click.argument("files", type=FILE, nargs=-1, required=True)
+    @pass_door
+    def take(door: Door, files: Sequence[Path]) -> int:
+        memory = door.open()
+        code = 0
+        for path in files:
+            report = import_document(memory.writer, memory.schema, memory.project, str(path), _content(path), form)
+            code = code or _told(door, memory, report)
+        return code
+
+    more = "\n\n    What stands in the project's other graphs is kept there." if form is Form.N_QUADS else ""
+    text = f"""Import memories from {form.value} FILES: an export, or one written by hand.{more}
+
+    The exit code is the first refusal's.
 
     Examples:
-      jidomem import turtle memory.ttl
+      {example}
     """
-    memory = door.open()
-    code = 0
-    for path in files:
-        report = import_turtle(memory.writer, memory.schema, memory.project, str(path), path.read_bytes())
-        code = code or _told(door, memory, report)
-    return code
+    writes = ("agent", "session", "wait")
+    import_.add_command(click.command(kind, cls=Verb, writes=writes, help=cleandoc(text))(take))
+
+
+_taking("turtle", Form.TURTLE, "jidomem import turtle memory.ttl")
+_taking("jsonld", Form.JSON_LD, "jidomem import jsonld memory.jsonld")
+_taking("nquads", Form.N_QUADS, "jidomem import nquads memory.nq")
 
 
 @import_.command(writes=("agent", "session", "wait"))

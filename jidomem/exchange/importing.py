@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import JidomemError, NotFound
 from jidomem.exchange import turtle
+from jidomem.exchange.documents import Form, parse
 from jidomem.intent import MemoryUpdateIntent, Receipt
+from jidomem.journal.files import NAMES, Stream
 from jidomem.schema import Schema
+from jidomem.terms import Triple
+from jidomem.vocab import TYPE, jido
 from jidomem.write.names import plain_path
 from jidomem.write.writer import MemoryWriter
 
@@ -47,20 +51,45 @@ class Report:
         return [entry for entry in self.entries if isinstance(entry.outcome, Receipt)]
 
 
-def import_turtle(writer: MemoryWriter, schema: Schema, project: str, name: str, data: bytes) -> Report:
-    """Return what became of the memories and declarations of a Turtle file.
+def import_document(
+    writer: MemoryWriter, schema: Schema, project: str, name: str, data: bytes, form: Form = Form.TURTLE
+) -> Report:
+    """Return what became of the memories and descriptions of a document, an export or one written by hand.
 
     A memory that is here already as the file has it is left alone; one that differs is refused, since a memory is
-    never rewritten. Raises InvalidRequest, with file and line, for what is no Turtle.
+    never rewritten. What stands in the project's other graphs (N-Quads name them) is kept there. Raises InvalidRequest,
+    with file and line, for what cannot be read, NotFound for a graph that the project does not have.
     """
-    found = turtle.read(name, data, schema, stand_in=stand_in(writer, project))
+    streams = _by_stream(project, name, parse(name, data, form))
+    found = turtle.read(
+        streams.pop("memory", ()), schema, stand_in=stand_in(writer, project), text=data.decode("utf-8", "replace")
+    )
     report = Report(notes=[f"{name}: {note}" for note in found.notes])
+    for stream, said in streams.items():
+        answers = {subject for subject, predicate, value in said if (predicate, value) == (TYPE, jido("TermAnswer"))}
+        rows = [row for row in said if row[0] not in answers]
+        if answers:
+            report.notes.append(f"{name}: {len(answers)} answers to proposed terms left out, a curator gives them")
+        writer.append(project, stream, turtle.mapped(rows, schema))
+        report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} are here now")
     if found.declarations:
         known = writer.declare(project, found.declarations)
         report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
     places = [f"{name}:{statement.line}" if statement.line else name for statement in found.statements]
     report.entries += _bring_in(writer, project, found.statements, places)
     return report
+
+
+def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> dict[str, list[Triple]]:
+    """Return the triples of a document by the stream of their graph; what is in none are memories."""
+    streams: dict[str, list[Triple]] = defaultdict(list)
+    known = {"": "memory", **{Stream(project, stream).graph: stream for stream in NAMES}}
+    for graph, rows in graphs.items():
+        if graph not in known:
+            hint = f"the graphs of {project} are {', '.join(list(known)[1:])}; name another project with --project"
+            raise NotFound(f"{name}: {project} has no graph {graph}", hint=hint)
+        streams[known[graph]] += rows
+    return streams
 
 
 def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange import turtle
+from jidomem.exchange.documents import parse
 from jidomem.exchange.importing import is_here, stand_in
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, line
@@ -23,10 +24,10 @@ def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence
 
     A memory that is here already as it is said is left alone. Raises the first refusal.
     """
-    rows = mapped(triples, schema)
+    rows = turtle.mapped(triples, schema)
     _refuse_what_would_be_lost(rows, schema)
     data = "\n".join(map(line, triples)).encode()
-    found = turtle.read("the statements", data, schema, stand_in=stand_in(writer, project))
+    found = turtle.read(parse("the statements", data)[""], schema, stand_in=stand_in(writer, project))
     if found.notes:
         raise InvalidRequest(found.notes[0], hint="leave it out")
     new = [each.intent for each in found.statements if not is_here(writer, project, each)]
@@ -35,12 +36,6 @@ def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence
     except JidomemError as refusal:
         refusal.position = None  # a list of statements is no list of intents
         raise
-
-
-def mapped(triples: Sequence[Triple], schema: Schema) -> list[Triple]:
-    """Return *triples* with the properties and classes of other vocabularies as ours, where they mean the same."""
-    to = schema.alignment
-    return [(s, to.get(p, p), to.get(o, o) if to.get(p, p) == TYPE else o) for s, p, o in triples]
 
 
 def _refuse_what_would_be_lost(rows: Sequence[Triple], schema: Schema) -> None:

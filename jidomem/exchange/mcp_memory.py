@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, objects, text_of, wrong
@@ -32,6 +34,63 @@ def relation_fact(source: str, target: str, relation: str) -> dict[str, Any]:
 def _fact(summary: str, entities: list[str], said: list[str]) -> dict[str, Any]:
     triples = [[STATEMENT, json.dumps(said, ensure_ascii=False)], *([NODE, entity] for entity in entities)]
     return {"type": "fact", "summary": summary, "about": entities, "extra_triples": triples}
+
+
+@dataclass(slots=True)
+class Entity:
+    """One entity: what kind it is, what was observed, and the memories that say so."""
+
+    kind: str = ""
+    said_by: list[str] = field(default_factory=list)
+    observations: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Graph:
+    """Entities by name, and relations as (from, to, relationType), with the memories that say each."""
+
+    entities: dict[str, Entity] = field(default_factory=dict)
+    relations: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+
+    def add(self, item: str, statement: Sequence[str], summary: str) -> None:
+        """Add what the memory *item* states; its *summary*, where that was changed since, is the observation."""
+        match statement:
+            case ["entity", name, kind]:
+                self._entity(name, kind).said_by.append(item)
+            case ["observation", name, kind, text]:
+                said = text if _same(summary, observation_fact(name, kind, text)["summary"]) else summary
+                self._entity(name, kind).observations.setdefault(said, []).append(item)
+            case ["relation", source, target, relation]:
+                self.relations.setdefault((source, target, relation), []).append(item)
+
+    def _entity(self, name: str, kind: str) -> Entity:
+        entity = self.entities.setdefault(name, Entity(kind))
+        entity.kind = entity.kind or kind
+        return entity
+
+    def plain_entities(self, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
+        """Return the entities of these *names*, all without names, as the reference server writes them."""
+        wanted = self.entities.keys() if names is None else self.entities.keys() & set(names)
+        return [
+            {"name": name, "entityType": entity.kind, "observations": [*entity.observations]}
+            for name, entity in self.entities.items()
+            if name in wanted
+        ]
+
+    def plain_relations(self, names: Iterable[str] | None = None) -> list[dict[str, str]]:
+        """Return the relations that begin or end at an entity of these *names*, all without names."""
+        wanted = None if names is None else self.entities.keys() & set(names)
+        ends = [one for one in self.relations if wanted is None or one[0] in wanted or one[1] in wanted]
+        return [*map(plain_relation, ends)]
+
+
+def plain_relation(one: tuple[str, str, str]) -> dict[str, str]:
+    """Return a relation as the reference server writes it."""
+    return {"from": one[0], "to": one[1], "relationType": one[2]}
+
+
+def _same(one: str, other: str) -> bool:
+    return one.split() == other.split()
 
 
 def read(name: str, data: bytes) -> Reading:

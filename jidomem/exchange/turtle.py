@@ -1,18 +1,14 @@
-"""A Turtle file, hand-written or exported, as intents and declarations.  Pure: bytes in, values out."""
+"""What a document of RDF says, hand-written or exported, as intents and declarations.  Pure: triples in, values out."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-import pyoxigraph as ox
-
 from jidomem import vocab
-from jidomem.errors import InvalidRequest
 from jidomem.exchange.export import BOOKKEEPING, OWL
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
@@ -23,7 +19,6 @@ from jidomem.write.restate import restate
 
 _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
 _LINKS = (("supersededBy", "supersedes"), ("invalidatedBy", "invalidates"))
-_GENID = vocab.BASE + ".well-known/genid/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +42,13 @@ class TurtleFile:
     notes: tuple[str, ...]
 
 
-def read(name: str, data: bytes, schema: Schema, *, stand_in: Mapping[str, Any]) -> TurtleFile:
-    """Return what the Turtle in *data* says; *name* is the file's, for messages.
+def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any], text: str = "") -> TurtleFile:
+    """Return what the triples of a document say; *text* is the document, if its lines are to be told.
 
     Foreign terms are mapped by the ontology's alignment, and *stand_in* gives the fields that memories in a foreign
-    vocabulary have no term for (agent, session, project). Raises InvalidRequest, with file and line, for what is no
-    Turtle.
+    vocabulary have no term for (agent, session, project).
     """
-    about, foreign = _described(parse(name, data), schema.alignment)
+    about, foreign = _described(rows, schema.alignment)
     kinds = {node: {value for _, p, value in rows if p == TYPE} for node, rows in about.items()}
     items = {node for node, of in kinds.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
     labels = _said_as_text(about, kinds)
@@ -67,32 +61,21 @@ def read(name: str, data: bytes, schema: Schema, *, stand_in: Mapping[str, Any])
     _link(intents, (triple for rows in about.values() for triple in rows))
     skipped = sorted(bare(node) for node, of in kinds.items() if of & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
-    text = data.decode("utf-8", "replace").splitlines()
+    lines = text.splitlines()
     return TurtleFile(
-        tuple(Statement(intents[node], line_of(node, text), assumed[node]) for node in _in_order(intents)),
+        tuple(Statement(intents[node], line_of(node, lines), assumed[node]) for node in _in_order(intents)),
         tuple(t for node in rest for t in about[node] if t[1] not in BOOKKEEPING and not _ends(t)),
         tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
     )
 
 
-def parse(name: str, data: bytes) -> list[Triple]:
-    """Return the triples of a Turtle document, blank nodes as IRIs; raises InvalidRequest with file and line."""
-    print_ = blake2b(data, digest_size=8).hexdigest()
-    blanks: dict[str, Term] = {}
-
-    def term(node: Any) -> Term:
-        if isinstance(node, ox.BlankNode):
-            return blanks.setdefault(node.value, iri(f"{_GENID}{print_}-{len(blanks) + 1}"))
-        return str(node)
-
-    try:
-        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False)
-        return [(term(quad.subject), term(quad.predicate), term(quad.object)) for quad in quads]
-    except SyntaxError as error:
-        raise InvalidRequest(f"{name}:{error.lineno}: {error.msg}", hint="correct that line and try again") from error
+def mapped(triples: Sequence[Triple], schema: Schema) -> list[Triple]:
+    """Return *triples* with the properties and classes of other vocabularies as ours, where they mean the same."""
+    to = schema.alignment
+    return [(s, to.get(p, p), to.get(o, o) if to.get(p, p) == TYPE else o) for s, p, o in triples]
 
 
-def _described(rows: list[Triple], alignment: Mapping[Term, Term]) -> tuple[dict[Term, list[Triple]], set[Term]]:
+def _described(rows: Iterable[Triple], alignment: Mapping[Term, Term]) -> tuple[dict[Term, list[Triple]], set[Term]]:
     """Return the triples by subject, foreign terms mapped, and the subjects that used one."""
     about: dict[Term, list[Triple]] = defaultdict(list)
     foreign = set()

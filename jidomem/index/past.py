@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from jidomem.errors import TooLarge
 from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.index.steps import clears
+from jidomem.index.steps import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.terms import Triple
@@ -26,7 +26,7 @@ def past(journal: FileJournal, ontology: Iterable[Triple], project: str, moment:
         by_then = (commit for commit in journal.read(stream) if commit.recorded_at <= moment)
         commits = list(_within(left, by_then))
         left -= sum(len(commit.data) for commit in commits)
-        index.take_many(stream.graph, _after_clearing(stream, commits))
+        index.take_many(stream.graph, after_clearing(stream, commits))
     return index
 
 
@@ -40,15 +40,3 @@ def _within(limit: int, commits: Iterable[Commit]) -> Iterator[Commit]:
                 code="result_too_large",
             )
         yield commit
-
-
-def _after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
-    """Return *commits* without those that cleared the stream, and what these knew of."""
-    by_id = {commit.id: commit for commit in commits}
-    gone, further = set[str](), [commit.id for commit in commits if clears(stream, commit)]
-    while further:
-        name = further.pop()
-        if name not in gone and name in by_id:
-            gone.add(name)
-            further += by_id[name].parents
-    return [commit for commit in commits if commit.id not in gone]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
@@ -18,6 +18,18 @@ _CLEARS = jido("clears")
 def clears(stream: Stream, commit: Commit) -> bool:
     """Return whether its stream is empty after *commit*; memories are never cleared, whatever a commit says."""
     return stream.name != "memory" and (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
+
+
+def after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
+    """Return *commits* without those that cleared the stream, and what these knew of."""
+    by_id = {commit.id: commit for commit in commits}
+    gone, further = set[str](), [commit.id for commit in commits if clears(stream, commit)]
+    while further:
+        name = further.pop()
+        if name not in gone and name in by_id:
+            gone.add(name)
+            further += by_id[name].parents
+    return [commit for commit in commits if commit.id not in gone]
 
 
 def cleared_by(journal: FileJournal, stream: Stream, clearing: Commit, before: Version) -> Version:

@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from jidomem import schema
 from jidomem.errors import PolicyDenied
-from jidomem.exchange import inserting
+from jidomem.exchange import inserting, turtle
 from jidomem.index.answers import Answer
 from jidomem.index.derived import DerivedStore
 from jidomem.index.oxigraph import OxigraphIndex
@@ -58,7 +58,7 @@ class LongTerm:
         Each is (subject, predicate, object) by the rule of `jidomem.statements`; terms of other vocabularies that
         mean one of ours are mapped. Raises NotFound for a graph there is not, InvalidRequest for what is no statement.
         """
-        rows = inserting.mapped(to_triples(statements), schema.load([]))
+        rows = turtle.mapped(to_triples(statements), schema.load([]))
         return self._plain.insert_triples(rows, self.graph_iri(graph))
 
     def clear_graph(self, graph: str) -> OneOf[True]:
@@ -105,7 +105,7 @@ class RootedLongTerm(LongTerm):
         if rows and stream == "memory":
             inserting.insert(self._writer, self._schema, self.project, rows)
         elif rows:
-            self._writer.append(self.project, stream, inserting.mapped(rows, self._schema))
+            self._writer.append(self.project, stream, turtle.mapped(rows, self._schema))
         return True
 
     def clear_graph(self, graph: str) -> OneOf[True]:

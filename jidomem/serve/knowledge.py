@@ -10,11 +10,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.exchange.mcp_memory import NODE, STATEMENT, entity_fact, observation_fact, relation_fact
+from jidomem.exchange.mcp_memory import (
+    NODE,
+    STATEMENT,
+    Entity,
+    Graph,
+    entity_fact,
+    observation_fact,
+    plain_relation,
+    relation_fact,
+)
 from jidomem.serve.desk import Desk
 from jidomem.serve.tool import Told, Tool
 from jidomem.terms import literal
@@ -36,56 +44,9 @@ SELECT DISTINCT ?item ?statement ?summary ?recorded WHERE {{
 }} ORDER BY ?recorded ?item"""
 
 
-@dataclass(slots=True)
-class _Entity:
-    """One entity: what kind it is, what was observed, and the memories that say so."""
-
-    kind: str = ""
-    said_by: list[str] = field(default_factory=list)
-    observations: dict[str, list[str]] = field(default_factory=dict)
-
-    def shown(self, name: str) -> dict[str, Any]:
-        return {"name": name, "entityType": self.kind, "observations": [*self.observations]}
-
-
-@dataclass(slots=True)
-class _Graph:
-    """What is in force: entities by name, and relations as (from, to, relationType), with the memories of each."""
-
-    entities: dict[str, _Entity] = field(default_factory=dict)
-    relations: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
-
-    def add(self, item: str, statement: Sequence[str], summary: str) -> None:
-        match statement:
-            case ["entity", name, kind]:
-                self._entity(name, kind).said_by.append(item)
-            case ["observation", name, kind, text]:
-                said = text if _same(summary, observation_fact(name, kind, text)["summary"]) else summary
-                self._entity(name, kind).observations.setdefault(said, []).append(item)
-            case ["relation", source, target, relation]:
-                self.relations.setdefault((source, target, relation), []).append(item)
-
-    def _entity(self, name: str, kind: str) -> _Entity:
-        entity = self.entities.setdefault(name, _Entity(kind))
-        entity.kind = entity.kind or kind
-        return entity
-
-    def shown(self, names: Iterable[str] | None = None) -> Told:
-        """Return the entities of these *names*, and the relations that begin or end at them; all without names."""
-        wanted = self.entities.keys() if names is None else self.entities.keys() & set(names)
-        ends = [one for one in self.relations if names is None or one[0] in wanted or one[1] in wanted]
-        return _told({
-            "entities": [entity.shown(name) for name, entity in self.entities.items() if name in wanted],
-            "relations": [_relation(one) for one in ends],
-        })  # fmt: skip
-
-
-def _same(one: str, other: str) -> bool:
-    return one.split() == other.split()
-
-
-def _relation(one: tuple[str, str, str]) -> dict[str, str]:
-    return {"from": one[0], "to": one[1], "relationType": one[2]}
+def _shown(graph: Graph, names: Iterable[str] | None = None) -> Told:
+    """Return the entities of these *names*, and the relations that begin or end at them; all without names."""
+    return _told({"entities": graph.plain_entities(names), "relations": graph.plain_relations(names)})
 
 
 def _told(values: dict[str, Any], shown: Any = None) -> Told:
@@ -93,10 +54,10 @@ def _told(values: dict[str, Any], shown: Any = None) -> Told:
     return Told(values, json.dumps(values if shown is None else shown, indent=2, ensure_ascii=False))
 
 
-def _graph(desk: Desk, names: Iterable[str] | None = None) -> _Graph:
+def _graph(desk: Desk, names: Iterable[str] | None = None) -> Graph:
     """Return what is in force: all of it, or what one of *names* has a part in."""
     bound = "" if names is None else f"VALUES ?node {{ {' '.join(map(literal, set(names)))} }} ?item <{NODE}> ?node ."
-    graph = _Graph()
+    graph = Graph()
     try:
         rows = desk.memory.reader.select(desk.project, _STATEMENTS % bound)
     except NotFound:  # nothing was ever written
@@ -154,7 +115,7 @@ def _create_relations(desk: Desk, given: dict[str, Any]) -> Told:
     _named(*(name for one in wanted for name in one))
     new = _new(wanted, _graph(desk, [one[0] for one in wanted]).relations)
     _keep(desk, [relation_fact(*one) for one in new])
-    shown = [*map(_relation, new)]
+    shown = [*map(plain_relation, new)]
     return _told({"relations": shown}, shown)
 
 
@@ -182,7 +143,7 @@ def _delete_entities(desk: Desk, given: dict[str, Any]) -> Told:
     return _done("Entities deleted successfully")
 
 
-def _items(entity: _Entity) -> list[str]:
+def _items(entity: Entity) -> list[str]:
     return [*entity.said_by, *(item for said_by in entity.observations.values() for item in said_by)]
 
 
@@ -215,10 +176,13 @@ def _done(message: str) -> Told:
 
 def _search(desk: Desk, given: dict[str, Any]) -> Told:
     graph, words = _graph(desk), given["query"].lower()
-    return graph.shown(
-        name
-        for name, entity in graph.entities.items()
-        if any(words in text.lower() for text in (name, entity.kind, *entity.observations))
+    return _shown(
+        graph,
+        [
+            name
+            for name, entity in graph.entities.items()
+            if any(words in text.lower() for text in (name, entity.kind, *entity.observations))
+        ],
     )
 
 
@@ -305,7 +269,7 @@ KNOWLEDGE: tuple[Tool, ...] = (
         _delete_relations,
         reads=False,
     ),
-    _tool("read_graph", "Read the entire knowledge graph", {}, _GRAPH, lambda desk, given: _graph(desk).shown()),
+    _tool("read_graph", "Read the entire knowledge graph", {}, _GRAPH, lambda desk, given: _shown(_graph(desk))),
     _tool(
         "search_nodes", "Search for nodes in the knowledge graph based on a query", {"query": _TEXT}, _GRAPH, _search
     ),
@@ -314,6 +278,6 @@ KNOWLEDGE: tuple[Tool, ...] = (
         "Open specific nodes in the knowledge graph by their names",
         {"names": _TEXTS},
         _GRAPH,
-        lambda desk, given: _graph(desk, given["names"]).shown(given["names"]),
+        lambda desk, given: _shown(_graph(desk, given["names"]), given["names"]),
     ),
 )

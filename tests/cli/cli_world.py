@@ -64,7 +64,9 @@ def lay_out_files(folder):
     (folder / "intents.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
     (folder / "changes.json").write_text('[{"do": "tasks_add", "text": "ask about the index"}]')
     (folder / "query.rq").write_text("SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s\n")
-    assert run("export", "-o", folder / "memory.ttl", "--root", folder / ".jidomem").exit_code == 0
+    for form, name in {"turtle": "memory.ttl", "jsonld": "memory.jsonld", "nquads": "memory.nq"}.items():
+        written = run("export", "--format", form, "-o", folder / name, "--root", folder / ".jidomem")
+        assert written.exit_code == 0
     (folder / "secret.txt").write_text("Pin the toolchain\n")
     (folder / "people.ttl").write_text('@prefix x: <urn:x:> .\nx:ana a x:Person ; x:name "Ana" .\n')
     (folder / "people-shapes.ttl").write_text(

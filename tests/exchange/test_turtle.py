@@ -6,7 +6,7 @@ from conftest import decision, files, fixed_sources, intent
 import jidomem
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.exchange import export
-from jidomem.exchange.importing import import_turtle
+from jidomem.exchange.importing import import_document
 from jidomem.journal.files import Stream
 
 PREFIXES = """\
@@ -39,7 +39,7 @@ def exported(memory, project="p"):
 
 def imported(memory, text, project="p"):
     data = text if isinstance(text, bytes) else text.encode()
-    return import_turtle(memory.writer, memory.schema, project, "memory.ttl", data)
+    return import_document(memory.writer, memory.schema, project, "memory.ttl", data)
 
 
 def fill(memory):

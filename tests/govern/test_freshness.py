@@ -8,7 +8,7 @@ from conftest import decision, fixed_sources, intent
 import jidomem
 from jidomem.errors import IntentRefused
 from jidomem.exchange import export
-from jidomem.exchange.importing import import_turtle
+from jidomem.exchange.importing import import_document
 from jidomem.govern.recalled import markdown
 from jidomem.journal.files import Stream
 from jidomem.repository.worktree import blob_id
@@ -182,7 +182,7 @@ def test_an_export_is_taken_in_elsewhere_and_anchored_to_the_files_there(memory,
     exported.write_bytes(export.turtle("p", memory.journal.read(Stream("p")), memory.schema.version))
 
     with jidomem.open(other / ".jidomem", project="p", sources=fixed_sources()) as elsewhere:
-        report = import_turtle(elsewhere.writer, elsewhere.schema, "p", "memory.ttl", exported.read_bytes())
+        report = import_document(elsewhere.writer, elsewhere.schema, "p", "memory.ttl", exported.read_bytes())
 
         assert len(report.accepted) == 1
         assert anchors(elsewhere, report.accepted[0].iri) == [blob_id(b"else\n") + " src/a.py"]

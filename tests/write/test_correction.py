@@ -213,7 +213,7 @@ def test_a_correction_is_one_of_those_there_are(memory):
 
 def test_what_was_brought_back_is_exported_and_taken_in_again(memory, tmp_path):
     from jidomem.exchange.export import turtle
-    from jidomem.exchange.importing import import_turtle
+    from jidomem.exchange.importing import import_document
     from jidomem.journal.files import Stream
 
     old = kept(memory, summary="one")
@@ -222,7 +222,7 @@ def test_what_was_brought_back_is_exported_and_taken_in_again(memory, tmp_path):
     data = turtle("p", memory.journal.read(Stream("p")), memory.schema.version)
 
     with jidomem.open(tmp_path / "other") as other:
-        report = import_turtle(other.writer, other.schema, "p", "memory.ttl", data)
+        report = import_document(other.writer, other.schema, "p", "memory.ttl", data)
 
         assert not report.refusals
         assert shown(other, back)["properties"]["revives"] == [old]

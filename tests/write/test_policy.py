@@ -12,7 +12,7 @@ import jidomem
 from jidomem.authority import BUILT_IN, PRESETS, UNSET, VERDICTS, Authority, Change
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, PolicyDenied
 from jidomem.exchange import export
-from jidomem.exchange.importing import import_turtle
+from jidomem.exchange.importing import import_document
 from jidomem.journal.files import Stream
 from jidomem.read.policing import authority
 from jidomem.terms import iri
@@ -288,7 +288,7 @@ def test_what_is_exported_with_its_policy_is_imported_without_it(memory, tmp_pat
     say(memory, type="fact", rationale=None)
     text = export.turtle("p", memory.journal.read(Stream("p")), memory.schema.version)
     with jidomem.open(tmp_path / "other", sources=fixed_sources()) as other:
-        report = import_turtle(other.writer, other.schema, "p", "x.ttl", text)
+        report = import_document(other.writer, other.schema, "p", "x.ttl", text)
         assert [entry.outcome.status for entry in report.entries] == ["asserted"]
         assert sum("policies/" in note for note in report.notes) == 2
         assert other.writer.authority("p").rules == BUILT_IN

@@ -1,0 +1,208 @@
+"""Memory in JSON-LD and N-Quads: out, read alike by other readers, in again, and what is refused."""
+
+import json
+
+import pyoxigraph as ox
+import pytest
+import rdflib
+from conftest import decision, intent
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import RDF, XSD
+from rdflib.compare import to_isomorphic
+
+import jidomem
+from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.exchange import export
+from jidomem.exchange.documents import Form, parse
+from jidomem.exchange.importing import import_document
+from jidomem.index.steps import after_clearing
+from jidomem.journal.commit import Commit
+from jidomem.journal.files import NAMES, Stream
+from jidomem.terms import literal
+
+CONTEXT = {"jido": "https://jido.ai/ontology#"}
+
+
+def commits(memory, stream="memory"):
+    return list(memory.journal.read(Stream("p", stream)))
+
+
+def jsonld(memory):
+    return export.jsonld("p", commits(memory), memory.schema.version)
+
+
+def turtle(memory):
+    return export.turtle("p", commits(memory), memory.schema.version)
+
+
+def nquads(memory):
+    streams = [Stream("p", name) for name in NAMES]
+    return export.nquads({each.graph: after_clearing(each, commits(memory, each.name)) for each in streams})
+
+
+def imported(memory, data, form):
+    return import_document(memory.writer, memory.schema, "p", "memory.file", data, form)
+
+
+def fill(memory):
+    first = memory.writer.submit_intent("p", decision(topic="store", alternatives=["Jena", "a file"], evidence=["x"]))
+    memory.writer.revise("p", first.iri, changes={"summary": 'Use "QLever"\n\u2028é', "confidence": 0.85}, reason="y")
+    memory.writer.submit_intent("p", intent(type="task", summary="tidy", about=["src/a.py", "jido:odd"]))
+
+
+@pytest.mark.parametrize(("write", "form"), [(jsonld, Form.JSON_LD), (nquads, Form.N_QUADS)])
+def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_path, write, form):
+    # C024
+    fill(memory)
+    data = write(memory)
+
+    with jidomem.open(tmp_path / "other") as other:
+        report = imported(other, data, form)
+        again = imported(other, data, form)
+        assert (turtle(other), write(other)) == (turtle(memory), data)
+
+    assert [entry.outcome.to_dict() for entry in report.refusals] == []
+    assert [entry.outcome for entry in again.entries] == [None] * len(report.accepted)
+
+
+def test_nquads_hold_every_graph_of_the_project_and_bring_each_back(memory, tmp_path):
+    fill(memory)
+    known, module = memory.long_term("p"), "https://example.org/code/parser"
+    known.insert([(module, "rdf:type", "jido:Module"), (module, "https://example.org/lines", 1)], graph="codebase")
+    known.clear_graph("codebase")
+    known.insert([(module, "rdf:type", "jido:Module"), (module, "https://example.org/lines", 2)], graph="codebase")
+    known.insert([("https://example.org/ci", "rdfs:label", "builds")], graph="system")
+    known.insert([("https://example.org/turn", "rdfs:label", "we ship on Friday")], graph="history")
+    data = nquads(memory)
+
+    with jidomem.open(tmp_path / "other") as other:
+        report = imported(other, data, Form.N_QUADS)
+        more = set(nquads(other).splitlines()) - set(data.splitlines())
+        assert set(data.splitlines()) <= set(nquads(other).splitlines())
+        assert all(line.startswith(b"<https://jido.ai/agents/memory-writer> ") for line in more)
+
+    lines = data.decode().removesuffix("\n").split("\n")
+    assert len(list(ox.parse(data, format=ox.RdfFormat.N_QUADS))) == len(lines)
+    assert [line for line in lines if "/lines>" in line] == [
+        '<https://example.org/code/parser> <https://example.org/lines> "2"^^<http://www.w3.org/2001/XMLSchema#integer>'
+        " <https://jido.ai/projects/p/graphs/elixir-codebase> ."
+    ]
+    assert any("we ship on Friday" in line and "conversation-history" in line for line in lines)
+    assert sorted(note.split(" of ")[1] for note in report.notes) == [
+        f"{name} are here now" for name in ("codebase", "history", "system")
+    ]
+
+
+def test_answers_to_proposed_terms_are_not_taken_over_and_the_rest_is(memory, tmp_path):
+    graph = "https://jido.ai/projects/p/graphs/system-knowledge"
+    answer = "<https://jido.ai/term-answers/x>"
+    rows = [
+        f"{answer} <{RDF.type}> <https://jido.ai/ontology#TermAnswer> <{graph}> .",
+        f'{answer} <https://jido.ai/ontology#isAccepted> "true"^^<{XSD.boolean}> <{graph}> .',
+        f'<https://example.org/ci> <http://www.w3.org/2000/01/rdf-schema#label> "builds" <{graph}> .',
+    ]
+
+    report = imported(memory, "\n".join(rows).encode(), Form.N_QUADS)
+
+    assert "1 answers to proposed terms left out, a curator gives them" in report.notes[0]
+    assert rows[2] in nquads(memory).decode().splitlines()
+    assert b"term-answers" not in nquads(memory)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+iris = st.sampled_from([f"<{one}>" for one in (
+    "urn:a", "jido:odd", "https://jido.ai/ontology#", "https://jido.ai/ontology#//x", "https://jido.ai/ontology#Fact",
+    "http://www.w3.org/2001/XMLSchema#date", "https://example.org/é?a=b#c",
+)])  # fmt: skip
+values = st.one_of(
+    iris,
+    st.builds(literal, texts),
+    st.builds(literal, texts, st.sampled_from(["https://jido.ai/ontology#unit", "urn:my#type"])),
+    st.builds(lambda text: f"{literal(text)}@de", texts),
+)
+
+
+@given(st.sets(st.tuples(iris, iris, values), max_size=8))
+def test_json_ld_says_the_same_as_turtle_to_two_other_readers_and_to_our_own(rows):
+    commit = Commit("a" * 64, "urn:g", (), 1, "2026-01-01T00:00:00Z", "urn:c", "1", frozenset(rows), b"", False)
+    said = export.jsonld("p", [commit], "1")
+
+    as_turtle = export.turtle("p", [commit], "1")
+    expected = sorted(map(str, ox.parse(as_turtle, format=ox.RdfFormat.TURTLE)))
+    assert sorted(map(str, ox.parse(said, format=ox.RdfFormat.JSON_LD))) == expected
+    if b'"jido:odd"' not in said:  # a prefix that is no prefix is refused by ours
+        assert parse("a.jsonld", said, Form.JSON_LD).keys() == {""}
+        assert sorted(parse("a.jsonld", said, Form.JSON_LD)[""]) == sorted(parse("a.ttl", as_turtle)[""])
+    theirs = rdflib.Graph().parse(data=said, format="json-ld")
+    assert to_isomorphic(theirs) == to_isomorphic(rdflib.Graph().parse(data=as_turtle, format="turtle"))
+
+
+def test_json_ld_by_hand_is_read_with_its_own_context_as_an_object_or_a_list(memory):
+    fact = {
+        "@context": {"@vocab": CONTEXT["jido"], "@base": "https://example.org/"},
+        "@id": "rust",
+        "@type": "Fact",
+        "summary": "the build needs Rust 1.80",
+        "appliesToProject": {"@id": "https://jido.ai/projects/p"},
+        "assertedBy": {"@id": "https://jido.ai/agents/ana"},
+        "assertedIn": {"@id": "https://jido.ai/sessions/s-1"},
+        "hasConfidence": {"@id": "https://jido.ai/ontology#High"},
+        "hasTimestamp": {"@value": "2026-01-01T00:00:00Z", "@type": "http://www.w3.org/2001/XMLSchema#dateTime"},
+    }
+
+    report = imported(
+        memory, json.dumps([fact, {**fact, "@id": "cargo", "summary": "and cargo"}]).encode(), Form.JSON_LD
+    )
+
+    assert [entry.outcome.status for entry in report.entries] == ["asserted", "asserted"]
+    assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == [
+        "and cargo",
+        "the build needs Rust 1.80",
+    ]
+
+
+BROKEN = {
+    "a context elsewhere": ({"@context": "https://schema.org/"}, "its @context is elsewhere", "into the file"),
+    "a name without an IRI": ({"@id": "urn:a", "summary": "x"}, "'summary' has no IRI", "jido:summary"),
+    "a nested name": ({"@context": CONTEXT, "jido:about": {"lost": 1}}, "'lost' has no IRI", "@context"),
+    "a relative IRI": ({"@context": CONTEXT, "@id": "a", "jido:topic": "x"}, "'a' is no whole IRI", "@base"),
+    "an unknown prefix": ({"@id": "urn:a", "jido:topic": "x"}, "'jido:topic' has a prefix", "@context"),
+    "no object": (3, "JSON-LD is an object", "@graph"),
+    "a value in a list": ([{"@id": "urn:a"}, "x"], "JSON-LD is an object", "@graph"),
+    "deep": ("[" * 60_000, "nested too deeply", "one object for each node"),
+    "no JSON": ('{"@id": "urn:a",\n  "x": }', "memory.file:2: no JSON", "correct that line"),
+    "no text": (b"\xff\xfe{", "no JSON", "correct that line"),
+    "a key twice": ('{"@id": "urn:a", "@id": "urn:b"}', "'@id' stands twice", "keep one"),
+    "a node that is no IRI": ({"@context": CONTEXT, "@id": "urn:a b", "jido:topic": "x"}, "'urn:a b' is no IRI", "%20"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_json_ld_that_would_lose_something_is_refused_with_what_and_how_and_nothing_is_kept(memory, case):
+    document, message, hint = BROKEN[case]
+    data = document if isinstance(document, bytes) else document if isinstance(document, str) else json.dumps(document)
+
+    with pytest.raises(InvalidRequest) as refused:
+        imported(memory, data if isinstance(data, bytes) else data.encode(), Form.JSON_LD)
+
+    assert message in refused.value.detail
+    assert hint in refused.value.hint
+    assert memory.journal.streams() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "message"),
+    [
+        ("<urn:a> <urn:b> <urn:c> <https://jido.ai/projects/q/graphs/long-term-context> .", NotFound, "p has no graph"),
+        ("<urn:a> <urn:b> .", InvalidRequest, "memory.file:2"),
+    ],
+)
+def test_nquads_of_another_project_or_with_a_broken_line_are_refused_whole(memory, line, error, message):
+    good = '<urn:x> <urn:y> "z" <https://jido.ai/projects/p/graphs/system-knowledge> .'
+
+    with pytest.raises(JidomemError, match=message) as refused:
+        imported(memory, f"{good}\n{line}\n".encode(), Form.N_QUADS)
+
+    assert isinstance(refused.value, error)
+    assert memory.journal.streams() == []

