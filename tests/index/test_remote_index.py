@@ -228,7 +228,8 @@ def test_a_request_is_cut_in_halves_where_a_store_takes_no_more(root, project):
 
 
 def test_a_store_that_takes_too_long_is_left(root, project, oxigraph_server):
-    with jidomem.open(root, index=oxigraph_server) as memory:
+    """It is a store of its own, which ends here: that of all tests would go on with the question beside them."""
+    with sparql_servers.oxigraph() as url, jidomem.open(root, index=url) as memory:
         remember(memory, project, *(f"fact {n}" for n in range(5)))
         slow = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
         with pytest.raises(QueryTimeout, match=r"did not answer in 0\.2 seconds"):
