@@ -231,10 +231,12 @@ def test_a_checkout_that_takes_a_pack_away_shows_and_brings_it_back(journal, tmp
     packs = {path: path.read_bytes() for path in packs_in(folder)}
     for path in packs:
         path.unlink()
+    settle()
     assert not journal.holds(STREAM, Version.of([written[1].head]))
     assert "is not here" in journal.damage(STREAM)[0].detail
     for path, data in packs.items():
         path.write_bytes(data)
+    settle()
     assert (journal.damage(STREAM), journal.head(STREAM), list(journal.read(STREAM))) == ((), version, written)
 
 
