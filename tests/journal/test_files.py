@@ -309,6 +309,7 @@ def test_a_commit_heard_of_from_another_process_and_then_checked_out_is_gone(jou
     commits_in(folder)[1].unlink()
     third = commit_on(known, "third")
     (folder / f"20261121T080003.123456Z-{third.id[:12]}.ttl").write_bytes(third.data)
+    settle()
 
     assert known == Version.of([second.head])
     assert not follower.holds(STREAM, known)
