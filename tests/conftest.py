@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 import jidomem
 from jidomem.clock import Sources
@@ -83,6 +84,12 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for examples in docstrings in the code, and not through everything that tests import."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 def pytest_addoption(parser):
