@@ -117,6 +117,19 @@ def serve(root: Path | str) -> list[str]:
 
 
 @contextmanager
+def serving_at(address: str, home: Path) -> Iterator[tuple[str, int]]:
+    """Give the URL and the process number of a server of the shared root at *address*, which has its copy in *home*."""
+    environment = {**os.environ, "JIDOMEM_HOME": str(home), "XDG_CONFIG_HOME": f"{home}-config"}
+    command = [*serve(address), "--port", "0", "--json", "-q"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())["url"], process.pid
+        finally:
+            process.terminate()
+
+
+@contextmanager
 def serving(
     command: Sequence[str], option: str, core: str | None = SERVER_CORE, environment: Mapping[str, str] | None = None
 ) -> Iterator[int]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -48,7 +47,7 @@ def rows(options: Options) -> Iterator[Row]:
     with ExitStack() as held:
         database = held.enter_context(postgres_server.server(fsync="on", max_connections="100"))
         address = database.address()
-        servers = [held.enter_context(serving(address, options.folder / name)) for name in ("one", "two")]
+        servers = [held.enter_context(http.serving_at(address, options.folder / name)) for name in ("one", "two")]
         _fill(servers[0][0])
 
         def asked(number: int) -> None:
@@ -115,19 +114,6 @@ def _fill(url: str) -> None:
         answer = connection.getresponse()
         told = answer.read()
         assert answer.status == 201, told
-
-
-@contextmanager
-def serving(address: str, home: Path) -> Iterator[tuple[str, int]]:
-    """Give the URL and the process number of a server of the root at *address* that has its copy in *home*."""
-    environment = {**os.environ, "JIDOMEM_HOME": str(home), "XDG_CONFIG_HOME": f"{home}-config"}
-    command = [*http.serve(address), "--port", "0", "--json", "-q"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline())["url"], process.pid
-        finally:
-            process.terminate()
 
 
 if __name__ == "__main__":
