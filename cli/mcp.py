@@ -89,5 +89,6 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     listening = server.listen(host, port)
     url = server.url_of(listening)
     door.say(f"serving {memory.settings.place} at {url}{mcp_http.PATH} (stop with Ctrl-C)")
+    operation.leveller.follow(memory)
     operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
     mcp_http.serve_http(desks, tools, keyring, listening, leave, operation)

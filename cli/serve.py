@@ -76,7 +76,7 @@ def serve(
             else:
                 door.say(f"serving {memory.settings.place} at {url} (stop with Ctrl-C)")
             Thread(target=memory.pool.warm, daemon=True).start()
-            memory.place.keep_checkpoints(lambda: [memory.catch_up(project) for project in memory.projects()])
+            operation.leveller.follow(memory)
             root = memory.settings.place
             operation.tell("info", "started", {"url": url, "root": root, "jidomem": jidomem.__version__})
 

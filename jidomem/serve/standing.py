@@ -53,6 +53,12 @@ class Leveller:
         self._lock = Lock()
         self._thread: Thread | None = None
 
+    def follow(self, memory: Jidomem) -> None:
+        """Begin with what a shared root holds before anybody asks, and make checkpoints of it from now on."""
+        if memory.place.is_shared:
+            self.wait(memory, 0)
+        memory.place.keep_checkpoints(lambda: [memory.catch_up(project) for project in memory.projects()])
+
     def wait(self, memory: Jidomem, seconds: float) -> None:
         """Return once the index is level with the journal, or after so many *seconds*."""
         with self._lock:

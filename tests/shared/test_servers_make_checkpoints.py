@@ -1,0 +1,51 @@
+"""Every kind of server of a shared root makes checkpoints by itself, for those that are new."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import intent
+
+import jidomem
+from jidomem.shared import places
+from jidomem.shared.checkpoints import NEWEST, fetch
+
+LONG = 60.0
+#: jidomem, to which little is much, and a moment is long.
+PROGRAM = """
+from jidomem.index import tail
+from jidomem.runtime import place
+from jidomem.shared import checkpoints
+from jidomem_cli.main import main
+place.LOOK, checkpoints.FAR = 0.2, 0
+tail.LARGE = tail.MANY = tail.MUCH = 0
+main()
+"""
+
+
+@pytest.mark.parametrize("verb", [("serve",), ("mcp", "--http")], ids=" ".join)
+def test_a_server_makes_a_checkpoint_a_new_one_begins_with(verb, postgres, tmp_path, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "none")
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "writer"))
+    address = postgres.address()
+    with jidomem.open(address, project="p") as memory:
+        for number in range(20):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}", about=[f"f{number}"]))
+    command = [sys.executable, "-c", PROGRAM, *verb, "--root", address, "--project", "p", "--port", "0"]
+    environment = {**os.environ, "JIDOMEM_HOME": str(tmp_path / "first")}
+
+    with subprocess.Popen(command, stdout=-1, stderr=subprocess.STDOUT, env=environment) as server:
+        log, end = places.open_log(address, os.environ), time.monotonic() + LONG
+        try:
+            while log.get(NEWEST) is None and time.monotonic() < end and server.poll() is None:
+                time.sleep(0.05)
+        finally:
+            server.terminate()
+            said = server.stdout.read().decode()
+
+    assert fetch(log, tmp_path / "second"), said
+    assert [*(tmp_path / "second" / "index" / "snapshots").iterdir()]
+    assert server.returncode == 0, said
+    log.close()
