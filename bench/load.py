@@ -33,6 +33,7 @@ from jidomem.clock import Sources
 from jidomem.errors import JidomemError
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
+from jidomem.law import Law
 from jidomem.policy import Policy
 from jidomem.terms import Term, Triple
 from jidomem.vocab import BASE, TYPE
@@ -101,9 +102,9 @@ def build(
 
 def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
     """What keeps intents as the writer would, without asking whether it should."""
-    rules = schema.load()
-    stages = Unjudged(rules, Policy(), sources.new_id)
-    line = CommitLine(Stream(PROJECT), cast(Any, Known(journal)), sources, rules.version)
+    law = Law(schema.load(), Policy())
+    stages = Unjudged(law, sources.new_id)
+    line = CommitLine(Stream(PROJECT), cast(Any, Known(journal)), sources, law)
 
     def submit(some: list[Fields]) -> list[Outcome]:
         return line.submit([lambda view, now, one=one: stages.run(PROJECT, one, view, now, list) for one in some])

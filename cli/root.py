@@ -25,8 +25,8 @@ _ACCEPTED = "ontology/accepted.ttl"
 def root() -> None:
     """Put the configuration, terms, rules and questions of a shared root there, or fetch them.
 
-    A folder has them as files, a shared root (postgresql://..., s3://...) beside its streams. A server takes in a
-    change when it is started again.
+    A folder has them as files, a shared root (postgresql://..., s3://...) beside its streams. Every open process
+    takes a change in at its next look.
 
     Examples:
       jidomem root push team/.jidomem --root postgresql://db/team

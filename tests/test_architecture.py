@@ -15,6 +15,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"tiers", "memoryos", "models"},
     {"repository"},
     {"deadline", "patterns", "linear", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
+    {"law"},
     {"journal"},
     {"index"},
     {"shared"},

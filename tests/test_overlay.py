@@ -77,14 +77,15 @@ def test_blank_nodes_in_a_circle_and_very_long_lists_are_named_in_time():
     assert len({row[0] for row in named(chain)}) == 20_000
 
 
-def test_a_commit_records_the_version_that_judged_it_and_a_changed_overlay_counts_from_the_next_opening(tmp_path):
+def test_a_commit_records_the_version_that_judged_it_and_a_changed_overlay_counts_from_the_next_write_on(tmp_path):
     root = init(tmp_path, "p")
     with jidomem.open(root) as memory:
         memory.writer.submit_intent("p", intent(summary="one"))
-        laid(root)
+        extended = version(laid(root))
         memory.writer.submit_intent("p", intent(summary="two"))
-    with jidomem.open(root) as memory:
+        (root / "shapes" / "mine.ttl").unlink()
+        (root / "ontology" / "mine.ttl").unlink()
         memory.writer.submit_intent("p", intent(summary="three"))
         rows = memory.reader.ask("commits", project="p")
 
-    assert [row["ontology"] for row in rows] == [version(root), "0.1.0", "0.1.0"]
+    assert [row["ontology"] for row in rows] == ["0.1.0", extended, "0.1.0"]

@@ -114,7 +114,7 @@ class TermProposals:
         return [each for each in self.all() if each.outcome == "waiting"]
 
     def accept(self, term: str, *, reason: str = "") -> Proposal:
-        """Return the proposal of *term*, accepted: it is in ontology/accepted.ttl, and counts from the next opening.
+        """Return the proposal of *term*, accepted: it is in ontology/accepted.ttl, and counts from the next look on.
 
         Raises PolicyDenied for an agent that is no curator where the project has any, NotFound where nothing waits by
         that name, and InvalidRequest where the declaration no longer fits.

@@ -199,10 +199,16 @@ class OxigraphIndex:
             mark = ox.Quad(node, holds, ox.Literal(digest), marks)
             self.ontology = digest
             if mark not in self._store:
-                for old in list(self._store.quads_for_pattern(node, holds, None, marks)):
+                others = list(self._store.quads_for_pattern(node, holds, None, marks))
+                for old in others:
                     self._store.remove(old)
-                self._store.clear_graph(node)
-                self._store.load(text, ox.RdfFormat.N_TRIPLES, to_graph=node)
+                if others:  # in one step: somebody may be asking
+                    self._store.update(
+                        f"CLEAR SILENT GRAPH {node}; INSERT DATA {{ GRAPH {node} {{ {text.decode()} }} }}"
+                    )
+                else:
+                    self._store.clear_graph(node)
+                    self._store.load(text, ox.RdfFormat.N_TRIPLES, to_graph=node)
                 self._store.add(mark)
 
     def triples(

@@ -50,6 +50,11 @@ class RemoteIndex:
         self._fit: fitness.Fit | None = None
         self._lock = Lock()
 
+    def put_ontology(self, ontology: Iterable[Triple]) -> None:
+        """Feed the store with *ontology* from now on; one that has another is refused until it is taken over."""
+        with self._lock:
+            self._ontology, self._feed = tuple(ontology), None
+
     @property
     def shown(self) -> str:
         """Return the address of the store, without its password."""

@@ -127,6 +127,13 @@ class Tail:
             self._settle()
             return {stream: self.index.mark(stream.graph) for stream in streams}
 
+    def put_ontology(self, ontology: Iterable[Triple]) -> None:
+        """Let the index, now and whenever it is built anew, hold *ontology*."""
+        with self._lock:
+            self._ontology = tuple(ontology)
+            if self._is_open:
+                self.index.put_ontology(self._ontology)
+
     def close(self) -> None:
         """Let go of the index; what is asked later opens it again."""
         with self._lock:

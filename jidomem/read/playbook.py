@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
@@ -27,6 +27,8 @@ class Playbook:
         Raises Failed `invalid_config` for a file of an overlay whose header is wrong, whose name is taken, or that
         reaches outside.
         """
+        #: Told where a question is asked for that there is not, before that is said.
+        self.unknown: Callable[[], object] = lambda: None
         self._files = dict(_shipped_files())
         self._own: dict[str, NamedQuery] = {}
         for folder in overlays:
@@ -34,12 +36,18 @@ class Playbook:
                 if file.parent.name != GATES:
                     self._add(file)
 
+    def become(self, other: Playbook) -> None:
+        """Know what *other* knows, and nothing else."""
+        self._files, self._own = other._files, other._own
+
     def get(self, name: str) -> NamedQuery:
         """Return the query of that name, or of that `role/name`.
 
         Raises NotFound `unknown_query`, with the nearest names.
         """
-        file = self._files.get(name.rsplit("/", 1)[-1])
+        if (file := self._files.get(name.rsplit("/", 1)[-1])) is None:
+            self.unknown()
+            file = self._files.get(name.rsplit("/", 1)[-1])
         if file is not None and name in (file.stem, f"{file.parent.name}/{file.stem}"):
             return self._of(file.stem)
         near = get_close_matches(name, self.names(), n=3, cutoff=0.5)

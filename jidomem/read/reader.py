@@ -98,6 +98,10 @@ class MemoryReader(Records):
         self.sessions = Role(self, "session")
         self.ci = Role(self, "ci")
 
+    def judged_by(self, schema: Schema) -> None:
+        """Tell of the rules of *schema* from now on."""
+        self._schema = schema
+
     def ask(
         self,
         name: str,
@@ -138,8 +142,9 @@ class MemoryReader(Records):
         **params: object,
     ) -> Page:
         """Return up to *limit* rows, and the cursor that gives the next ones as they were when the first was read."""
-        query = self.playbook.get(name)
+        self.playbook.get(name)  # before all is brought level for a question that there is not
         version = self._catch_up(project)
+        query = self.playbook.get(name)
         values = self._named(query, project, {_camel(key): value for key, value in params.items()}, as_of)
         values |= _reserved(query, project, as_of, valid_at, include_inactive)
         bindings = query.bind(values)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jidomem.errors import JidomemError
 from jidomem.journal.files import FileJournal
-from jidomem.runtime import settings
+from jidomem.runtime import in_force, settings
 from jidomem.runtime.every import Every
 from jidomem.runtime.state import State
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jidomem.keeping import Keeping
     from jidomem.runtime.keyring import Keyring
     from jidomem.shared.log import SharedLog
+    from jidomem.shared.mirror import MirroredJournal
 
 
 class InFolder:
@@ -38,6 +39,14 @@ class InFolder:
     def journal(self, wait: float) -> FileJournal:
         """Return its journal, whose turns are waited for *wait* seconds."""
         return FileJournal(self._root, wait=wait)
+
+    def rules(self) -> object:
+        """Return what is another one as soon as its configuration, terms, rules or questions were changed."""
+        return in_force.mark_of(self._root)
+
+    def bring_rules(self) -> object:
+        """Return the same: they are here."""
+        return self.rules()
 
     def state(self, name: str, tables: str) -> Keeping:
         """Return its working state with these *tables*; they all lie in one file, whatever their *name*."""
@@ -81,6 +90,8 @@ class Shared:
         self.log, self._address, self._home = log, address, home
         self.name = log.name  # without a password
         self._checkpoints: Every | None = None
+        self._journal: MirroredJournal | None = None
+        self._brought = ""
 
     def journal(self, wait: float) -> FileJournal:
         """Return its journal: the log, and its copy, which begins with the newest checkpoint where there is none."""
@@ -88,7 +99,19 @@ class Shared:
         from jidomem.shared.mirror import MirroredJournal
 
         checkpoints.fetch(self.log, self._home)
-        return MirroredJournal(self.log, self._home, wait=wait)
+        self._journal = MirroredJournal(self.log, self._home, wait=wait)
+        return self._journal
+
+    def rules(self) -> object:
+        """Return the tag that the configuration, terms, rules and questions had when the log was asked last."""
+        return self._brought if self._journal is None else self._journal.rules or ""
+
+    def bring_rules(self) -> object:
+        """Return the same once they are here as the log has them now."""
+        from jidomem.shared import root_files
+
+        self._brought = root_files.bring(self.log, self._home)
+        return self._brought
 
     def state(self, name: str, tables: str) -> Keeping:
         """Return the working state of that *name*: a database has it all, an object store leaves it to this machine."""

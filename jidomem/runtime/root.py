@@ -22,6 +22,7 @@ from jidomem.index.past import past
 from jidomem.index.shelved import Shelved
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, Stream
+from jidomem.law import Law
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
@@ -30,6 +31,7 @@ from jidomem.runtime.bounds import check_root
 from jidomem.runtime.checks import Checks
 from jidomem.runtime.door_log import DoorLog
 from jidomem.runtime.held import Held
+from jidomem.runtime.in_force import InForce, Ruling
 from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.place import InFolder, Shared, open_place
 from jidomem.runtime.pool import Pool
@@ -92,16 +94,18 @@ class Jidomem(Held, Recalls):
         self.sources = sources
         self.embedder = embedder
         self.journal = self.place.journal(wait)
-        overlay = [given.root] if _overlaid(given.root, "ontology", "shapes") else []
-        self.schema = schema.load(overlay, by_reference=given.policy.judge == "pyshacl")
+        self.in_force = InForce(self.place, self._ruling, self._take)
+        found = self.in_force.first
+        self.schema, self.playbook = found.schema, found.playbook
+        self.law = Law(found.schema, given.policy)
+        self.law.look = self.in_force.look
+        self.playbook.unknown = self.in_force.quietly
         self.index = OxigraphIndex()
         self.tail = Tail(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
-        self.playbook = Playbook([given.root / "queries"] if _overlaid(given.root, "queries") else [])
         self.tree = None if self.place.is_shared else Worktree.around(given.root)
         self.writer = MemoryWriter(
             self.tail,
-            self.schema,
-            given.policy,
+            self.law,
             sources,
             agent=given.agent,
             session=given.session,
@@ -122,11 +126,29 @@ class Jidomem(Held, Recalls):
             self.catch_up,
             self.schema,
             Shelved(given.root / INDEX / "lists", self.journal),
-            partial(past, self.journal, self.schema.triples),
+            lambda project, moment: past(self.journal, self.schema.triples, project, moment),
             self.read_log.of if self.read_log else None,
             self.pool.solutions,
             self.remote,
         )
+
+    def _ruling(self) -> Ruling:
+        """Return what the files of the root say now."""
+        root, policy = self.settings.root, settings.policy_of(self.settings.root)
+        overlay = [root] if _overlaid(root, "ontology", "shapes") else []
+        found = schema.load(overlay, by_reference=policy.judge == "pyshacl")
+        return Ruling(found, policy, Playbook([root / "queries"] if _overlaid(root, "queries") else []))
+
+    def _take(self, found: Ruling) -> None:
+        """Judge, ask and answer by *found* from now on."""
+        self.settings = replace(self.settings, policy=found.policy)
+        self.schema = found.schema
+        self.reader.judged_by(found.schema)
+        self.playbook.become(found.playbook)
+        self.tail.put_ontology(found.schema.triples)
+        if self.remote is not None:
+            self.remote.put_ontology(found.schema.triples)
+        self.law.change(found.schema, found.policy)
 
     @property
     def project(self) -> str:
@@ -148,6 +170,7 @@ class Jidomem(Held, Recalls):
         with self.journal.asking(streams):
             if self.journal.knows(project):
                 versions = {stream.name: self.tail.catch_up(stream) for stream in streams}
+            self.in_force.quietly()
         if not any(version.heads for version in versions.values()) and project not in self.projects():
             near = get_close_matches(project, self.projects(), n=3) or self.projects()
             raise NotFound(

@@ -116,6 +116,11 @@ def load(
     )
 
 
+def policy_of(root: Path) -> Policy:
+    """Return the policy that the configuration of a root sets; raises what `load` does."""
+    return _policy(read_config(root / CONFIG, is_open=True), root / CONFIG)
+
+
 def own_config() -> Path:
     """Return the user's own configuration file, which no repository brings along."""
     from platformdirs import user_config_dir
@@ -174,8 +179,11 @@ def _own(path: Path) -> tuple[Limits, embedders.Choice, language_models.Choice, 
     return said.limits, said.embedder, said.model, said.index
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`."""
+def read_config(path: Path, *, is_open: bool = False) -> dict[str, Any]:
+    """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`.
+
+    What only a trusted root may set means nothing any more in one that *is_open*.
+    """
     try:
         text = bounds.read_config(path)
         import tomllib  # most roots have no configuration
@@ -186,7 +194,8 @@ def read_config(path: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         raise Failed(f"{path}: {error}", hint="correct the line it names", code="invalid_config") from error
     for key in config:
-        _refuse_authority(key, path)
+        if not (is_open and key in OF_TRUST):
+            _refuse_authority(key, path)
         _known(key, (*_KEYS, *OF_TRUST), path, "")
     _project_id(config, path)
     _place(config, path)

@@ -88,6 +88,7 @@ def ask(site: Site, project: str, name: str) -> Response:
     """Return the rows of one named query as JSON, CSV or TSV."""
     name, form = _form(name)
     given = wire.once(request.args)
+    site.memory.in_force.quietly()
     query = site.memory.playbook.get(name)
     g.seen.question = query.name
     reach(site, project, given)

@@ -19,18 +19,20 @@ def alive(site: Site) -> Response:
 
 
 def ready(site: Site) -> Response:
-    """Return the version each project can be read at; 503 while an index is behind, or a journal is damaged."""
+    """Return the version each project can be read at; 503 while one is behind or damaged, or rules do not do."""
     wire.arguments()
     memory = site.memory
     site.operation.leveller.wait(memory, PATIENCE)
     found = [standing(memory, name) for name in site.projects()]
     behind = {each.project: each.to_dict() for each in found if each.behind}
     damaged = {name: [error.to_dict() for error in each] for name in site.projects() if (each := memory.damage(name))}
-    status = "behind" if behind else "damaged" if damaged else "ok"
+    problem = memory.in_force.problem
+    status = "behind" if behind else "damaged" if damaged else "rules" if problem else "ok"
     told = {
         "status": status,
         "versions": {each.project: str(each.index) for each in found},
         "behind": behind,
         "damage": damaged,
+        **({"rules": problem.to_dict()} if problem else {}),
     }
     return wire.answer(told) if status == "ok" else wire.answer(told, 503, Retry_After="1")

@@ -43,16 +43,16 @@ def change(log: SharedLog, how: Callable[[Files], Files]) -> None:
             return
 
 
-def bring(log: SharedLog, home: Path) -> None:
-    """Lay the files of the root out in *home*, the copy on this machine, where they changed since.
+def bring(log: SharedLog, home: Path) -> str:
+    """Lay the files of the root out in *home*, the copy on this machine, where they changed since; return their tag.
 
     Raises Failed `write_failed` where they cannot be written there.
     """
     tag_file = home / _TAG
     with copying(str(home), log.name):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _text(tag_file) == (_read(log)[1] or ""):
-            return
+        if _text(tag_file) == (there := _read(log)[1] or ""):
+            return there
         with _alone(home):
             files, tag = _read(log)
             tag_file.unlink(missing_ok=True)
@@ -61,6 +61,7 @@ def bring(log: SharedLog, home: Path) -> None:
             for path, text in files.items():
                 _write(home / path, text)
             _write(tag_file, tag or "")
+            return tag or ""
 
 
 def of_folder(folder: Path) -> dict[str, str]:

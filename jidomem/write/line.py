@@ -18,6 +18,7 @@ from jidomem.intent import Receipt
 from jidomem.journal import commit as commits
 from jidomem.journal.files import Moved, Stream
 from jidomem.journal.redaction import is_order
+from jidomem.law import Law
 from jidomem.moments import stamp
 from jidomem.terms import Triple, bare, date_time, iri
 from jidomem.version import Version
@@ -84,21 +85,25 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """All there is to know of a stream at a version: what the index said in one of its lives, and what came since."""
+    """All there is to know of a stream at a version: what the index said in one of its lives, and what came since.
+
+    What was worked out from it is so by the *law* of that number.
+    """
 
     version: Version
     life: int
+    law: int
     view: View
 
 
 class CommitLine:
     """The waiting submissions of one stream; they are kept in the order they came."""
 
-    def __init__(self, stream: Stream, tail: Tail, sources: Sources, ontology_version: str) -> None:
+    def __init__(self, stream: Stream, tail: Tail, sources: Sources, law: Law) -> None:
         self._stream = stream
         self._tail = tail
         self._sources = sources
-        self._ontology_version = ontology_version
+        self._law = law
         self._lock = Lock()
         self._waiting: deque[_Ticket] = deque()
         self._known: _Known | None = None
@@ -121,6 +126,7 @@ class CommitLine:
             self._tail.catch_up(stream)
         for found in self._tail.journal.damage(self._stream):
             raise found
+        self._law.look()
         return self.view()
 
     def _held(self, version: Version) -> _Known:
@@ -128,11 +134,12 @@ class CommitLine:
 
         Who was given it keeps it for the next one by `_keep`, once all that was added to it is durable.
         """
+        self._law.look()  # whose turn it is has just looked at the journal
         known, self._known = self._known, None
-        life = self._tail.index.life
-        if known is not None and (known.version, known.life) == (version, life) and known.view.size < VIEW_TRIPLES:
+        at = version, self._tail.index.life, self._law.number
+        if known is not None and (known.version, known.life, known.law) == at and known.view.size < VIEW_TRIPLES:
             return known
-        return _Known(version, life, self.load())
+        return _Known(*at, self.load())
 
     def _keep(self, known: _Known, version: Version) -> None:
         """Let the next one use what is known, now at *version*; but other streams see memories, that others write."""
@@ -231,7 +238,7 @@ class CommitLine:
                 parents=version,
                 recorded_at=recorded_at,
                 committer=bare(WRITER_AGENT),
-                ontology_version=self._ontology_version,
+                ontology_version=self._law.schema.version,
                 body=body,
                 nonce=self._sources.nonce(),
             )

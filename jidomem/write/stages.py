@@ -12,6 +12,7 @@ from jidomem import vocab
 from jidomem.anchor import anchored
 from jidomem.errors import Conflict, ConflictItem, IdempotencyMismatch, IntentRefused
 from jidomem.intent import MemoryUpdateIntent, Receipt
+from jidomem.law import Law
 from jidomem.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
@@ -83,12 +84,21 @@ class Stages:
     knows to speak, by a token. A text has at most *literal* bytes.
     """
 
-    schema: Schema
-    policy: Policy
+    law: Law
     new_id: Callable[[], str]
     fresh_ids: bool = False
     speaker: permission.Speaker | None = None
     literal: int = LITERAL_LIMIT
+
+    @property
+    def schema(self) -> Schema:
+        """Return the ontology and the shapes in force."""
+        return self.law.schema
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy of the root in force."""
+        return self.law.policy
 
     def judge(
         self,

@@ -15,8 +15,8 @@ from jidomem.errors import IntentRefused, JidomemError, NotFound
 from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal.files import Stream
+from jidomem.law import Law
 from jidomem.policy import LITERAL_LIMIT, AgentPolicy, Policy
-from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
 from jidomem.vocab import jido
@@ -35,8 +35,7 @@ class Submitter:
     def __init__(
         self,
         tail: Tail,
-        schema: Schema,
-        policy: Policy,
+        law: Law,
         sources: Sources,
         *,
         agent: str,
@@ -44,20 +43,24 @@ class Submitter:
         literal: int = LITERAL_LIMIT,
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = lambda paths: {},
     ) -> None:
-        """Write to *tail*; *agent* and *session* are who asserts, and where, when a verb names nobody.
+        """Write to *tail* what *law* lets pass.
 
-        A text has at most *literal* bytes. *blobs* gives the blob ids of files that a memory is about.
+        *agent* and *session* are who asserts, and where, when a verb names nobody. A text has at most *literal* bytes.
+        *blobs* gives the blob ids of files that a memory is about.
         """
         self.agent = agent
         self._blobs = blobs
         self._session_name = session
         self._tail = tail
-        self._policy = policy
+        self._law = law
         self._sources = sources
-        self._stages = Stages(schema, policy, sources.new_id, fresh_ids=sources.new_id is new_id, literal=literal)
-        self._ontology_version = schema.version
+        self._stages = Stages(law, sources.new_id, fresh_ids=sources.new_id is new_id, literal=literal)
         self._lines: dict[Stream, CommitLine] = {}
         self._lock = Lock()
+
+    @property
+    def _policy(self) -> Policy:
+        return self._law.policy
 
     @property
     def literal(self) -> int:
@@ -204,7 +207,7 @@ class Submitter:
             )
         with self._lock:
             if stream not in self._lines:
-                self._lines[stream] = CommitLine(stream, self._tail, self._sources, self._ontology_version)
+                self._lines[stream] = CommitLine(stream, self._tail, self._sources, self._law)
             return self._lines[stream]
 
 

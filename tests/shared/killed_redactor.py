@@ -43,10 +43,11 @@ def redact(home, log, item, writes):
     os._exit(0)
 
 
-for line in sys.stdin:
-    home, log, item, writes = line.split()
-    child = os.fork()  # nothing is open yet
-    if not child:
-        redact(Path(home), log, item, int(writes))
-    _, status = os.waitpid(child, 0)
-    print("killed" if os.WIFSIGNALED(status) else "done" if status == 0 else f"failed: {status}", flush=True)
+if __name__ == "__main__":
+    for line in sys.stdin:
+        home, log, item, writes = line.split()
+        child = os.fork()  # nothing is open yet
+        if not child:
+            redact(Path(home), log, item, int(writes))
+        _, status = os.waitpid(child, 0)
+        print("killed" if os.WIFSIGNALED(status) else "done" if status == 0 else f"failed: {status}", flush=True)

@@ -10,7 +10,7 @@ from conftest import decision, files, intent
 
 import jidomem
 from jidomem.clock import Sources
-from jidomem.errors import Conflict, Failed, IntentRefused, NotFound
+from jidomem.errors import Conflict, Failed, NotFound
 from jidomem.journal.files import Stream
 from jidomem.runtime import keyring
 from jidomem.shared import places
@@ -108,20 +108,6 @@ def test_a_root_that_is_made_anew_under_a_live_process_is_noticed_at_once_though
     assert said == ["forks are counted"]
     here.writer.remember("p", "knives, too")
     assert there.journal.verify(Stream("p")) == here.journal.verify(Stream("p")) == ()
-
-
-def test_a_term_that_is_accepted_on_one_machine_counts_on_the_others_from_their_next_opening(opened):
-    here = opened("here")
-    here.writer.remember("p", "spoons are counted")
-    proposed = here.term_proposals("p").propose(
-        "serves", kind="property", domain=["Fact"], range_=["xsd:integer"], definition="For how many.", reason="asked"
-    )
-    opened("there").term_proposals("p").accept("serves", reason="two memories need it")
-
-    elsewhere = opened("elsewhere")
-    elsewhere.writer.submit_intent("p", intent(extra_triples=[[proposed.term, 4]]))
-    with pytest.raises(IntentRefused, match="is not written as"):
-        elsewhere.writer.submit_intent("p", intent(extra_triples=[[proposed.term, "many"]]))
 
 
 @both

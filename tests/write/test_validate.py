@@ -186,7 +186,6 @@ def test_every_refusal_has_a_machine_code(memory, fields, code):  # C051
 @pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
 def test_strict_refuses_agents_and_sessions_nobody_declared(tmp_path, field):  # C044
     with open_with(tmp_path, "strict = true\n") as memory:
-        memory.writer._policy = memory.settings.policy
         error = refusal(memory.writer.submit_intent, "p", intent(type="task", **{field: "stranger"}))
         assert error.code == "unknown_reference"
         assert field in {violation.field for violation in error.violations}
