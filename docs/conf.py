@@ -42,7 +42,7 @@ def _read(_app, docname, source):
     if docname == "changelog":
         source[0] = (HERE.parent / "CHANGELOG.md").read_text("utf-8").replace("](docs/", "](")
     for caption, pages in tables_of_contents(source[0]):
-        options = ":hidden:\n" + f":caption: {caption}\n" * bool(caption)
+        options = ":hidden:\n:titlesonly:\n" + f":caption: {caption}\n" * bool(caption)
         source[0] += "\n```{toctree}\n" + "\n".join([options, *pages]) + "\n```\n"
 
 

@@ -1,20 +1,30 @@
-"""Write anew what programs write of the documentation: all of it, or the pages named."""
+"""Write anew what programs write of the documentation: all of it, or the parts that are named."""
 
 import sys
 import tempfile
 from pathlib import Path
 
-from docs.generate import tutorial
+from docs.generate import DOCS, PARTS, tutorial, written
 
 
 def main() -> None:
-    """Write each page, and say which one changed."""
+    """Write what differs, and name it."""
+    named = sys.argv[1:] or [*PARTS, "tutorial"]
+    for part in named:
+        for name, text in (_tutorial() if part == "tutorial" else written(part)).items():
+            page = DOCS / name
+            page.parent.mkdir(parents=True, exist_ok=True)
+            if not page.exists() or page.read_text("utf-8") != text:
+                page.write_text(text, "utf-8")
+                print(page)
+
+
+def _tutorial() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         orders = Path(folder).resolve() / "orders"
         orders.mkdir()
-        text = tutorial.refreshed(orders)
-    tutorial.PAGE.write_text(text, "utf-8")
+        return {"tutorial.md": tutorial.refreshed(orders)}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,0 +1,62 @@
+"""docs/reference/ontology.md, written from ontology/*.ttl as jidomem reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from docs.generate.tables import code, table
+from jidomem.govern import glossary
+from jidomem.govern.glossary import Entry, short
+from jidomem.schema import load
+from jidomem.terms import iri
+
+_TERMS = """\
+# The ontology: every term
+
+What memories are said in, version {version}, written from `ontology/*.ttl`. [The ontology](../ontology.md) says how it is
+organised and how a project adds terms of its own; `jidomem ontology show TERM` shows one with its rules.
+"""
+_HEADS = {
+    "class": ("Classes", ["class", "below", "is", "such as", "not to be confused"]),
+    "property": ("Properties", ["property", "of", "takes", "says", "note"]),
+    "individual": ("Values", ["value", "of", "is", "such as", "note"]),
+}
+
+
+def pages() -> dict[str, str]:
+    """Return the page, by its name."""
+    schema = load()
+    entries = [glossary.entry(schema, term) for term in glossary.terms(schema)]
+    text = _TERMS.format(version=schema.version)
+    for name in sorted({_module(entry) for entry in entries}):
+        text += f"\n## {name}\n" + "".join(_terms([each for each in entries if _module(each) == name]))
+    return {"reference/ontology.md": text}
+
+
+def _module(entry: Entry) -> str:
+    return Path(entry.path or "").stem
+
+
+def _terms(entries: Iterable[Entry]) -> Iterable[str]:
+    for kind, (title, head) in _HEADS.items():
+        rows = table(head, (_row(each) for each in entries if each.kind == kind))
+        if rows:
+            yield f"\n### {title}\n\n{rows}"
+
+
+def _row(entry: Entry) -> list[str]:
+    name = code(_name(entry.iri)) + (" (deprecated)" if entry.deprecated else "")
+    if entry.kind == "property":
+        of, takes = _names(entry.domain), _names(entry.range) + (", one at most" if entry.functional else "")
+        return [name, of, takes.removeprefix(", "), entry.definition, entry.note]
+    above = entry.above if entry.kind == "class" else entry.classes
+    return [name, _names(above), entry.definition, entry.example, entry.note]
+
+
+def _names(found: Iterable[str]) -> str:
+    return ", ".join(code(_name(each)) for each in found)
+
+
+def _name(found: str) -> str:
+    return short(iri(found))

@@ -1,0 +1,8 @@
+"""docs/playbook.md, written from queries/."""
+
+from jidomem.read.playbook import Playbook
+
+
+def pages() -> dict[str, str]:
+    """Return the page, by its name."""
+    return {"playbook.md": Playbook().markdown()}

@@ -1,0 +1,202 @@
+"""docs/reference/python/*.md, written from signatures and docstrings: every public name of the modules users import."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, TypeVar
+
+from docs.generate.tables import table
+from jidomem import adapters
+
+#: What is for users, a page each: its modules below `jidomem`, as they are met. All else may change without a word.
+_PAGES: dict[str, tuple[str, str]] = {
+    "jidomem": ("Open a memory, write to it, ask it", ""),
+    "values": ("What is said and answered, and what is refused", "errors authority recall turn version clock"),
+    "spaces": ("What an agent holds now", "spaces"),
+    "entries": ("What agents keep in their own words", "entries entries.kit"),
+    "tiers": ("What a session holds", "tiers.promotion runtime.state"),
+    "directives": (
+        "Effects on memory as data, and who performs them",
+        "directive provider providers providers.kit",
+    ),
+    "memoryos": (
+        "Pages, segments and personas of an agent's talk",
+        "memoryos.config memoryos.configurations memoryos.values memoryos.scores memoryos.tiers memoryos.arriving"
+        " memoryos.joining memoryos.warming memoryos.retrieval runtime.memoryos.kept",
+    ),
+    "models": (
+        "Embedders and language models",
+        "embedder model models.local models.hashed models.embedding models.endpoint models.chat models.offline"
+        " models.scripted",
+    ),
+    "adapters": (
+        "Interfaces of other projects, over a root",
+        " ".join(f"adapters.{found.name}" for found in pkgutil.iter_modules(adapters.__path__)),
+    ),
+    "govern": ("Terms, recall as text, and what is trusted", "govern.glossary govern.recalled read.trust"),
+}
+PAGES = {
+    name: (what, tuple(f"jidomem.{module}" for module in modules.split()) or ("jidomem",))
+    for name, (what, modules) in _PAGES.items()
+}
+_INDEX = """\
+# Python: every public name
+
+Written from signatures and docstrings. What starts with an underscore, and what is in no module named here, may change without a
+word. `jidomem.open` gives the [root](python/jidomem.md#jidomem), whose `writer`, `reader`, `entries` and the rest do what the other
+doors do; [for who builds agents](../how-to/agent-author.md) shows it at work.
+
+<!-- contents -->
+
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the pages, by their names."""
+    lists = "".join(f"- [{_title(name)}](python/{name}.md): {what}\n" for name, (what, _) in PAGES.items())
+    found = {"reference/python.md": _INDEX + lists}
+    for name, (what, modules) in PAGES.items():
+        parts = "".join(_module(importlib.import_module(each)) for each in modules)
+        found[f"reference/python/{name}.md"] = f"# {_title(name)}\n\n{what}.\n{parts}"
+    return found
+
+
+def _title(name: str) -> str:
+    return name if name == "jidomem" else f"jidomem: {name}"
+
+
+def public(module: ModuleType) -> list[str]:
+    """Return the public names of *module*: those it lists, else those it defines."""
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return sorted(listed)
+    defined = {name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
+    names = defined | _given_a_value(module)
+    return sorted(name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar))
+
+
+def _given_a_value(module: ModuleType) -> set[str]:
+    """Return the names that the source of *module* gives a value: constants, and names for types."""
+    lines = ast.parse(inspect.getsource(module)).body
+    named = [target for line in lines if isinstance(line, ast.Assign) for target in line.targets]
+    named += [line.target for line in lines if isinstance(line, ast.AnnAssign)]
+    return {each.id for each in named if isinstance(each, ast.Name)}
+
+
+def _module(module: ModuleType) -> str:
+    names = [(name, getattr(module, name)) for name in public(module)]
+    things = [(name, value) for name, value in names if inspect.isclass(value) or callable(value)]
+    said = "".join(_class(name, value) if inspect.isclass(value) else _function(name, value) for name, value in things)
+    first = inspect.cleandoc(module.__doc__ or "").partition("\n\n")[0]
+    values = [(f"`{name}`", _value(value)) for name, value in names if not callable(value)]
+    constants = "\n" + table(["constant", "is"], values) if values else ""
+    return f"\n## {module.__name__}\n\n{_text(first)}{constants}{said}"
+
+
+def _value(value: Any) -> str:
+    """Return what a constant is, where that is short and the same each time."""
+    shown = f"frozenset({sorted(value)})" if isinstance(value, frozenset) else repr(value)
+    return f"`{shown}`" if len(shown) < 200 and " at 0x" not in shown and "`" not in shown else ""
+
+
+def _function(name: str, value: Any, level: str = "###") -> str:
+    return f"\n{level} {name}\n\n{_shown(f'{_kind(value)}{name}{_signature(value)}')}\n{_doc(value)}"
+
+
+def _kind(value: Any) -> str:
+    return "async def " if inspect.iscoroutinefunction(value) else "def " if inspect.isroutine(value) else ""
+
+
+def _class(name: str, value: type) -> str:
+    below = ", ".join(base.__name__ for base in value.__bases__ if base is not object and base.__name__ != "Protocol")
+    head = f"class {name}({below})" if below else f"class {name}"
+    signature = "" if _is_plain(value) else _signature(value, gives=False)
+    text = f"\n### {name}\n\n{_shown(head)}\n{_doc(value)}"
+    if signature:
+        text += f"\n{_shown(f'{name}{signature}')}"
+    members = {key: each for key, each in vars(value).items() if not key.startswith("_")}
+    rows = [(f"`{key}`", _first(each)) for key, each in members.items() if isinstance(each, property)]
+    if rows:
+        text += "\n" + table(["property", ""], rows)
+    return text + "".join(_methods(members))
+
+
+def _methods(members: dict[str, Any]) -> Iterator[str]:
+    for key, each in members.items():
+        found = each.__func__ if isinstance(each, classmethod | staticmethod) else each
+        if inspect.isfunction(found):
+            yield _function(key, found, "####")
+
+
+def _is_plain(value: type) -> bool:
+    """Return whether nobody calls *value* with arguments of its own: an error's base, a protocol."""
+    return getattr(value, "_is_protocol", False) or (
+        "__init__" not in vars(value) and not dataclasses.is_dataclass(value)
+    )
+
+
+def _signature(value: Any, *, gives: bool = True) -> str:
+    """Return how *value* is called, an argument a line where that is long."""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return "(...)"
+    parts, star = [], False
+    for parameter in found.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            parts.append("*")
+        star = star or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        parts.append(_parameter(parameter))
+    answer = f" -> {_type(found.return_annotation)}" if gives and found.return_annotation is not found.empty else ""
+    if sum(map(len, parts)) + len(answer) < 80:
+        return f"({', '.join(parts)}){answer}"
+    return f"(\n{''.join(f'    {part},{chr(10)}' for part in parts)}){answer}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    text = f"{stars}{parameter.name}"
+    if parameter.annotation is not parameter.empty:
+        text += f": {_type(parameter.annotation)}"
+    if parameter.default is parameter.empty:
+        return text
+    shown = getattr(parameter.default, "__qualname__", None) or repr(parameter.default)
+    return f"{text} = {'...' if shown.startswith('<') or ' at 0x' in shown else shown}"
+
+
+def _type(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _shown(code: str) -> str:
+    return f"```py\n{code}\n```\n"
+
+
+def _first(value: Any) -> str:
+    return inspect.cleandoc(value.__doc__ or "").partition("\n\n")[0]
+
+
+def _doc(value: Any) -> str:
+    doc = inspect.cleandoc(value.__doc__ or "")
+    if dataclasses.is_dataclass(value) and doc.startswith(f"{getattr(value, '__name__', '')}("):
+        return ""  # the one dataclasses write
+    return _text(doc)
+
+
+def _text(doc: str) -> str:
+    """Return a docstring as Markdown: examples as code, *names* as they are."""
+    parts = []
+    for part in filter(None, re.split(r"\n{2,}", doc)):
+        is_code = part.startswith((">>>", " ")) or re.search(r"^[├└│]", part, re.MULTILINE)
+        kind = "pycon" if part.startswith(">>>") else "text"
+        parts.append(f"```{kind}\n{part}\n```\n" if is_code else f"{part}\n")
+    return "\n".join(parts)

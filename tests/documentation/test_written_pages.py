@@ -1,0 +1,84 @@
+"""The reference is what the code says of itself: written anew it is the same, and nothing users meet is missing."""
+
+import ast
+import importlib
+import re
+from functools import cache
+
+import pytest
+
+from docs.generate import DOCS, PARTS, configuration, mcp, python, written
+from jidomem import resources
+from jidomem.errors import CODES
+from jidomem_cli.mcp import mcp as mcp_verb
+
+ROOT = DOCS.parent
+written = cache(written)
+HELD_ELSEWHERE = {"command_line", "playbook"}
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part not in HELD_ELSEWHERE])
+def test_a_page_written_from_the_code_is_current(part):
+    pages = written(part)
+
+    assert pages
+    for name, text in pages.items():
+        assert (DOCS / name).read_text("utf-8") == text, f"run: python -m docs.generate {part}"
+
+
+def test_every_page_of_the_reference_is_written():
+    names = {name for part in PARTS if part not in HELD_ELSEWHERE for name in written(part)}
+
+    assert {path.relative_to(DOCS).as_posix() for path in (DOCS / "reference").rglob("*.md")} == names
+
+
+def test_every_name_that_a_program_in_the_documentation_imports_is_in_the_reference():
+    known = {module for _, modules in python.PAGES.values() for module in modules}
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        for block in re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+            for node in ast.walk(ast.parse(block)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jidomem":
+                    module = importlib.import_module(node.module)
+                    for name in node.names:
+                        where = f"{page.name}: from {node.module} import {name.name}"
+                        whole = f"{node.module}.{name.name}"
+                        assert whole in known or (node.module in known and name.name in python.public(module)), where
+
+
+def test_every_variable_of_the_environment_that_the_code_reads_is_in_the_reference():
+    sources = [path.read_text("utf-8") for folder in ("cli", "jidomem") for path in (ROOT / folder).rglob("*.py")]
+    read = {name for text in sources for name in re.findall(r"\bJIDOMEM_[A-Z_]+", text)}
+
+    assert read - {"JIDOMEM_LIMITS"} == {name for name in configuration.ENVIRONMENT if name.startswith("JIDOMEM_")}
+
+
+def test_every_set_of_tools_that_can_be_chosen_is_in_the_reference():
+    (chosen,) = (param for param in mcp_verb.params if param.name == "toolset")
+
+    assert set(chosen.type.choices) == set(mcp.TOOLSETS)
+
+
+def test_every_shape_with_a_message_is_in_the_reference():
+    page = (DOCS / "reference" / "shapes.md").read_text("utf-8")
+    named = {
+        name
+        for path in resources.shapes()
+        for name in re.findall(r"^shape:(\w+)[^.]*?sh:message", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    }
+
+    assert named
+    assert {name for name in named if f"| `{name}` |" not in page} == set()
+
+
+def test_the_error_page_says_of_each_code_what_to_do():
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \| \d+ \| \d+ \|$", (DOCS / "errors.md").read_text(), re.MULTILINE)
+
+    assert [code for code, _, _ in rows] == [*CODES]
+    assert all(len(advice) > 8 for _, _, advice in rows)
+
+
+def test_a_key_that_the_settings_do_not_know_stops_the_page(monkeypatch):
+    monkeypatch.setitem(configuration._LIMITS, "colour", "which it is")
+
+    with pytest.raises(KeyError, match="colour"):
+        configuration.pages()
