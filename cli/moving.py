@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _KEPT = "the working state there was used since, and is left as it is"
+_OTHERS = "tokens are believed there alone: given out there, or taken back at the source since; see jidomem token list"
 _FILE = click.Path(path_type=Path)
 
 
@@ -113,3 +114,5 @@ def _tell(door: Door, moved: Moved, **more: str) -> None:
         door.say(_KEPT)
     if moved.tokens:
         door.say(f"{moved.tokens} tokens are believed there, too")
+    if moved.other_tokens:
+        door.say(f"{moved.other_tokens} {_OTHERS}")

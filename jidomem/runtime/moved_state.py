@@ -97,7 +97,7 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
 
 
 def _imported(state: bytes, where: InDatabase) -> str:
-    """Put a working state into a database in which nothing was kept, else leave that as it is."""
+    """Put a working state into a database in which nothing was kept but what came so, else leave that as it is."""
     from jidomem.shared.postgres_copy import import_state
 
     with _open(where) as there, TemporaryDirectory() as folder:

@@ -25,15 +25,20 @@ def given_out(root: str, log: SharedLog | None) -> list[Token]:
     return [_token(said) for said in json.loads(file.data)["tokens"]] if file is not None else []
 
 
-def give_out(tokens: Sequence[Token], root: str, log: SharedLog | None) -> int:
-    """Return how many of *tokens* are believed at *root* from now on that were not before."""
+def give_out(tokens: Sequence[Token], root: str, log: SharedLog | None) -> tuple[int, int]:
+    """Return how many of *tokens* are believed at *root* from now on that were not before, and how many others are."""
     known = {token.digest for token in given_out(root, log)}
     coming = [replace(token, root=root) for token in tokens if token.digest not in known]
-    if not coming:
-        return 0
+    others = len(known - {token.digest for token in tokens})
+    if coming:
+        _give_out(coming, root, log)
+    return len(coming), others
+
+
+def _give_out(coming: Sequence[Token], root: str, log: SharedLog | None) -> None:
     if log is None:
         change(own_config(), lambda own: replace(own, tokens=(*own.tokens, *coming)))
-        return len(coming)
+        return
     for _ in range(_TRIES):
         file = log.get(TOKENS)
         said = json.loads(file.data) if file is not None else {"tokens": []}
@@ -41,7 +46,7 @@ def give_out(tokens: Sequence[Token], root: str, log: SharedLog | None) -> int:
         said["tokens"] += [asdict(token) for token in coming if token.digest not in there]
         data = (json.dumps(said, indent=1) + "\n").encode()
         if log.put(TOKENS, data, file.tag if file is not None else None) is not None:
-            return len(coming)
+            return
     raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
 
 

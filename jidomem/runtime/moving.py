@@ -34,6 +34,7 @@ class Moved:
     streams: Sequence[Brought]
     state: str  # brought, none, kept: the target's own
     tokens: int = 0
+    other_tokens: int = 0  # believed at the target, and not at the source
 
     @property
     def grew(self) -> bool:
@@ -48,6 +49,7 @@ class Moved:
             "streams": [{**_row(each.stream, each.extent), "came": each.came} for each in self.streams],
             "working_state": self.state,
             "tokens": self.tokens,
+            "other_tokens": self.other_tokens,
             "source_grew": self.grew,
         }
 
@@ -74,7 +76,7 @@ def migrate(source: str, target: str, progress: Progress = id) -> Moved:
         state = held_state(here.state)  # before the journal: it speaks of what is there, and never the other way
         streams = bring(here.end, there.end, progress)
         tokens = give_out(given_out(here.end.name, here.log), there.end.name, there.log)
-        return Moved(here.end.name, there.end.name, streams, copied(state, there.state), tokens)
+        return Moved(here.end.name, there.end.name, streams, copied(state, there.state), *tokens)
 
 
 def backup(root: str, file: Path, progress: Progress = id) -> tuple[Moved, str]:

@@ -15,6 +15,7 @@ from conftest import START, decision, files, fixed_sources, intent
 from file_log import FileLog
 
 import jidomem
+from jidomem.clock import Sources
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
 from jidomem.journal import sealing
 from jidomem.journal.files import FileJournal, Stream
@@ -210,6 +211,55 @@ def test_a_state_that_was_used_at_the_target_is_kept(root, tmp_path):
     assert moved.state == "kept"
     with opened(tmp_path / "target") as memory:
         assert len(memory.agent("ana").get().spaces["tasks"].data) == 2
+
+
+@pytest.mark.parametrize("place", ["folder", "postgres", "bucket"])
+def test_what_agents_hold_by_the_second_move_comes_with_it_until_it_is_used_there(
+    root, tmp_path, monkeypatch, request, place
+):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    target = str(tmp_path / "target")
+    if place != "folder":
+        server = request.getfixturevalue(place)
+        target = server if place == "bucket" else server.address()
+    migrate(str(root), target)
+    with opened(root, 50) as memory:
+        memory.agent("ana").update(lambda held: held.tasks_add("and write it down"))
+        memory.agent("ben").update(lambda held: held.tasks_add("read it"))
+
+    assert migrate(str(root), target).state == "brought"
+    with opened(target, 60) as memory:
+        said = [task["text"] for task in memory.agent("ana").get().spaces["tasks"].data]
+        assert (said, len(memory.agents())) == (["measure it", "and write it down"], 2)
+        memory.agent("ben").update(lambda held: held.tasks_add("done there"))
+    assert migrate(str(root), target).state == "kept"
+    with opened(target, 70) as memory:
+        assert len(memory.agent("ben").get().spaces["tasks"].data) == 2
+
+
+def test_tokens_follow_a_root_around_and_are_in_no_backup(root, tmp_path, monkeypatch, postgres):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    target = postgres.address()
+    with opened(root, 50) as memory:
+        first = memory.place.keyring().give_out("ana", "agent", ["p"], Sources())
+        assert migrate(str(root), target).tokens == 1
+        second = memory.place.keyring().give_out("ben", "curator", ["p"], Sources())
+        memory.place.keyring().take_back(first[1].id)
+
+    moved = migrate(str(root), target)
+    back = migrate(target, str(tmp_path / "back"))
+    backup(target, tmp_path / "one.tar")
+    restored = tmp_path / "restored"
+    restore(tmp_path / "one.tar", str(restored))
+
+    assert (moved.tokens, moved.other_tokens, back.tokens) == (1, 1, 2)
+    for place, known in ((target, True), (tmp_path / "back", True), (restored, False)):
+        with jidomem.open(place, project="p") as memory:
+            ring = memory.place.keyring()
+            found = [ring.whose(secret) for secret, _ in (first, second)]
+            assert [each is not None and each.agent for each in found] == ([*("ana", "ben")] if known else [False] * 2)
+    data = (tmp_path / "one.tar").read_bytes()
+    assert not any(text.encode() in data for secret, token in (first, second) for text in (secret, token.digest))
 
 
 @pytest.mark.parametrize("what", ["commit", "stream", "file"])
