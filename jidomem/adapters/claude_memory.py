@@ -7,7 +7,7 @@ client.beta.messages.tool_runner(..., tools=[ClaudeMemory(memory)])
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ from jidomem.adapters import files
 from jidomem.adapters.files import ROOT, Files, Refused
 from jidomem.entry import Entry
 from jidomem.errors import Failed, JidomemError
-from jidomem.read.keyed import Keyed
+from jidomem.read.keyed import Held
 from jidomem.runtime.root import Jidomem
 from jidomem.write.history import EntryChanges
 
@@ -47,13 +47,12 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         super().__init__(cache_control=cache_control)
         self.agent = agent or memory.settings.agent
         self._store = memory.entry_store(project)
-        self._level = lambda: memory.tail.catch_up(self._store.history)
         self._beginning = f"claude:{quote(self.agent, safe='')}:"
         self._kept = self._store.keyed(self._beginning)
 
     def view(self, command: Any) -> str:
         """Return a file with numbered lines, or what is in a folder."""
-        return self._told(lambda: files.view(self._read(), command.path, command.view_range))
+        return self._told(lambda: files.view(self._kept.read(_files), command.path, command.view_range))
 
     def create(self, command: Any) -> str:
         """Return that there is a new file."""
@@ -79,10 +78,6 @@ class ClaudeMemory(BetaAbstractMemoryTool):
     def clear_all_memory(self) -> str:
         """Return that there is nothing any more; what there was stays in the history."""
         return self._change(lambda now: (Files(), "All memory cleared"))
-
-    def _read(self) -> Files:
-        self._level()
-        return self._kept.read(_files)
 
     def _change(self, step: Step, origin: Origin = lambda name: None) -> str:
         """Return what *step* says, once what it made of the files is durable; *origin* says what was where before."""
@@ -180,10 +175,10 @@ class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
         return await asyncio.to_thread(self._tool.clear_all_memory)
 
 
-def _files(kept: Mapping[str, Keyed]) -> Files:
+def _files(kept: Held) -> Files:
     """Return the files that entries say."""
     texts, folders = {}, []
-    for one in kept.values():
+    for one in kept.by_id.values():
         said = one.metadata
         place = str(said.get("path", ""))[len(ROOT) + 1 :]
         if place.endswith("/"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import merge
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 _ID, _TEXT, _METADATA = jido("entryId"), jido("entryText"), jido("entryMetadata")
 _RECORDED, _REPLACES = jido("recordedAt"), jido("replaces")
+#: To find the place of one among others takes so many times as long as to see that it is of another group.
+MERGED = 4
 _NONE = literal("{}")
 _NOW = """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -61,21 +64,71 @@ class Keyed:
         return found
 
 
+class Held:
+    """Entries by their ids, those recorded last at the end, and the same in groups, of which none is empty."""
+
+    def __init__(self, group: Callable[[str], str]) -> None:
+        """Hold nothing; *group* names the group of an id."""
+        self.by_id: dict[str, Keyed] = {}
+        self.groups: dict[str, dict[str, Keyed]] = {}
+        self._group = group
+        self._ids: dict[Term, str] = {}
+
+    def __contains__(self, node: Term) -> bool:
+        return node in self._ids
+
+    def newest(self, groups: Iterable[str]) -> Iterator[Keyed]:
+        """Return what is in *groups*, what was recorded last first."""
+        wanted = {name: self.groups[name] for name in groups}
+        if len(wanted) == len(self.groups):
+            return reversed(self.by_id.values())
+        if len(wanted) > 1 and MERGED * sum(map(len, wanted.values())) > len(self.by_id):
+            return (one for one in reversed(self.by_id.values()) if self._group(one.id) in wanted)
+        return merge(*(reversed(group.values()) for group in wanted.values()), key=_place, reverse=True)
+
+    def hold(self, one: Keyed) -> None:
+        """Hold *one*, which was recorded last."""
+        self.by_id[one.id] = self.groups.setdefault(self._group(one.id), {})[one.id] = one
+        self._ids[one.node] = one.id
+
+    def forget(self, node: Term) -> str | None:
+        """Hold an entry no longer; return since when its id was written to, None where it was not held."""
+        name = self._ids.pop(node, None)
+        if name is None:
+            return None
+        group = self.groups[self._group(name)]
+        del group[name]
+        if not group:
+            del self.groups[self._group(name)]
+        return self.by_id.pop(name).since
+
+
 class KeyedEntries:
     """The entries of one graph whose ids begin with one text; any thread may ask.
 
     They are read from the index once, and then follow what is applied to it. What was redacted is not among them.
     """
 
-    def __init__(self, index: OxigraphIndex, graph: str, beginning: str) -> None:
-        """Follow *index*; nothing is read before somebody asks."""
+    def __init__(
+        self,
+        index: OxigraphIndex,
+        graph: str,
+        beginning: str,
+        level: Callable[[], object],
+        group: Callable[[str], str] = str,
+    ) -> None:
+        """Follow *index*, which *level* brings level with the journal; nothing is read before somebody asks.
+
+        *group* names the group of an id.
+        """
         self._index = index
+        self._level = level
         self._graph = graph
         self._beginning = beginning
         self._lock = Lock()
         self._news: deque[Collection[Triple] | None] = deque([None])  # None: other content than before
-        self._held: dict[str, Keyed] = {}
-        self._ids: dict[Term, str] = {}
+        self._group = group
+        self._held = Held(group)
         index.observers.append(self)
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
@@ -88,11 +141,9 @@ class KeyedEntries:
         if graph == self._graph:
             self._news.append(None)
 
-    def read(self, use: Callable[[Mapping[str, Keyed]], T]) -> T:
-        """Return what *use* makes of the entries by their ids, those recorded last at the end, as the index has them.
-
-        They are not changed meanwhile, and *use* changes nothing.
-        """
+    def read(self, use: Callable[[Held], T]) -> T:
+        """Return what *use* makes of the entries there are now; they are not changed meanwhile, and *use* does not."""
+        self._level()
         self._index.settle()
         with self._lock:
             while self._news:
@@ -114,26 +165,17 @@ class KeyedEntries:
         since: dict[Term, str] = {}
         for node in sorted(said):  # as they were minted, one after the other
             one = self._keyed(node, said[node]) if said[node].get(TYPE) == ENTRY else None
-            before = [self._forget(old) or since.get(old) for old in ended.get(node, ())]
+            before = [self._held.forget(old) or since.get(old) for old in ended.get(node, ())]
             if one is None:
                 continue
             since[node] = min(filter(None, before), default=one.since)
-            if node in self._ids or self._is_replaced(node):
+            if node in self._held or self._is_replaced(node):
                 continue
-            newest = next(reversed(self._held.values()), one)
-            if one.id in self._held or newest.recorded > one.recorded:
+            newest = next(reversed(self._held.by_id.values()), one)
+            if one.id in self._held.by_id or newest.recorded > one.recorded:
                 return False
-            self._hold(replace(one, since=since[node]))
+            self._held.hold(replace(one, since=since[node]))
         return True
-
-    def _hold(self, one: Keyed) -> None:
-        self._held[one.id] = one
-        self._ids[one.node] = one.id
-
-    def _forget(self, node: Term) -> str | None:
-        """Hold an entry no longer; return since when its id was written to, None where it was not held."""
-        name = self._ids.pop(node, None)
-        return None if name is None else self._held.pop(name).since
 
     def _is_replaced(self, node: Term) -> bool:
         return next(self._index.triples(self._graph, None, _REPLACES, node, most=1), None) is not None
@@ -160,10 +202,15 @@ class KeyedEntries:
             one = self._keyed(entry or "", fields)
             assert one is not None
             found.append(replace(one, since=since.get(one.node, one.since)))
-        self._held, self._ids = {}, {}
-        for one in sorted(found, key=lambda one: (one.recorded, one.node)):
-            self._held.pop(one.id, None)
-            self._hold(one)
+        self._held = Held(self._group)
+        newest = {one.id: one for one in sorted(found, key=_place)}
+        for one in sorted(newest.values(), key=_place):
+            self._held.hold(one)
+
+
+def _place(one: Keyed) -> tuple[str, Term]:
+    """Return what sorts entries as they were recorded."""
+    return one.recorded, one.node
 
 
 def _moment(at: Term) -> str:

@@ -119,14 +119,10 @@ class EntryStore:
         receipts = self._writer.change_entries(self._project(opts), plan)
         return [receipt for receipt in receipts if receipt.iri]
 
-    @property
-    def history(self) -> Stream:
-        """Return the stream in which entries are kept."""
-        return Stream(self.project, "history")
-
-    def keyed(self, beginning: str) -> KeyedEntries:
-        """Return the entries whose ids begin so, at hand in memory: they follow the index, which who reads levels."""
-        return KeyedEntries(self._memory.index, self.history.graph, beginning)
+    def keyed(self, beginning: str, group: Callable[[str], str] = str) -> KeyedEntries:
+        """Return the entries of this project whose ids begin so, at hand in memory, in groups that *group* names."""
+        tail, history = self._memory.tail, Stream(self.project, "history")
+        return KeyedEntries(self._memory.index, history.graph, beginning, lambda: tail.catch_up(history), group)
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return the entries of every agent, the one that was written first before the others."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jidomem.clock import Sources
 from jidomem.embedder import Embedder
 from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.tail import Tail
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.keeping import Keeping
 from jidomem.moments import stamp
@@ -41,6 +42,7 @@ class Recalls:
     sources: Sources
     journal: FileJournal
     index: OxigraphIndex
+    tail: Tail
     schema: Schema
     tree: Worktree | None
     read_log: ReadLog | None

@@ -15,8 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory
+from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory, _files
 from jidomem.entries import list_entries, recall
+from jidomem.journal.files import Stream
 
 AGENTS = map("agent-{}".format, count())
 
@@ -74,7 +75,7 @@ class Reference:
 
 
 def texts(tool):
-    return {f"/memories/{name}": text for name, text in tool._read().texts.items()}
+    return {f"/memories/{name}": text for name, text in tool._kept.read(_files).texts.items()}
 
 
 NAMES = st.sampled_from(["a", "b.md", "ä ö", ".hidden"])
@@ -122,13 +123,13 @@ def test_it_answers_as_the_reference_does_and_holds_the_same_files(memory, tmp_p
             assert of_files(answer) == of_files(expected), command
         assert texts(ours) == reference.texts()
     again = ClaudeMemory(memory, agent=ours.agent)
-    assert again._read() == ours._read()
+    assert again._kept.read(_files) == ours._kept.read(_files)
     shutil.rmtree(folder)
 
 
 def test_every_version_stays_and_what_is_there_now_is_recalled(memory, tool):
     tool.call(create("/memories/customer.md", "Ana prefers tea"))
-    then = memory.journal.head(tool._store.history).recorded_at
+    then = memory.journal.head(Stream("p", "history")).recorded_at
     tool.call({"command": "str_replace", "path": "/memories/customer.md", "old_str": "tea", "new_str": "coffee"})
     tool.call({"command": "rename", "old_path": "/memories/customer.md", "new_path": "/memories/people/ana.md"})
 

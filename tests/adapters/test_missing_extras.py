@@ -7,7 +7,7 @@ import pytest
 
 from jidomem.errors import Failed
 
-NEEDS = {"claude_memory": ("anthropic.lib.tools", "anthropic")}
+NEEDS = {"claude_memory": ("anthropic.lib.tools", "anthropic"), "langgraph": ("langgraph.store.base", "langgraph")}
 
 
 @pytest.mark.parametrize("name", NEEDS)

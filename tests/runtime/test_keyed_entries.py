@@ -9,7 +9,6 @@ import jidomem
 from jidomem.entries import Entry, list_entries, recall, write
 from jidomem.errors import IntentRefused
 from jidomem.journal.files import Stream
-from jidomem.read.keyed import KeyedEntries
 from jidomem.write.history import EntryChanges
 
 HISTORY = Stream("p", "history")
@@ -25,10 +24,9 @@ def entry(key, content="said", **more):
     return Entry(**{"id": key, "agent_id": "architect", "content": content, **more})
 
 
-def held(memory, keyed):
+def held(keyed):
     """What is at hand: content, and whether it is the first under its id."""
-    memory.tail.catch_up(HISTORY)
-    return keyed.read(lambda each: {one.id: (one.content, one.since == one.recorded) for one in each.values()})
+    return keyed.read(lambda each: {one.id: (one.content, one.since == one.recorded) for one in each.by_id.values()})
 
 
 def test_what_is_taken_back_is_found_nowhere_but_in_the_history(memory):
@@ -57,13 +55,13 @@ def test_what_was_taken_back_can_be_written_again_and_is_then_new(memory):
     keyed = memory.entries.keyed("a:")
     write(memory.entries, entry("a:1", "one"))
     write(memory.entries, entry("a:1", "uno"))
-    assert held(memory, keyed) == {"a:1": ("uno", False)}
+    assert held(keyed) == {"a:1": ("uno", False)}
 
     memory.entries.remove(["a:1"])
-    assert held(memory, keyed) == {}
+    assert held(keyed) == {}
     write(memory.entries, entry("a:1", "ein"))
 
-    assert held(memory, keyed) == held(memory, memory.entries.keyed("a:")) == {"a:1": ("ein", True)}
+    assert held(keyed) == held(memory.entries.keyed("a:")) == {"a:1": ("ein", True)}
 
 
 def test_changes_are_kept_whole_or_not_at_all(memory):
@@ -80,7 +78,7 @@ def test_a_plan_sees_what_another_process_kept_a_moment_ago(root):
         seen, keyed = [], one.entries.keyed("n")
 
         def count():
-            number = keyed.read(lambda each: int(each["n"].content) if each else 0)
+            number = keyed.read(lambda each: int(each.by_id["n"].content) if each.by_id else 0)
             seen.append(number)
             return EntryChanges([entry("n", str(number + 1))])
 
@@ -95,12 +93,12 @@ def test_of_an_entry_that_was_redacted_nothing_is_at_hand(memory):
     keyed = memory.entries.keyed("a:")
     kept = write(memory.entries, entry("a:1", "the word is xyzzy-plugh"))
     write(memory.entries, entry("a:2", "harmless"))
-    assert len(held(memory, keyed)) == 2
+    assert len(held(keyed)) == 2
 
     plan = memory.keeper.plan("p", kept.metadata["iri"])
     memory.keeper.redact(plan, agent="architect", reason="it slipped out")
 
-    assert held(memory, keyed) == {"a:2": ("harmless", True)}
+    assert held(keyed) == {"a:2": ("harmless", True)}
 
 
 KEYS = st.sampled_from(["a:1", "a:2", "a:3", "b:1"])
@@ -122,7 +120,7 @@ def test_what_is_at_hand_is_what_is_kept_whoever_wrote_it(tmp_path_factory, turn
             model = {key: text for key, text in model.items() if key not in removed}
             expected = {key: text for key, text in model.items() if key.startswith("a:")}
 
-            assert {key: text for key, (text, _) in held(one, following).items()} == expected
-        fresh = KeyedEntries(other.index, HISTORY.graph, "a:")
-        assert held(other, fresh) == held(one, following)
+            assert {key: text for key, (text, _) in held(following).items()} == expected
+        fresh = other.entries.keyed("a:")
+        assert held(fresh) == held(following)
         assert {each.id: each.content for each in list_entries(other.entries)} == model

@@ -1,0 +1,293 @@
+"""LangGraph's store over entries: what it has beyond its SqliteStore, and where it differs from that."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict
+
+import pytest
+from conftest import fixed_sources
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+
+import jidomem
+from jidomem.adapters.langgraph import JidomemStore
+from jidomem.entries import list_entries, recall
+from jidomem.errors import IntentRefused, InvalidRequest, TooLarge
+from jidomem.journal.files import Stream
+
+ANA = ("users", "ana")
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self):
+        self.now = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+    def __call__(self):
+        self.now += timedelta(microseconds=1)
+        return self.now
+
+    def pass_minutes(self, minutes):
+        self.now += timedelta(minutes=minutes)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def memory(root, clock):
+    with jidomem.open(root, project="p", agent="graph", sources=replace(fixed_sources(), now=clock)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(memory):
+    return JidomemStore(memory)
+
+
+def keys(items):
+    return [item.key for item in items]
+
+
+def test_an_item_knows_when_it_was_first_written_and_when_last(store, clock):
+    store.put(ANA, "tea", {"likes": "tea"})
+    first = store.get(ANA, "tea")
+    clock.pass_minutes(5)
+    store.put(ANA, "tea", {"likes": "coffee"})
+    second = store.get(ANA, "tea")
+    store.delete(ANA, "tea")
+    store.put(ANA, "tea", {"likes": "water"})
+
+    assert first.created_at == first.updated_at < second.updated_at
+    assert second.created_at == first.created_at  # the SqliteStore forgets it at each put
+    assert store.get(ANA, "tea").created_at > second.updated_at
+    assert (first.created_at.tzinfo, first.created_at.year) == (UTC, 2026)
+
+
+def test_every_version_stays_and_recall_finds_the_one_there_is(memory, store):
+    store.put(ANA, "drink", {"text": "Ana prefers tea", "score": 3})
+    then = memory.journal.head(Stream("p", "history")).recorded_at
+    store.put(ANA, "drink", {"text": "Ana prefers coffee", "score": 4})
+
+    (hit,) = memory.recall("what does Ana prefer?", kinds=["entry"]).entries
+    assert hit.content == "Ana prefers coffee"
+    (before,) = list_entries((memory.entries, {"as_of": then}))
+    assert before.metadata["value"]["text"] == "Ana prefers tea"
+
+    store.delete(ANA, "drink")
+
+    assert memory.recall("Ana", kinds=["entry"]).entries == []
+    assert [entry.content for entry in memory.entries.list_entries({"as_of": then})] == ["Ana prefers tea"]
+
+
+def test_what_recall_finds_of_a_value_is_what_the_fields_name(memory, store):
+    value = {"text": "tea", "notes": [{"body": "green"}, {"body": "black"}], "n": 3}
+    store.put(ANA, "1", value)
+    store.put(ANA, "2", value, index=["notes[*].body", "n"])
+    store.put(ANA, "3", value, index=False)
+    store.put(ANA, "4", {"n": 4})
+    JidomemStore(memory, fields=["text"]).put(ANA, "5", value)
+
+    said = [entry.content for entry in list_entries(memory.entries)]
+    assert said == ["tea\ngreen\nblack", "green\nblack\n3", "users.ana 3", "users.ana 4", "tea"]
+    in_namespace = recall(memory.entries, agent_id="graph", query="black", metadata={"namespace": "users.ana"})
+    assert {entry.metadata["key"] for entry in in_namespace.entries} == {"1", "2", "3", "4", "5"}
+
+
+def test_a_query_gives_what_answers_it_first_and_then_the_newest(store):
+    store.put(ANA, "1", {"text": "Ana drinks green tea in the morning"})
+    store.put(ANA, "2", {"text": "the office is in Chicago"})
+    store.put(("users", "ben"), "3", {"text": "Ben drinks tea"})
+    store.put(ANA, "4", {"text": "she cycles to work"})
+
+    found = store.search(ANA, query="which tea does she drink?")
+    assert keys(found) == ["1", "4", "2"]
+    assert found[0].score > 0
+    assert [item.score for item in found[1:]] == [None, None] or found[1].score < found[0].score
+    assert keys(store.search(("users",), query="tea", limit=1, offset=1)) in (["1"], ["3"])
+    assert keys(store.search(ANA, query="tea", filter={"text": {"$ne": "she cycles to work"}})) == ["1", "2"]
+
+
+def test_a_query_finds_by_likeness_where_the_root_has_an_embedder(root, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+    with jidomem.open(root, project="p", agent="graph") as memory:
+        memory.embeds_for = 30.0  # vectors are waited for
+        store = JidomemStore(memory)
+        store.put(ANA, "1", {"text": "her dog is called Bruno"})
+        store.put(ANA, "2", {"text": "the invoice is due on Friday"})
+
+        assert store.search(ANA, query="does she have a pet animal?")[0].key == "1"
+
+
+def test_what_cannot_be_honoured_is_refused_with_what_to_do(memory, store):
+    with pytest.raises(InvalidRequest, match="index takes no dims, embed here") as refusal:
+        JidomemStore(memory, index={"dims": 3, "embed": len, "fields": ["text"]})
+    assert "embedder of the root" in refusal.value.hint
+    with pytest.raises(InvalidRequest, match="ttl takes no default"):
+        JidomemStore(memory, ttl={"default": 3})
+    with pytest.raises(InvalidNamespaceError, match="cannot be empty"):
+        store.batch([PutOp((), "k", {})])
+    with pytest.raises(InvalidNamespaceError, match="cannot contain periods"):
+        store.batch([GetOp(("a.b",), "k")])
+    with pytest.raises(ValueError, match="max_depth=0"):
+        store.list_namespaces(max_depth=0)
+    with pytest.raises(ValueError, match="Unsupported match type: infix"):
+        store.batch([ListNamespacesOp((MatchCondition("infix", ("a",)),))])
+    with pytest.raises(ValueError, match="Unknown operation type"):
+        store.batch(["get"])
+    with pytest.raises(ValueError, match=r"Invalid filter key: 'a\.\.b'"):
+        store.search(ANA, filter={"a..b": 1})
+    with pytest.raises(TypeError):
+        store.put(ANA, "k", {"n": object()})
+    assert JidomemStore(memory, index={"fields": ["text"]}).search(ANA) == []
+
+
+def test_a_batch_is_kept_whole_or_not_at_all(memory, store):
+    store.put(ANA, "1", {"n": 1})
+    secret = PutOp(ANA, "3", {"text": "password = hunter2-correct-horse"})
+    with pytest.raises(IntentRefused, match="password"):
+        store.batch([PutOp(ANA, "2", {"n": 2}), PutOp(ANA, "1", None), secret])
+    with pytest.raises(TooLarge):
+        store.put(ANA, "4", {"text": "x" * 300_000})
+    before = memory.journal.head(Stream("p", "history"))
+
+    found, nothing = store.batch([GetOp(ANA, "1"), PutOp(ANA, "1", None)])  # reads see what was there before
+
+    assert (found.value, nothing, store.search(())) == ({"n": 1}, None, [])
+    assert len(memory.journal.head(Stream("p", "history")).heads) == 1
+    assert memory.journal.head(Stream("p", "history")).heads[0].position == before.heads[0].position + 1
+
+
+def test_agents_have_stores_of_their_own(memory, store):
+    store.put(ANA, "k", {"n": 1})
+    other = JidomemStore(memory, agent="other:")
+    other.put(ANA, "k", {"n": 2})
+
+    assert (store.get(ANA, "k").value, other.get(ANA, "k").value) == ({"n": 1}, {"n": 2})
+
+
+def test_items_last_as_long_as_their_ttl_and_the_sweep_is_recorded(memory, clock):
+    store = JidomemStore(memory, ttl={"default_ttl": 10})
+    store.put(ANA, "default", {"n": 1})
+    store.put(ANA, "short", {"n": 2}, ttl=5)
+    store.put(ANA, "for good", {"n": 3}, ttl=None)
+    clock.pass_minutes(6)
+
+    omitting = JidomemStore(memory, ttl={"omit_expired": True})
+    assert keys(store.search(ANA)) == ["for good", "short", "default"]  # until it is swept
+    assert keys(omitting.search(ANA, limit=2)) == ["for good", "default"]
+    assert omitting.get(ANA, "short") is None
+    then = memory.journal.head(Stream("p", "history")).recorded_at
+    assert (store.sweep_ttl(), store.sweep_ttl()) == (1, 0)
+    clock.pass_minutes(5)
+
+    assert store.sweep_ttl() == 1
+    assert keys(store.search(ANA)) == ["for good"]
+    assert len(list_entries((memory.entries, {"as_of": then}))) == 3
+
+
+def test_reading_an_item_prolongs_it_where_that_is_asked_for(memory, clock):
+    ttl = {"default_ttl": 10, "refresh_on_read": True, "omit_expired": True}
+    store, other = JidomemStore(memory, ttl=ttl), JidomemStore(memory, ttl=ttl)
+    for key in ("read", "found", "looked at", "left alone"):
+        store.put((key,), key, {"n": 1})
+    before = memory.journal.head(Stream("p", "history"))
+    clock.pass_minutes(9)
+    store.get(("read",), "read")
+    store.search(("found",))
+    store.get(("looked at",), "looked at", refresh_ttl=False)
+    clock.pass_minutes(9)
+
+    assert memory.journal.head(Stream("p", "history")) == before  # that it was read is in no journal
+    assert sorted(keys(other.search((), refresh_ttl=False))) == ["found", "read"]
+    assert other.list_namespaces() == [("found",), ("read",)]
+    assert store.get(("left alone",), "left alone") is None
+    assert other.sweep_ttl() == 2
+    clock.pass_minutes(9)
+    assert other.sweep_ttl() == 2
+
+
+def test_a_thread_sweeps_until_it_is_stopped(memory, clock):
+    store = JidomemStore(memory, ttl={"default_ttl": 1, "sweep_interval_minutes": 0.0001})
+    store.put(ANA, "k", {"n": 1})
+    clock.pass_minutes(2)
+
+    store.start_ttl_sweeper()
+    while store.get(ANA, "k") is not None:
+        pass
+
+    assert store.stop_ttl_sweeper()
+    assert JidomemStore(memory).start_ttl_sweeper().result() is None
+
+
+def test_what_threads_of_several_stores_put_at_once_is_all_there(tmp_path):
+    with jidomem.open(tmp_path / "r", project="p") as one, jidomem.open(tmp_path / "r", project="p") as other:
+        stores = [JidomemStore(each, agent="shared") for each in (one, other)]
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda n: stores[n % 2].put(("n", str(n % 3)), str(n), {"n": n}), range(24)))
+
+        for store in stores:
+            assert sorted(item.value["n"] for item in store.search((), limit=100)) == [*range(24)]
+            assert store.list_namespaces() == [("n", "0"), ("n", "1"), ("n", "2")]
+
+
+def test_operations_that_are_awaited_together_are_all_answered(store):
+    async def several():
+        await asyncio.gather(*(store.aput(ANA, str(number), {"n": number}) for number in range(8)))
+        items = await store.asearch(ANA, filter={"n": {"$gte": 6}})
+        await store.adelete(ANA, "7")
+        return {*keys(items)}, await store.aget(ANA, "7"), await store.alist_namespaces(suffix=("ana",))
+
+    assert asyncio.run(several()) == ({"6", "7"}, None, [ANA])
+
+
+class State(TypedDict):
+    user: str
+    said: str
+    answer: str
+
+
+def answer(state: State, runtime: Runtime) -> dict:
+    """A node that answers from what it remembers, and then remembers what was said."""
+    space = ("users", state["user"])
+    known = runtime.store.search(space, query=state["said"], limit=1)
+    runtime.store.put(space, f"said-{len(runtime.store.search(space))}", {"text": state["said"]})
+    return {"answer": known[0].value["text"] if known else "I do not know yet"}
+
+
+def test_a_graph_remembers_from_run_to_run(root):
+    builder = StateGraph(State)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", END)
+    answers = []
+    for said in ("I drink green tea", "the office is in Chicago", "which tea do I drink?"):
+        with jidomem.open(root, project="p", agent="graph") as memory:  # as another process would, on another day
+            graph = builder.compile(store=JidomemStore(memory))
+            answers.append(graph.invoke({"user": "ana", "said": said})["answer"])
+
+    assert (answers[0], answers[2]) == ("I do not know yet", "I drink green tea")
+
+
+def test_operations_of_one_batch_are_answered_in_their_order(store):
+    store.put(("test", "foo"), "key1", {"data": "value1"})
+    store.put(("test", "bar"), "key2", {"data": "value2"})
+
+    answers = store.batch([
+        SearchOp(("test",), {"data": "value1"}),
+        PutOp(("test",), "key3", {"data": "value3"}),
+        ListNamespacesOp(),
+        GetOp(("test",), "key3"),
+        GetOp(("test", "foo"), "key1"),
+    ])  # fmt: skip
+
+    assert (keys(answers[0]), answers[1], answers[3]) == (["key1"], None, None)
+    assert answers[2] == [("test", "bar"), ("test", "foo")]
+    assert (answers[4].key, answers[4].namespace, answers[4].value) == ("key1", ("test", "foo"), {"data": "value1"})
+    assert store.get(("test",), "key3").value == {"data": "value3"}
