@@ -1,6 +1,7 @@
 """The layers and the purity of the house, as docs/architecture.md draws them."""
 
 import ast
+from functools import cache
 from pathlib import Path, PurePath
 
 import pytest
@@ -195,8 +196,13 @@ def unit(path):
     return parts[0] if len(parts) > 1 else path.stem
 
 
+@cache
 def imports(path):
     """Every module named by an import statement, as a dotted name; relative imports are not used in this house."""
+    return tuple(_imports(path))
+
+
+def _imports(path):
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,21 +1,20 @@
 """Import, export and check from the command line."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
+import cli_world
 import pytest
 
-JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 RECORD = "# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\nWe forget.\n\n## Decision\n\nWe write.\n"
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
     def run(*words, code=0):
-        done = subprocess.run([JIDOMEM, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = cli_world.run(*words)
+        assert done.exit_code == code, done.output
         return done
 
     run("init", "--project", "p")
