@@ -1,0 +1,71 @@
+"""The reasoner of the check finds the contradictions that owlrl finds, which is left as it is here."""
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from owlrl import OWLRL_Semantics
+
+from jidomem.govern.reasoning import _errors
+from jidomem.judge import as_graph
+from jidomem.schema import OWL
+from jidomem.terms import iri
+from jidomem.vocab import RDF, RDFS, TYPE
+
+SAME, DIFFERENT = iri(OWL + "sameAs"), iri(OWL + "differentFrom")
+NODES, CLASSES, PROPERTIES = ([iri(f"urn:{kind}:{number}") for number in range(4)] for kind in "ncp")
+nodes, classes, properties = map(st.sampled_from, (NODES, CLASSES, PROPERTIES))
+about_nodes = st.one_of(
+    st.tuples(nodes, st.sampled_from([SAME, DIFFERENT]), nodes),
+    st.tuples(nodes, properties, st.one_of(nodes, st.sampled_from(['"a"', '"b"']))),
+    st.tuples(nodes, st.just(TYPE), classes),
+)
+about_classes = st.tuples(
+    classes,
+    st.sampled_from([iri(RDFS + "subClassOf"), *(iri(OWL + name) for name in ("disjointWith", "equivalentClass"))]),
+    classes | st.just(iri(OWL + "Nothing")),
+)
+about_properties = st.one_of(
+    st.tuples(
+        properties,
+        st.just(TYPE),
+        st.sampled_from(
+            [
+                iri(OWL + name)
+                for name in (
+                    "FunctionalProperty",
+                    "InverseFunctionalProperty",
+                    "IrreflexiveProperty",
+                    "AsymmetricProperty",
+                )
+            ]
+        ),
+    ),
+    st.tuples(properties, st.sampled_from([iri(OWL + "propertyDisjointWith"), iri(OWL + "inverseOf")]), properties),
+    st.tuples(properties, st.sampled_from([iri(RDFS + "domain"), iri(RDFS + "range")]), classes),
+)
+said = st.lists(st.one_of(about_nodes, about_nodes, about_classes, about_properties), max_size=14)
+
+
+def by_owlrl(rows):
+    closure = OWLRL_Semantics(as_graph(rows, {}), False, False, rdfs=False)
+    closure.closure()
+    return tuple(sorted(set(closure.error_messages)))
+
+
+def all_different(*members):
+    """What says that no two of *members* are the same."""
+    cells = [iri(f"urn:cell:{number}") for number in range(len(members))] + [iri(RDF + "nil")]
+    lists = [(cells[at], iri(RDF + name), value) for at, member in enumerate(members)
+             for name, value in (("first", member), ("rest", cells[at + 1]))]  # fmt: skip
+    whole = iri("urn:all")
+    return [(whole, TYPE, iri(OWL + "AllDifferent")), (whole, iri(OWL + "distinctMembers"), cells[0]), *lists]
+
+
+@given(said)
+@example([(NODES[0], DIFFERENT, NODES[0])])
+@example([(NODES[0], SAME, NODES[1]), (NODES[1], SAME, NODES[2]), (NODES[2], DIFFERENT, NODES[0])])
+@example([(PROPERTIES[0], TYPE, iri(OWL + "FunctionalProperty")), (NODES[1], DIFFERENT, NODES[2]),
+          *((NODES[0], PROPERTIES[0], each) for each in NODES[1:3])])  # fmt: skip
+@example([*all_different(*NODES), (NODES[0], SAME, NODES[1])])
+@settings(max_examples=80, deadline=None)
+def test_it_says_of_any_statements_what_owlrl_says_of_them(rows):
+    assert _errors(tuple(rows)) == by_owlrl(rows)
