@@ -158,6 +158,7 @@ def vectors_told(told: dict[str, Any]) -> str:
     failed = f"; the embedder failed: {told['error']}" if told["error"] else ""
     waits = "text waits" if told["pending"] == 1 else "texts wait"
     waiting = f"{told['pending']:,} {waits} for one" if told["pending"] else "level"
+    waiting += ": another server makes them now" if told.get("elsewhere") else ""
     waiting = "looked for when it is next asked" if told["pending"] is None else waiting
     if told["passed_by"]:
         waiting += f", {told['passed_by']:,} that it does not take"

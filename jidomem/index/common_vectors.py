@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from jidomem.embedder import Embedder
 from jidomem.index.kept_file import several
@@ -99,6 +99,12 @@ class CommonVectors(Vectors):
         """Keep below *root* what *embedder* makes of what is in *texts*, here or elsewhere: *common* has it."""
         super().__init__(root, texts, embedder)
         self._common = common
+        self._elsewhere: set[Stream] = set()  # where it was another's turn when it was asked last
+
+    def told(self, stream: Stream) -> dict[str, Any]:
+        """Return what there is of a stream, and `elsewhere` where another server makes what is missing."""
+        found = super().told(stream)
+        return {**found, "elsewhere": True} if found["pending"] and stream in self._elsewhere else found
 
     def _take_in(self, stream: Stream) -> bool:
         step = self._step(stream, 0)
@@ -112,7 +118,9 @@ class CommonVectors(Vectors):
         if self._brings(stream, step.identity):
             return True
         if not self._common.turn(stream, self._model, who):
+            self._elsewhere.add(stream)
             return False
+        self._elsewhere.discard(stream)
         try:
             return super()._take_in(stream)
         except BaseException:

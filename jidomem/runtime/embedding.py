@@ -77,13 +77,15 @@ class Embedding:
     def told(self, project: str) -> dict[str, Any]:
         """Return the model, how many vectors, bytes, and texts that wait for one there are, and the last error.
 
-        How many wait is None where that is known only once recall is asked.
+        How many wait is None where that is known only once recall is asked. `elsewhere` says that another server makes
+        them now.
         """
         each = [self.vectors.told(stream) for stream in _streams(project)]
         sums: dict[str, Any] = {name: sum(told[name] for told in each) for name in ("vectors", "bytes", "passed_by")}
         waiting = [told["pending"] for told in each]
         pending = None if None in waiting else sum(waiting)
-        return {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
+        found = {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
+        return {**found, "elsewhere": True} if any("elsewhere" in told for told in each) else found
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return the model, how many texts wait for a vector, and the error of the embedder, if it failed last.

@@ -1,8 +1,12 @@
 """Of one text one server makes the vector, and every other one has it; nothing is left of a text that was taken out."""
 
 import json
+import os
 import shutil
-from time import time
+import subprocess
+import sys
+from pathlib import Path
+from time import sleep, time
 
 import pytest
 from conftest import ToyEmbedder, intent
@@ -20,6 +24,7 @@ from jidomem.runtime.settings import Settings
 from jidomem.shared import segments
 from jidomem.shared.mirror import MirroredJournal
 from jidomem.shared.segments import LEASE, Listed, Segments, discard, packed, unpacked
+from jidomem_cli.status import vectors_told
 
 P = Stream("p")
 SECRET = "the okapi opens with swordfish"
@@ -295,19 +300,70 @@ def test_one_project_alone_is_discarded(tmp_path):
     assert held(log) == {digest("a")}
 
 
-def test_two_machines_of_a_root_in_postgresql_embed_each_text_once(postgres, tmp_path, monkeypatch):
-    address, memories = postgres.address(), []
-    for machine in ("here", "there"):
+@pytest.fixture(params=["postgres", "bucket"])
+def real(request, tmp_path, monkeypatch):
+    """Open a root in a store as the machine of that name does; `address` is where it is."""
+    place, memories = request.getfixturevalue(request.param), []
+
+    def opened(machine):
         monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / machine))
-        memories.append(jidomem.open(address, project="p", embedder=ToyEmbedder()))
-    here, there = memories
+        memories.append(jidomem.open(opened.address, project="p", embedder=ToyEmbedder()))
+        return memories[-1]
+
+    opened.address = place if request.param == "bucket" else place.address()
+    yield opened
+    for memory in memories:
+        memory.close()
+
+
+def test_two_machines_of_a_root_in_a_store_embed_each_text_once(real):
+    here, there = real("here"), real("there")
     (kept, *_) = remember(here, SECRET, *zebras(0, 5))
     assert (level(here), level(there)) == (0, 0)
-    assert (len(asked(here)), asked(there)) == (6, [])
+    remember(there, *zebras(5, 9))
+    assert (level(there), level(here)) == (0, 0)
+    assert (len(asked(here)), asked(there)) == (6, zebras(5, 9))
 
     there.keeper.redact(there.keeper.plan("p", item=kept), agent="architect", reason="it is a secret")
     assert held(here.place.log) == set()
     assert (level(there), level(here)) == (0, 0)
     assert digest(SECRET) not in held(here.place.log)
-    for memory in memories:
-        memory.close()
+
+
+def test_a_machine_that_is_killed_as_it_makes_vectors_loses_its_turn_and_nothing_it_made(real, tmp_path, monkeypatch):
+    here = real("here")
+    remember(here, *zebras(0, 9))
+    killed = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("killed_embedder.py")), real.address],
+        env={**os.environ, "JIDOMEM_HOME": str(tmp_path / "killed")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert (killed.returncode, len(made := killed.stdout.splitlines())) == (-9, 4)
+
+    monkeypatch.setattr(segments, "LEASE", 1.0)
+    while level(here):
+        sleep(0.05)  # it is waited for, a second after its last sign
+
+    assert sorted([*made, *asked(here)]) == zebras(0, 9)
+    assert held(here.place.log) == {digest(text) for text in zebras(0, 9)}
+    assert len(here.place.log.names("vectors/p/memory/")) == 1 + sum(map(len, listed(here.place.log).values()))
+
+
+def test_reindex_says_that_another_server_makes_the_vectors_now(opened, tmp_path):
+    here, there = opened("here"), opened("there")
+    remember(here, *zebras(0, 3))
+    level(here)
+    remember(here, *zebras(3, 5))
+    log, model = here.place.log, next(iter(listed(here.place.log))).split("/")[3]
+    others = Segments(log)
+    others.listed(P, model)
+    assert others.turn(P, model, "another")
+
+    assert level(there) == 2
+    told = there.embedding.told("p")
+    others.end(P, model, "another")
+
+    assert vectors_told(told).endswith("2 texts wait for one: another server makes them now")
+    assert level(there) == 0
+    assert vectors_told(there.embedding.told("p")).endswith("level")

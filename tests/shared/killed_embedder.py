@@ -1,0 +1,32 @@
+"""Makes vectors of a root, killed as it embeds the second four texts: python killed_embedder.py ADDRESS.
+
+What it was given is printed. Its turn is over a second after its last sign.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from conftest import ToyEmbedder
+
+import jidomem
+from jidomem.index import batches
+from jidomem.shared import segments
+
+
+class Fatal(ToyEmbedder):
+    """Embeds once, and ends its process the next time."""
+
+    def generate(self, texts):
+        if self.asked:
+            os.kill(os.getpid(), signal.SIGKILL)
+        print(*texts, sep="\n", flush=True)
+        return super().generate(texts)
+
+
+if __name__ == "__main__":
+    batches.MOST, segments.LEASE = 4, 1.0
+    jidomem.open(sys.argv[1], project="p", embedder=Fatal()).embedding.embed("p")
