@@ -7,19 +7,20 @@ from pathlib import Path
 import click
 
 from jidomem.clock import now
-from jidomem.errors import NotFound
+from jidomem.errors import InvalidRequest, NotFound
 from jidomem.runtime import trust as trusting
 from jidomem.runtime.settings import FOLDER, OF_TRUST, own_config
+from jidomem.shared.places import shown
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
 
 
 @click.command(cls=Verb)
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path())
 @click.option("--command", metavar="COMMAND", help="Only let its strict conventions have this command run, as written.")
 @click.option("--off", is_flag=True, help="Trust it no longer.")
 @pass_door
-def trust(door: Door, path: Path, command: str | None, off: bool) -> None:
+def trust(door: Door, path: str, command: str | None, off: bool) -> None:
     """Trust the root at PATH, or in it, as it is now: its config.toml may say where jidomem serve listens.
 
     A root is found on disk, and may be somebody else's. Trust is kept in your own configuration, and ends when the
@@ -49,9 +50,14 @@ def trust(door: Door, path: Path, command: str | None, off: bool) -> None:
         door.say(f"{root} is trusted no longer" if off else f"{root} is trusted: {what}")
 
 
-def _root(path: Path) -> Path:
-    """Return the root that is meant; raises NotFound where there is none."""
-    here = path.resolve()
+def _root(path: str) -> Path:
+    """Return the root that is meant; raises NotFound where there is none, InvalidRequest for an address."""
+    if "://" in path:
+        raise InvalidRequest(
+            f"{shown(path)} is data for whoever may write to it: nothing of a shared root is trusted to say more",
+            hint="tell each server where it listens: jidomem serve --host ADDRESS --port NUMBER",
+        )
+    here = Path(path).resolve()
     root = here / FOLDER if (here / FOLDER).is_dir() else here
     if not (root / "config.toml").is_file():
         raise NotFound(f"there is no root with a config.toml at {path}", hint="name a repository, or its .jidomem")

@@ -5,12 +5,15 @@ from pathlib import Path
 import click
 import yaml
 
+from jidomem.serve.http import LOOPBACK
+from jidomem.serve.routes import ROUTES
 from jidomem_cli.serve import serve
 
 COMPOSE = Path(__file__).parent.parent / "docs" / "compose.yaml"
 KEYS = {
     "build",
     "command",
+    "configs",
     "depends_on",
     "environment",
     "healthcheck",
@@ -34,8 +37,20 @@ def test_every_server_of_the_compose_file_has_a_home_of_its_own_on_one_root():
     assert {volume.partition(":")[0] for of in services.values() for volume in of.get("volumes", [])} == {
         *said["volumes"]
     }
+    assert {each["source"] for of in services.values() for each in of.get("configs", [])} == {*said["configs"]}
     assert {each for of in services.values() for each in of.get("depends_on", [])} <= {*services}
     assert all(of.keys() <= {*KEYS, "volumes"} and ("image" in of or "build" in of) for of in services.values())
+
+
+def test_the_proxy_asks_every_server_for_what_is_answered_without_a_token():
+    said = yaml.safe_load(COMPOSE.read_text("utf-8"))
+    words = said["configs"]["caddy"]["content"].split()
+
+    to = words[words.index("reverse_proxy") + 1 : words.index("{", words.index("reverse_proxy"))]
+    assert to == [f"{name}:8700" for name in said["services"] if name.startswith("memory-")]
+    path, host = (words[words.index(name) + 1] for name in ("health_uri", "Host"))
+    assert path in {route.path for route in ROUTES if route.public}
+    assert host in LOOPBACK
 
 
 def test_the_servers_of_the_compose_file_are_started_with_options_there_are():

@@ -1,7 +1,7 @@
 """Checkpoints of a copy, with the shared root: packs and an index, so that a new server need not read every commit.
 
     checkpoints/newest.json       what the newest one is made of: each file, in pieces by their digests
-    checkpoints/pieces/<digest>   the pieces; a file that did not change has those it had
+    checkpoints/pieces/<digest>   the pieces, deflated; a file that did not change has those it had
     checkpoints/making.json       who makes one now, and until when nobody else does
 
 A checkpoint is believed less than the log: its last commits are held against it, and every commit that is read against
@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
+import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -225,7 +226,7 @@ def _uploaded(log: SharedLog, path: Path, there: set[str], came: list[str], leas
             digest = blake2b(data, digest_size=32).hexdigest()
             digests.append(digest)
             if digest not in there and digest not in came and lease.goes_on():
-                log.put(PIECES + digest, data, force=True)
+                log.put(PIECES + digest, zlib.compress(data, 1), force=True)
                 came.append(digest)
     return digests
 
@@ -236,10 +237,21 @@ def _fetched(log: SharedLog, path: Path, digests: list[str]) -> bool:
     with path.open("xb") as file:
         for digest in digests:
             piece = log.get(PIECES + digest)
-            if piece is None or blake2b(piece.data, digest_size=32).hexdigest() != digest:
+            data = _inflated(piece.data) if piece is not None else None
+            if data is None or blake2b(data, digest_size=32).hexdigest() != digest:
                 return False
-            file.write(piece.data)
+            file.write(data)
     return True
+
+
+def _inflated(data: bytes) -> bytes | None:
+    """Return what a piece holds; None where it is damaged, or more than a piece."""
+    inflating = zlib.decompressobj()
+    try:
+        found = inflating.decompress(data, PIECE + 1)
+    except zlib.error:
+        return None
+    return found if inflating.eof else None
 
 
 def _inside(name: str) -> str:

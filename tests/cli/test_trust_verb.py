@@ -85,3 +85,11 @@ def test_a_place_that_is_none_is_refused(repository, line):
     run("trust", ".")
 
     assert line.split()[0] in refused().detail
+
+
+def test_a_shared_root_is_not_trusted_and_its_password_is_not_shown(repository):
+    refusal = run("trust", "postgresql://ana:s3cret@db/team")
+
+    assert refusal.exit_code == 2
+    assert "postgresql://ana@db/team" in refusal.stderr
+    assert "s3cret" not in refusal.stderr + refusal.stdout

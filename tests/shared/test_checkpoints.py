@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -196,3 +197,24 @@ def test_a_snapshot_from_before_a_redaction_becomes_no_checkpoint_though_the_cop
     assert first.tail.snapshots()
     assert make(log, first.home)
     assert not any(b"hunter2" in log.get(name).data for name in log.names())
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda data: data[:-1], lambda data: b"\0" + data, lambda data: zlib.compress(bytes(1 << 20), 1)]
+)
+def test_a_piece_that_is_cut_short_or_blown_up_or_no_piece_is_not_taken(log, first, tmp_path, harm):
+    make(log, first.home)
+    name = max(pieces(log), key=lambda each: len(log.get(each).data))  # one that is full
+    log.put(name, harm(log.get(name).data), force=True)
+
+    assert not fetch(log, tmp_path / "second")
+
+
+def test_pieces_are_kept_deflated(log, first, tmp_path):
+    make(log, first.home)
+
+    kept = sum(len(log.get(name).data) for name in pieces(log))
+
+    assert fetch(log, tmp_path / "second")
+    files = [path for path in (tmp_path / "second").rglob("*") if path.is_file()]
+    assert kept < sum(path.stat().st_size for path in files) / 2
