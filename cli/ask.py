@@ -42,8 +42,8 @@ def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive:
 
 def answer(
     door: Door, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str] | None = None
-) -> None:
-    """Print the rows of one named query."""
+) -> int:
+    """Print the rows of one named query, and return how many there are."""
     page = memory.reader.ask_page(
         name,
         project=memory.project,
@@ -54,7 +54,8 @@ def answer(
         cursor=door.cursor,
         **(params or {}),
     )
-    show_rows(door, page.rows, memory.playbook.get(name).columns, page.cursor)
+    show_rows(door, page.rows, memory.playbook.get(name).columns, page.cursor, memory=memory)
+    return len(page.rows)
 
 
 def _show_playbook(door: Door, memory: Jidomem) -> None:

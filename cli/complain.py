@@ -97,8 +97,16 @@ def _hint(error: JidomemError, options: Options | None) -> str:
 
 
 def _misused(error: click.ClickException) -> InvalidRequest:
-    context = getattr(error, "ctx", None)
-    return InvalidRequest(error.format_message(), hint=f"see: {context.command_path if context else 'jidomem'} --help")
+    """Return what was called wrongly as an error of ours: with an example of the verb, where an argument is missing."""
+    context, detail = getattr(error, "ctx", None), error.format_message()
+    hint = f"see: {context.command_path if context else 'jidomem'} --help"
+    if isinstance(error, click.MissingParameter) and context is not None:
+        _, _, examples = (context.command.help or "").partition("Examples:\n")
+        example = next((line.strip() for line in examples.splitlines() if line.strip()), None)
+        hint = f"for example: {example}; {hint}" if example else hint
+    elif context is not None and isinstance(context.command, click.Group) and detail == "Missing command.":
+        detail = f"{context.command_path} needs a verb: {', '.join(context.command.list_commands(context))}"
+    return InvalidRequest(detail, hint=hint)
 
 
 def _violation(violation: Violation, named: bool) -> Iterator[str]:

@@ -37,6 +37,8 @@ def conflicts(door: Door) -> None:
                 click.echo(f"  {short(row[item])}  {clean(row[summary] or '')}")
         for command in row["settle"]:
             click.echo(f"    {command}")
+    if any(row["kind"] == "proposal" for row in rows):
+        door.say("accept every proposal that disagrees with nothing: jidomem review accept --all")
     if not rows:
         door.say("none")
 
@@ -69,7 +71,7 @@ def _proposals(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
             "other": row["conflict"],
             "other_summary": _summary(memory, row["conflict"]),
             "settle": [
-                _replace(door, row["item"], *filter(None, [row["conflict"]])),
+                f"jidomem review{place(door)} {'supersede' if row['conflict'] else 'accept'} {short(row['item'])}",
                 f"jidomem revise{place(door)} {short(row['item'])} --invalidate --reason 'not accepted'",
             ],
         }

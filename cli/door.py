@@ -217,7 +217,7 @@ class Verbs(click.Group):
         """Return the verb that *args* begin with; raises UsageError naming the nearest one."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             names = self.list_commands(ctx)
-            near = get_close_matches(args[0], names, n=1, cutoff=0.5)
+            near = get_close_matches(args[0], names, n=1, cutoff=0.6)
             choice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
             raise click.UsageError(f"there is no verb {args[0]!r}; {choice}", ctx)
         return super().resolve_command(ctx, args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -17,10 +17,12 @@ from jidomem.exchange import export as exporting
 from jidomem.exchange import handover
 from jidomem.exchange.documents import Form
 from jidomem.exchange.importing import Entry, Report, import_adr, import_document
+from jidomem.exchange.mentions import Find
 from jidomem.exchange.proposing import propose
 from jidomem.index.steps import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import NAMES, Stream
+from jidomem.repository.listing import Named
 from jidomem.write.names import moment as moment_of
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, Verbs, clean, pass_door
@@ -149,7 +151,8 @@ def adr(door: Door, files: Sequence[Path]) -> int:
       jidomem import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md
     """
     memory = door.open()
-    report = import_adr(memory.writer, memory.project, [(str(path), path.read_bytes()) for path in files])
+    named = [(_name(memory, path) if memory.tree else str(path), path.read_bytes()) for path in files]
+    report = import_adr(memory.writer, memory.project, named, find=_finder(memory))
     return _told(door, memory, report)
 
 
@@ -161,8 +164,11 @@ def _proposing(kind: str, module: str, what: str, example: str) -> None:
     @pass_door
     def take(door: Door, files: Sequence[Path], dry_run: bool) -> int:
         memory = door.open()
-        read = import_module(f"jidomem.exchange.{module}").read
-        readings = [read(_name(memory, path), _content(path)) for path in files]
+        read, find = import_module(f"jidomem.exchange.{module}").read, _finder(memory)
+        readings = [
+            read(name, _content(path), *([find(name)] if module == "memory_md" else []))
+            for name, path in ((_name(memory, path), path) for path in files)
+        ]
         report = propose(memory.writer, memory.reader, memory.project, readings, dry_run=dry_run)
         code = _told(door, memory, report)
         if door.json:
@@ -195,6 +201,13 @@ def _name(memory: Jidomem, path: Path) -> str:
         return path.name
     whole = path.resolve()
     return whole.relative_to(memory.tree.base).as_posix() if whole.is_relative_to(memory.tree.base) else path.name
+
+
+def _finder(memory: Jidomem) -> Callable[[str], Find]:
+    """Return what gives, for a page, what finds the files of the repository that it names."""
+    if memory.tree is None:
+        return lambda page: lambda named: None
+    return Named(memory.tree.base).of
 
 
 def _content(path: Path) -> bytes:

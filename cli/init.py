@@ -1,60 +1,138 @@
-"""`jidomem init`: make a memory root in a folder."""
+"""`jidomem init`: make a memory root in a folder, and take in what the repository remembers already."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from shlex import quote
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from jidomem.errors import Failed, InvalidRequest
+from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.journal.files import Stream
 from jidomem.runtime import root, settings
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
 
 _FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
+_FIRST = 'jidomem remember "what an agent should know"'
+_FROM = "Take in what is kept elsewhere: all that is found (auto), adr, memory-md, mcp-memory, beads, or a path."
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, writes=("agent", "session", "wait"))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.option("--from", "sources", multiple=True, metavar="auto|KIND|PATH", help=_FROM)
+@click.option("--dry-run", is_flag=True, help="With --from: say what would become of each, and keep nothing.")
 @pass_door
-def init(door: Door, folder: Path) -> None:
+def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int:
     """Make the memory root .jidomem/ in FOLDER, the present one when not said.
 
-    Where --root or $JIDOMEM_ROOT is an address, and no FOLDER is said, it begins a shared root there. What is there
-    already is left alone.
+    With --from auto it looks for decision records, notes for agents (CLAUDE.md, AGENTS.md, .cursorrules ...), the graph
+    of the MCP memory server and issues of beads, and takes them in: records as decisions, all else as proposals. Run
+    again, it adds what is new. Where --root or $JIDOMEM_ROOT is an address, and no FOLDER is said, it begins a shared
+    root there. What is there already is left alone.
 
     Examples:
       jidomem init
+      jidomem init --from auto
+      jidomem init --from docs/adr --dry-run
       jidomem init services/billing --project billing
       jidomem init --root postgresql://db/team --project billing
     """
     is_named = click.get_current_context().get_parameter_source("folder") is ParameterSource.COMMANDLINE
+    if dry_run and not sources:
+        raise InvalidRequest("--dry-run is for what is taken in", hint="jidomem init --from auto --dry-run")
     address = settings.address_of(door.root)
     if address is not None and not is_named:
+        _refuse_sources(sources)
         _init_shared(door, address)
-        return
+        return 0
     if door.root is not None:
         raise InvalidRequest("init takes the folder of the repository, not --root", hint=f"jidomem init {folder}")
+    if not is_named:
+        _refuse_home(sources)
+    if not sources:
+        made = _make(door, folder)
+        _tell(door, made, folder, address)
+        door.say(f"next: git add .jidomem, then: {_FIRST}" if _top_of(folder) else f"next: {_FIRST}")
+        return 0
+    return _adopt(door, folder, sources, address, dry_run)
+
+
+def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | None, dry_run: bool) -> int:
+    """Make the root and take in what is found by *sources*; return the exit code."""
+    from jidomem.runtime.adopting import adopt
+    from jidomem_cli import adopting
+
+    base = folder.resolve()
+    found = adopting.looked(base, sources)
+    made = {} if dry_run else _make(door, folder)
+    if made and not door.json:
+        _tell(door, made, folder, address)
+    with adopting.judged_in(door, base / settings.FOLDER, dry_run) as memory:
+        adopted, report = adopt(memory, base, found.sources)
+        return adopting.show(door, memory, found, adopted, report, made)
+
+
+def _make(door: Door, folder: Path) -> dict[str, Any]:
+    """Make the root in *folder*, and return what there is to tell of it."""
     before = {name for name in _FILES if (folder / settings.FOLDER / name).exists()}
     try:
         made = root.init(folder, door.project)
     except OSError as error:
-        hint = "make that folder writable, or name another: jidomem init DIR"
+        hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error
-    project = settings.load(made).project
+    except NotFound as error:  # of the project id
+        name = settings.slug_of(door.project or folder.resolve().name)
+        error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
+        raise
     fresh = [name for name in _FILES if name not in before]
+    return {"root": str(made), "project": settings.load(made).project, "made": fresh, "kept": sorted(before)}
+
+
+def _tell(door: Door, made: dict[str, Any], folder: Path, address: str | None) -> None:
+    """Print what was made, and say what counts besides."""
     if door.json:
-        show_json({"root": str(made), "project": project, "made": fresh, "kept": sorted(before)})
+        show_json(made)
     else:
-        click.echo(made)
-    door.say(
-        f"project {project}: " + (f"made {', '.join(fresh)}" if fresh else "it was there already, nothing changed")
-    )
-    if address is not None:
+        click.echo(made["root"])
+    fresh = ", ".join(made["made"])
+    door.say(f"project {made['project']}: " + (f"made {fresh}" if fresh else "it was there already, nothing changed"))
+    base = folder.resolve()
+    above = next((each for each in base.parents if (each / settings.FOLDER).is_dir()), None)
+    if above is not None:
+        door.warn(f"this folder has a memory of its own now, and no more that of {above}: rm -r {quote(made['root'])}")
+    elif fresh and (top := _top_of(folder)) not in (None, base):
+        door.say(f"it is the memory of this folder; that of the whole repository: jidomem init {quote(str(top))}")
+    if address is not None or os.environ.get("JIDOMEM_ROOT"):
         door.warn("$JIDOMEM_ROOT names another root, and counts before this one: unset JIDOMEM_ROOT to use it")
-    door.say('next: git add .jidomem, then: jidomem remember "what an agent should know"')
+
+
+def _top_of(folder: Path) -> Path | None:
+    """Return the top of the git repository that *folder* lies in, None where it lies in none."""
+    base = folder.resolve()
+    return next((each for each in (base, *base.parents) if (each / ".git").exists()), None)
+
+
+def _refuse_home(sources: tuple[str, ...]) -> None:
+    """Raise InvalidRequest where somebody stands in the folder that all their repositories lie in."""
+    here = Path.cwd().resolve()
+    if here in (Path.home().resolve(), Path(here.anchor)) and _top_of(here) is None:
+        words = "".join(f" --from {quote(each)}" for each in sources)
+        raise InvalidRequest(
+            f"{here} is no repository: all below it would have one memory",
+            hint=f"cd into a repository, then: jidomem init{words}; if you mean it: jidomem init {quote(str(here))}",
+        )
+
+
+def _refuse_sources(sources: tuple[str, ...]) -> None:
+    if sources:
+        raise InvalidRequest(
+            "--from takes what a repository holds into a root that lies in it, and this one is shared",
+            hint="jidomem import adr FILE..., jidomem import memory-md FILE...",
+        )
 
 
 def _init_shared(door: Door, address: str) -> None:

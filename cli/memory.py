@@ -39,7 +39,10 @@ def _listing(kind: str) -> click.Command:
     @click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
     @pass_door
     def show(door: Door, include_inactive: bool) -> None:
-        answer(door, door.read(), query, include_inactive=include_inactive)
+        memory = door.read()
+        is_empty = not answer(door, memory, query, include_inactive=include_inactive)
+        if is_empty and kind == "decisions" and (others := len(memory.reader.ask("decisions", project=memory.project))):
+            door.say(f"decisions that are not architectural: {others}, see: jidomem ask decisions")
 
     text = f"List the {what}.\n\nExamples:\n  jidomem memory {kind} --limit 10\n"
     return click.command(kind, cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, help=text)(show)

@@ -65,7 +65,8 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
     elif form == "md":
         click.echo(markdown(found), nl=False)
     else:
-        show_rows(door, [_row(hit) for hit in found.entries], (*_COLUMNS, "parts") if explain else _COLUMNS)
+        columns = (*_COLUMNS, "parts") if explain else _COLUMNS
+        show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory)
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
         door.say("there is more: raise --limit or --budget-tokens")
     if form != "json" and (error := found.metadata.get("vectors", {}).get("error")):

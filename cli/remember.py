@@ -39,7 +39,9 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
     try:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
     except JidomemError as refusal:
-        tell(refusal, door, options=as_options)
+        if not text.strip():
+            refusal.hint = 'say what to remember: jidomem remember "the build needs Rust 1.80"'
+        tell(refusal, door, options=as_options if text.strip() else None)
         return refusal.exit_code
     show_receipt(door, memory, receipt)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ _COLUMNS = ("tier", "kind", "item", "summary", "other", "days", "leaning")
 @click.argument("action", type=click.Choice(ACTIONS), required=False)
 @click.argument("item", metavar="[IRI]", required=False)
 @click.argument("other", metavar="[IRI]", required=False)
+@click.option("--all", "all_", is_flag=True, help="With accept: every proposal that disagrees with nothing in force.")
 @click.option("--edit", is_flag=True, help="Settle many at once: a line each, in $VISUAL or $EDITOR.")
 @click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Do what such lines say.")
@@ -38,6 +40,7 @@ def review(
     action: str | None,
     item: str | None,
     other: str | None,
+    all_: bool,
     edit: bool,
     as_todo: bool,
     source: Any,
@@ -54,11 +57,14 @@ def review(
       jidomem review
       jidomem review --limit 20
       jidomem review --todo
+      jidomem review accept --all --dry-run
       jidomem review --by-rule --dry-run
       jidomem review --json
     """
-    if sum([action is not None, edit, as_todo, source is not None, by_rule]) > 1 or (action and not item):
+    if sum([action is not None, edit, as_todo, source is not None, by_rule]) > 1 or (action and not item and not all_):
         raise InvalidRequest("a review does one thing", hint="jidomem review accept IRI, or --edit, --from, --by-rule")
+    if all_ and (action != "accept" or item):
+        raise InvalidRequest("--all accepts what waits, and names none of it", hint="jidomem review accept --all")
     if reason is not None and action is None:
         raise InvalidRequest(
             "a reason goes with one thing that is settled", hint="jidomem review reject IRI --reason TEXT"
@@ -66,6 +72,8 @@ def review(
     if (action or source or by_rule) and (door.limit is not None or door.cursor is not None):
         raise InvalidRequest("pages are of what is listed", hint="leave out --limit and --cursor")
     memory = door.open() if action or source else door.read()
+    if all_:
+        return _accept_all(door, memory, reason, dry_run)
     if action is not None:
         return _settle(door, memory, action, whole_id(memory, item or ""), other, reason, dry_run)
     if by_rule:
@@ -94,11 +102,27 @@ def _settle(
     return 0
 
 
+def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
+    """Accept every proposal that disagrees with nothing in force; what cannot be accepted stops no other."""
+    waiting = queue(memory.reader, memory.project, memory.sources.now())
+    proposals = [one for one in waiting if one.kind == "proposal"]
+    lines = [Line(0, "accept", one, reason) for one in proposals if one.other is None]
+    code = _told(door, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+    if left := len(proposals) - len(lines):
+        door.say(f"{left} disagree with what is in force, and wait on: jidomem review")
+    return code
+
+
 def _list(door: Door, found: Queue) -> None:
     rows = [one.to_dict() for one in found.waiting]
     show_rows(door, rows, _COLUMNS, found.cursor)
     if rows and form_of(door) == "table":
-        door.say("settle them: jidomem review --edit, or one: jidomem review accept|reject IRI")
+        first = found.waiting[0]
+        pair = [first.item] if first.kind == "proposal" or first.other is None else [first.item, first.other]
+        names = " ".join(map(short, pair))
+        door.say(f"settle one: jidomem review accept {names}, or reject; many: jidomem review --edit")
+        if any(one.kind == "proposal" and one.other is None for one in found.waiting):
+            door.say("accept all that disagrees with nothing in force: jidomem review accept --all")
 
 
 def _edited(door: Door, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
@@ -175,7 +199,7 @@ def _by_rule(door: Door, memory: Jidomem, dry_run: bool) -> int:
 
 def _told(door: Door, outcomes: list[tuple[Line, Receipt | JidomemError]]) -> int:
     """Print what came of each line; return the exit code of the first that was refused."""
-    code = 0
+    code, refused = 0, Counter[tuple[str, str]]()
     for line, outcome in outcomes:
         where = f"line {line.number}: " if line.number else ""
         said = {"line": line.number, "action": line.action, "item": line.waiting.item}
@@ -184,12 +208,17 @@ def _told(door: Door, outcomes: list[tuple[Line, Receipt | JidomemError]]) -> in
             show_json({**said, **outcome.to_dict()})
         elif isinstance(outcome, JidomemError):
             code = code or outcome.exit_code
-            tell(outcome, door, where=f"{where}{line.action} {short(line.waiting.item)}: ")
+            refused[outcome.detail, outcome.hint] += 1
+            if refused[outcome.detail, outcome.hint] == 1:  # the reason many share is told once
+                tell(outcome, door, where=f"{where}{line.action} {short(line.waiting.item)}: ")
         elif door.json:
             show_json({**said, **outcome.to_dict()})
         else:
             click.echo(f"{where}{line.action} {short(line.waiting.item)}: {clean(line.waiting.summary)}")
             door.say(f"{'would be ' if outcome.commit is None else ''}{outcome.status}: {short(outcome.iri)}")
+    for count in refused.values():
+        if count > 1:
+            door.say(f"{count - 1} more are refused for that reason")
     if not outcomes and not door.json:
         door.say("nothing was settled")
     return code

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,21 +17,40 @@ from jidomem.read.tables import cell, plain, tsv_line
 from jidomem.vocab import BASE, JIDO, local_name
 from jidomem_cli.door import Door, clean
 
+if TYPE_CHECKING:
+    from jidomem import Jidomem
+
 Row = Mapping[str, Any]
+_BEGIN = """: nothing is remembered here yet
+take in what the repository has: jidomem init --from auto
+or begin with: jidomem remember "what an agent should know\""""
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
-def show_rows(door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None) -> None:
-    """Print *rows* in the format asked for, and where the next page begins."""
+def show_rows(
+    door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *, memory: Jidomem | None = None
+) -> None:
+    """Print *rows* in the format asked for, and where the next page begins.
+
+    Where there are none, and *memory* is given, it is said why: nothing was ever written, or all of it waits.
+    """
     form = form_of(door)
     if form == "json":
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
         return
     _PRINTERS[form](door, rows, columns)
     if not rows:
-        door.say("none")
+        door.say("none" + (_why_none(memory) if memory is not None else ""))
     if cursor:
         door.say(f"more: --cursor {cursor}")
+
+
+def _why_none(memory: Jidomem) -> str:
+    """Return what may be the reason that nothing is found, with the command that helps."""
+    if not memory.journal.knows(memory.project):
+        return _BEGIN
+    waiting = len(memory.reader.ask("proposals", project=memory.project))
+    return f" in force; proposals that wait: {waiting}, see: jidomem review" if waiting else ""
 
 
 def form_of(door: Door) -> str:

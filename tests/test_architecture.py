@@ -163,6 +163,7 @@ PURE = [
     "exchange/handover.py",
     "exchange/mcp_memory.py",
     "exchange/memory_md.py",
+    "exchange/mentions.py",
     "exchange/turtle.py",
     "govern/lines.py",
     "govern/report.py",

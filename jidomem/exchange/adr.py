@@ -13,6 +13,7 @@ from hashlib import sha256
 from jidomem.exchange.adr_links import Links, tie
 from jidomem.exchange.adr_record import Note, Record, read_record
 from jidomem.exchange.adr_words import slug, stem
+from jidomem.exchange.mentions import Find, mentions
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.policy import LITERAL_LIMIT
 from jidomem.vocab import BASE
@@ -48,8 +49,11 @@ def read_records(
     session: str,
     largest: int = LITERAL_LIMIT,
     known: Callable[[str], bool] = lambda iri: False,
+    find: Callable[[str], Find] = lambda path: lambda named: None,
 ) -> AdrImport:
     """Return an intent for every record in *files* (path and content) whose IRI is not *known* already.
+
+    A decision is about its record, and the files that the record names, as far as *find* of its path has them.
 
     A file that gives no intent has a note that says why, and so has all that found no field of its own; its words are
     then in the explanation. A text of a record has at most *largest* bytes.
@@ -59,6 +63,7 @@ def read_records(
     links = tie(records, lambda name: record_iri(project, name), known)
     notes += links.notes
     titles = Counter(slug(record.title) for record in records.values())
+    paths = {path for path, _ in files}
     intents = []
     for iri in links.order:
         record = records[iri]
@@ -66,6 +71,7 @@ def read_records(
             notes.append(Note(record.path, None, f"already imported as {iri}; changes since are not read", "info"))
             continue
         status = _status(iri, record, links, notes)
+        named = mentions(f"{record.title}\n{record.rationale}\n{record.explanation}", find(record.path))
         topic = slug(record.title)
         unique = topic and titles[topic] == 1
         intents.append(
@@ -82,7 +88,7 @@ def read_records(
                 evidence=list(record.evidence),
                 supersedes=list(links.ends.get(iri, ())),
                 topic=topic if unique else slug(record.path),
-                about=[record.path, *links.amends.get(iri, ())],
+                about=[record.path, *(path for path in named if path not in paths), *links.amends.get(iri, ())],
                 status=status,
                 alternatives=list(record.alternatives),
                 timestamp=record.date,

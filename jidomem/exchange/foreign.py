@@ -17,13 +17,15 @@ from jidomem.intent import parse_line
 class ForeignEntry:
     """One entry: the `key` it had there (others may share it), where it stands, and the fields of its intent.
 
-    `links` name other entries: the property that says it, and their key.
+    `links` name other entries: the property that says it, and their key. `files` are those it names or is for; which
+    of them the repository has is no part of what it says.
     """
 
     key: str
     place: str
     fields: Mapping[str, Any]
     links: tuple[tuple[str, str], ...] = ()
+    files: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
     from jidomem.exchange import adr
+    from jidomem.exchange.mentions import Find
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,17 @@ def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
     return {"applies_to_project": project, **who, "confidence": 0.5}
 
 
-def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, bytes]]) -> Report:
-    """Return what became of each Markdown decision record of *files* (path, content)."""
+def import_adr(
+    writer: MemoryWriter,
+    project: str,
+    files: Sequence[tuple[str, bytes]],
+    *,
+    find: Callable[[str], Find] = lambda path: lambda named: None,
+) -> Report:
+    """Return what became of each Markdown decision record of *files* (path, content).
+
+    *find* gives, for the path of a record, what returns the file that a word of it names.
+    """
     from jidomem.exchange import adr  # brings a parser of Markdown and one of YAML
 
     found = adr.read_records(
@@ -109,6 +119,7 @@ def import_adr(writer: MemoryWriter, project: str, files: Sequence[tuple[str, by
         session=writer.session,
         largest=writer.literal,
         known=lambda iri: _kept(writer, project, iri) is not None,
+        find=find,
     )
     report = Report(notes=[_worded(note) for note in found.notes])
     statements = [turtle.Statement(intent.to_dict(), None) for intent in found.intents]

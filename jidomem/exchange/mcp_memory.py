@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jidomem.errors import InvalidRequest
 from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, objects, text_of, wrong
+from jidomem.intent import parse_line
 from jidomem.vocab import JIDO
 
 #: What such a memory says, exactly; and each entity it says it of.
@@ -94,9 +96,12 @@ def _same(one: str, other: str) -> bool:
 
 
 def read(name: str, data: bytes) -> Reading:
-    """Return a fact for each observation of an entity, for an entity without any, and for each relation."""
+    """Return a fact for each observation of an entity, for an entity without any, and for each relation.
+
+    A graph that is one JSON object, with `entities` and `relations`, as other servers keep it, is read too.
+    """
     reading = Reading("ToolSource")
-    for place, line in objects(name, data, reading):
+    for place, line in _whole(name, data) or objects(name, data, reading):
         kind = line.get("type")
         if kind == "entity":
             _entity(name, place, line, reading)
@@ -105,6 +110,25 @@ def read(name: str, data: bytes) -> Reading:
         else:
             reading.broken.append(Broken(place, wrong("a line is an entity or a relation")))
     return reading
+
+
+def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Return the entities and relations of a graph that is one JSON object, nothing for what is none."""
+    if b'"entities"' not in data:
+        return []
+    try:
+        graph = parse_line(1, data.removeprefix(b"\xef\xbb\xbf"))
+    except InvalidRequest:
+        return []
+    if not isinstance(graph, dict):
+        return []
+    parts = (("entity", graph.get("entities")), ("relation", graph.get("relations")))
+    return [
+        (f"{name}: {kind} {number}", {**each, "type": kind})
+        for kind, listed in parts
+        for number, each in enumerate(listed if isinstance(listed, list) else (), start=1)
+        if isinstance(each, dict)
+    ]
 
 
 def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:

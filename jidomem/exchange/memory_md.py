@@ -8,15 +8,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, wrong
+from jidomem.exchange.mentions import EVERYWHERE, Find, mentions, scopes
 
-#: A word of a heading -> what stands below it; the nearest heading decides, and elsewhere it is a fact.
+#: A word of a heading -> what stands below it; the nearest heading decides, else what it says and where.
 _KINDS: Mapping[str, str] = {
     "convention": "convention", "rule": "convention", "style": "convention", "guideline": "convention",
     "standard": "convention", "practice": "convention", "instruction": "convention", "principle": "convention",
-    "preference": "convention", "decision": "decision", "todo": "task", "task": "task", "next steps": "task",
+    "preference": "convention", "decision": "decision", "todo": "task", "next steps": "task",
+    "overview": "fact", "structure": "fact", "background": "fact",
     "lesson": "lesson_learned", "learning": "lesson_learned", "gotcha": "lesson_learned", "pitfall": "lesson_learned",
     "risk": "risk", "open question": "unknown",
 }  # fmt: skip
+#: Headings of what is to be done; "Common tasks" says how something is done.
+_TASKS = re.compile(r"(?:open |current |remaining |pending )?tasks?:?", re.IGNORECASE)
+#: How a rule begins, wherever it stands.
+_BINDS = re.compile(r"(?:\W*)(?:always|never|do not|don['’]t|must|avoid|prefer)\b", re.IGNORECASE)
+#: Pages that give instructions, of which those that hold nothing but rules are the second.
+_INSTRUCTS = re.compile(r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI)\.md|[^/]*\.mdc|[^/]*\.instructions\.md)$")
+_RULES = re.compile(
+    r"(?:^|/)(?:\.(?:cursor|windsurf|cline)rules|[^/]*\.mdc|[^/]*\.instructions\.md|copilot-instructions\.md"
+    r"|\.(?:claude|windsurf)/rules/.*\.md)$"
+)
 #: Stands for the reason where there is none: nothing is made up for it.
 NO_REASON = "The file gives no reason."
 #: What is longer is told in the explanation, and its first sentence alone in the summary.
@@ -40,14 +52,30 @@ class _Block:
     done: bool | None = None
 
 
-def read(name: str, data: bytes) -> Reading:
-    """Return a memory for each list entry and paragraph; what is below an entry, such as code, belongs to it."""
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What all notes of a page share: its name, the files it is for, whether it holds rules, and what finds files."""
+
+    name: str
+    scope: tuple[str, ...]
+    is_rules: bool
+    find: Find
+
+
+def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
+    """Return a memory for each list entry and paragraph; what is below an entry, such as code, belongs to it.
+
+    It is about the files it names, as far as *find* has them, and those that a page of instructions is for.
+    """
     reading = Reading("ExternalDocumentSource")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         reading.broken.append(Broken(name, wrong(f"not UTF-8 at byte {error.start}")))
         return reading
+    is_rules = bool(_RULES.search(name))
+    scope = scopes(name, text) if is_rules or _INSTRUCTS.search(name) else []
+    page = _Page(name, tuple(scope), is_rules, find)
     for block in _blocks(_shown(text, reading)):
         words = " ".join(" ".join(block.text).split())
         if _IMPORT.fullmatch(words):
@@ -56,7 +84,7 @@ def read(name: str, data: bytes) -> Reading:
         elif not re.search(r"\w", words):
             reading.left_out["has no words"] += 1
         else:
-            reading.entries.append(_entry(name, block))
+            reading.entries.append(_entry(page, block))
     return reading
 
 
@@ -109,17 +137,17 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
         yield block
 
 
-def _entry(name: str, block: _Block) -> ForeignEntry:
+def _entry(page: _Page, block: _Block) -> ForeignEntry:
     whole = "\n".join(re.sub(r"^\s*>\s?", "", line) for line in block.text).strip()
     first = " ".join(_BEFORE_MORE.split("\n" + whole, maxsplit=1)[0].split())
     summary = first.removesuffix(":") or " › ".join(block.headings) or "Note"
     if len(summary) > LONGEST:
         summary = _sentence(summary)
-    kind = "task" if block.done is not None else _kind(block.headings)
+    kind = "task" if block.done is not None else _kind(block.headings, summary, page.is_rules)
     fields: dict[str, Any] = {
         "type": kind,
         "summary": summary,
-        "evidence": [": ".join(filter(None, (name, " › ".join(block.headings))))],
+        "evidence": [": ".join(filter(None, (page.name, " › ".join(block.headings))))],
     }
     if " ".join(whole.split()) != summary:
         fields["detailed_explanation"] = whole
@@ -127,16 +155,26 @@ def _entry(name: str, block: _Block) -> ForeignEntry:
         fields["rationale"] = NO_REASON
     if block.done:
         fields["status"] = "Completed"
-    return ForeignEntry(fields["evidence"][0], f"{name}:{block.line}", fields)
+    files = _files(page, " ".join((*block.headings, whole)), kind)
+    return ForeignEntry(fields["evidence"][0], f"{page.name}:{block.line}", fields, files=files)
 
 
-def _kind(headings: tuple[str, ...]) -> str:
+def _files(page: _Page, text: str, kind: str) -> tuple[str, ...]:
+    """Return the files a note is about; a rule is not bound to those it names, but to all that its page is for."""
+    named = mentions(text, page.find)
+    wide = page.scope or ((EVERYWHERE,) if kind == "convention" and named else ())
+    return tuple(dict.fromkeys((*named, *wide)))
+
+
+def _kind(headings: tuple[str, ...], summary: str, is_rules: bool) -> str:
     for heading in reversed(headings):
         words = heading.casefold()
+        if _TASKS.fullmatch(heading):
+            return "task"
         for word, kind in _KINDS.items():
             if re.search(rf"\b{word}s?\b", words):
                 return kind
-    return "fact"
+    return "convention" if is_rules or _BINDS.match(summary) else "fact"
 
 
 def _sentence(text: str) -> str:

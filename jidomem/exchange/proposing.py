@@ -169,6 +169,8 @@ class _Import:
             "source_type": self._reading.source_type,
             **entry.fields,
         }
+        if entry.files:
+            said["about"] = list(dict.fromkeys([*said.get("about", ()), *entry.files]))
         theirs = entry.fields.get("extra_triples", ())
         said["extra_triples"] = [*theirs, [f"{JIDO}localId", entry.key], [f"{JIDO}sourceDigest", entry.digest]]
         for name, key in entry.links:

@@ -41,10 +41,11 @@ class Stream:
 
     def __post_init__(self) -> None:
         if not isinstance(self.project, str) or not _PROJECT.fullmatch(self.project):
+            near = re.sub(r"[^a-z0-9_-]+", "-", str(self.project).casefold()).strip("-_")[:64]
             raise NotFound(
                 f"{self.project!r} is no project id",
                 code="invalid_project",
-                hint="use lower-case letters, digits, - and _, at most 64, for example: my-project",
+                hint=f"use lower-case letters, digits, - and _, at most 64: {near or 'my-project'}",
             )
         if self.name not in NAMES:
             raise NotFound(f"a project has no stream {self.name!r}", hint=f"use one of: {', '.join(NAMES)}")

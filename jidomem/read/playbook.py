@@ -52,7 +52,8 @@ class Playbook:
             return self._of(file.stem)
         near = get_close_matches(name, self.names(), n=3, cutoff=0.5)
         near += [other for other in self.names(name.split("/", 1)[0]) if other not in near]
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self.names())}"
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        hint += f"all {len(self._files)} are listed by: jidomem ask"
         raise NotFound(f"there is no query {name!r}", hint=hint, code="unknown_query")
 
     def names(self, role: str = "") -> list[str]:

@@ -60,20 +60,7 @@ class Worktree:
 
     def read(self, path: str) -> bytes | None:
         """Return the content of the file at *path*; None for what is none, too large, or reached by a link."""
-        whole = self.base / path
-        try:
-            if os.path.realpath(whole) != str(whole) or whole.is_relative_to(self.root):
-                return None
-            file = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (OSError, ValueError):
-            return None
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-            os.close(file)
-            return None
-        with os.fdopen(file, "rb") as opened:
-            data = opened.read(LARGEST + 1)
-        return data if len(data) <= LARGEST else None
+        return None if (self.base / path).is_relative_to(self.root) else plain_file(self.base / path)
 
     def has(self, path: str) -> bool:
         """Return whether something is at *path*."""
@@ -96,6 +83,23 @@ class Worktree:
 
     def _counts_in_sha256(self) -> bool:
         return bool(_SHA256.search(_text(self.git / "config")))
+
+
+def plain_file(whole: Path, largest: int = LARGEST) -> bytes | None:
+    """Return the content of a file; None for what is none, has more than *largest* bytes, or is reached by a link."""
+    try:
+        if os.path.realpath(whole) != str(whole):
+            return None
+        file = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
+        os.close(file)
+        return None
+    with os.fdopen(file, "rb") as opened:
+        data = opened.read(largest + 1)
+    return data if len(data) <= largest else None
 
 
 def blob_id(data: bytes, algorithm: str = "sha1") -> str:

@@ -175,10 +175,17 @@ class Jidomem(Held, Recalls):
             near = get_close_matches(project, self.projects(), n=3) or self.projects()
             raise NotFound(
                 f"no project {project!r} in {self.settings.place}",
-                hint=f"there is {', '.join(near) or 'none yet'}; jidomem init or a first write makes one",
+                hint=self._where_else(near),
                 code="unknown_project",
             )
         return versions.get(Stream(project).name, Version())
+
+    def _where_else(self, near: Sequence[str]) -> str:
+        """Return what helps where a project is not there: the *near* ones, or how one is made."""
+        made = "jidomem init --from auto makes one of this folder, and takes in what it has"
+        if self.settings.found == settings.OWN:
+            return f"this folder has no memory: {made}"
+        return f"there is {', '.join(near)}: leave out --project, or name one" if near else made
 
     def long_term(self, project: str | None = None) -> LongTerm:
         """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from shlex import quote
 from typing import Any
 
 from jidomem import vocab
@@ -122,7 +123,8 @@ class Corrections(Policing):
 
     def _not_theirs(self, project_id: str, why: str) -> PolicyDenied:
         names = ", ".join(map(vocab.local_name, self.authority(project_id).curators))
-        hint = f"ask a curator: {names}" if names else "nobody is a curator: jidomem policy grant AGENT curator"
+        agent = "AGENT" if self._stages.speaker else quote(self.agent)  # whom a door knows is made none by a name
+        hint = f"ask a curator: {names}" if names else f"nobody is a curator: jidomem policy grant {agent} curator"
         return PolicyDenied(f"{self.agent} may not settle this: {why}", hint=hint)
 
     def undo(

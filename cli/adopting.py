@@ -1,0 +1,175 @@
+"""What `jidomem init --from` does: take in what a repository remembers already, and say what came of it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.repository.elsewhere import KINDS, Found, from_path, look
+from jidomem_cli.complain import tell
+from jidomem_cli.door import Door, clean
+from jidomem_cli.tables import show_json, show_rows
+
+if TYPE_CHECKING:
+    from jidomem import Jidomem
+    from jidomem.exchange.importing import Report
+    from jidomem.runtime.adopting import Adopted
+
+AUTO = "auto"
+_COLUMNS = ("found", "what", "in force", "waits", "here already", "refused")
+_COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
+_TOLD = 8
+
+
+def looked(folder: Path, names: Sequence[str]) -> Found:
+    """Return what is found in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
+    found = Found()
+    kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
+    if kinds:
+        found = look(folder, kinds)
+    for name in names:
+        if name != AUTO and name not in KINDS:
+            path = Path(name)
+            if not path.exists():
+                choice = ", ".join((AUTO, *KINDS))
+                raise InvalidRequest(
+                    f"--from {name}: no such file or folder, and none of {choice}", hint=f"jidomem init --from {AUTO}"
+                )
+            some = from_path(folder, path)
+            known = {source.path for source in found.sources}
+            found.sources += [source for source in some.sources if source.path not in known]
+            found.passed += some.passed
+    return found
+
+
+@contextmanager
+def judged_in(door: Door, root: Path, dry_run: bool) -> Iterator[Jidomem]:
+    """Yield the memory at *root*; for a dry run a copy of it, which is removed."""
+    if not dry_run:
+        door.root = str(root)
+        yield door.open()
+        return
+    with tempfile.TemporaryDirectory(prefix="jidomem-init-") as name:
+        copy = Path(name) / root.name
+        copy.mkdir()
+        for part in _COPIED:
+            if (root / part).is_dir():
+                shutil.copytree(root / part, copy / part)
+            elif (root / part).exists():
+                shutil.copy2(root / part, copy / part)
+        door.root = str(copy)
+        with door.open() as memory:
+            yield memory
+
+
+def show(
+    door: Door, memory: Jidomem, found: Found, adopted: Sequence[Adopted], report: Report, made: dict[str, Any]
+) -> int:
+    """Print what became of each source and what is next; return the exit code, that of the first refusal.
+
+    *made* is what there is to tell of the root; nothing where it was a dry run.
+    """
+    dry_run = not made
+    rows = [_row(each) for each in adopted]
+    refusals = [(entry, entry.outcome) for entry in report.entries if isinstance(entry.outcome, JidomemError)]
+    commands = _next(door, memory, adopted, dry_run)
+    code = refusals[0][1].exit_code if refusals else 0
+    if door.json:
+        passed = [{"path": each.path, "why": each.why} for each in found.passed]
+        told = [{"place": entry.place, "summary": entry.summary, **error.to_dict()} for entry, error in refusals]
+        show_json({**made, "found": [each.to_dict() for each in adopted], "passed": passed, "refused": told,
+                   "notes": report.notes, "left_out": dict(report.left_out), "whole": found.is_whole,
+                   "dry_run": dry_run, "next": [command for command, _ in commands]})  # fmt: skip
+        return code
+    if rows:
+        show_rows(door, rows, [name for name in _COLUMNS if name != "refused" or refusals])
+    for entry, error in refusals[:_TOLD]:
+        tell(error, door, where=f"{clean(entry.place)}: ")
+    if len(refusals) > _TOLD:
+        door.say(f"and {len(refusals) - _TOLD} more refusals: see them with --json")
+    _say_rest(door, found, report)
+    if not rows:
+        door.say("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
+    if dry_run:
+        door.say("nothing was kept: leave out --dry-run to keep it")
+    width = max((len(command) for command, _ in commands), default=0)
+    for number, (command, what) in enumerate(commands):
+        door.say(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
+    return code
+
+
+def _row(adopted: Adopted) -> dict[str, Any]:
+    source, counts = adopted.source, adopted.counts()
+    many = f" ({len(source.files)})" if len(source.files) > 1 else ""
+    words = {name.replace("_", " "): str(count) if count else "-" for name, count in counts.items()}
+    return {"found": source.path + many, "what": KINDS[source.kind], **words}
+
+
+def _say_rest(door: Door, found: Found, report: Report) -> None:
+    """Say what was seen and not taken, and the notes on what was."""
+    for each in found.passed[: None if door.verbose else _TOLD]:
+        door.say(f"not taken: {each.path}: {each.why}")
+    if len(found.passed) > _TOLD and not door.verbose:
+        door.say(f"and {len(found.passed) - _TOLD} more that were not taken: see them with -v")
+    if not found.is_whole:
+        door.say("this is no git repository, and a large one: only its first folders were looked through")
+    for note in report.notes if door.verbose else ():
+        door.say(note)
+    if report.left_out:
+        door.say(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
+    if report.notes and not door.verbose:
+        door.say(f"{len(report.notes)} notes on what was read: see them with -v")
+
+
+def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) -> list[tuple[str, str]]:
+    """Return the commands that help from here on, each with what it does."""
+    if dry_run:
+        return []
+    found: list[tuple[str, str]] = []
+    if file := _governed(memory):
+        found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
+    elif any(each.counts()["in_force"] for each in adopted):
+        found.append(("jidomem memory decisions", "the decisions in force"))
+    waits = len(_proposals(memory))
+    if waits:
+        found.append(("jidomem review", f"the {waits} that wait: they count once they are accepted"))
+        if not memory.writer.authority(memory.project).curators:
+            agent = shlex.quote(memory.writer.agent)
+            found.append((f"jidomem policy grant {agent} curator", "you judge what comes from notes"))
+        found.append(("jidomem review accept --all", "accept them"))
+    if not adopted:
+        found.append(('jidomem remember "what an agent should know"', "the first thing to remember"))
+    return [*found, ("git add .jidomem", "the memory is committed with the code")] if memory.tree else found
+
+
+def _proposals(memory: Jidomem) -> list[dict[str, Any]]:
+    try:
+        return memory.reader.ask("proposals", project=memory.project)
+    except NotFound:  # nothing was written
+        return []
+
+
+def _governed(memory: Jidomem) -> str | None:
+    """Return a file that most decisions in force are about, else most of all that waits, None for none."""
+    try:
+        rows = memory.reader.select(memory.project, _FILES)
+    except NotFound:  # nothing was written
+        return None
+    files = [row["file"] for row in rows if memory.tree is None or memory.tree.has(row["file"])]
+    return files[0] if files else None
+
+
+_FILES = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?file (SUM(?weight) AS ?times) WHERE {
+  ?item jido:about ?file ; jido:hasAssertionStatus ?status
+  FILTER(isLiteral(?file) && CONTAINS(?file, ".") && !CONTAINS(?file, "*") && !STRENDS(?file, ".md"))
+  BIND(IF(?status = jido:Asserted, 100, 1) AS ?weight)
+} GROUP BY ?file ORDER BY DESC(?times) ?file LIMIT 20
+"""

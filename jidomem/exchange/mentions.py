@@ -1,0 +1,96 @@
+"""Which files of a repository a page names, and which its front matter says it is for.  Text in, paths out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from posixpath import dirname
+
+#: Returns the path of what a page calls so, None where the repository has no such file or folder.
+Find = Callable[[str], str | None]
+#: How many files one entry is about: a page that lists more is about none of them in particular.
+MOST = 12
+#: Stands for every file of the repository.
+EVERYWHERE = "**"
+_FENCED = re.compile(r"^\s*(`{3,}|~{3,}).*?^\s*\1", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"`([^`\n]+)`|\]\(<?([^)\s>]+)>?[^)\n]*\)")
+_PLACE_IN = re.compile(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
+_GLOBS = re.compile(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
+_FRONT = re.compile(r"\A\ufeff?---\n(.*?)\n---(?=\n|\Z)", re.DOTALL)
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def mentions(text: str, find: Find) -> list[str]:
+    """Return what *text* names in backticks or links to, as far as the repository has it, each once, at most MOST.
+
+    >>> here = {"src/a.py": "src/a.py", "tools/": "tools"}
+    >>> mentions("See `src/a.py:12`, run `make -C tools/` and read [why](docs/no.md)", here.get)
+    ['src/a.py', 'tools']
+    """
+    found = dict.fromkeys(filter(None, (_found(word, find) for word in _words(text))))
+    return list(islice(found, MOST))
+
+
+def scopes(name: str, text: str) -> list[str]:
+    r"""Return the files a page of instructions is for: what its front matter says, else the folder it lies in.
+
+    Nothing is said by a page at the top, which is for all of them.
+
+    >>> scopes("web/AGENTS.md", "# Web"), scopes("web/.cursor/rules/a.mdc", "# A"), scopes("AGENTS.md", "# All")
+    (['web'], ['web'], [])
+    >>> scopes(".cursor/rules/css.mdc", "---\nglobs: src/**/*.css,*.{sass,scss}\n---\n")
+    ['src/**/*.css', '**/*.sass', '**/*.scss']
+    """
+    folder = re.split(r"(?:^|/)\.", dirname(name))[0].rstrip("/")
+    front = _FRONT.match(text.replace("\r\n", "\n"))
+    said = _GLOBS.search(front[1]) if front else None
+    globs = [_anywhere(glob) for glob in _listed(said[1])] if said else []
+    if not globs or EVERYWHERE in globs or "**/*" in globs:
+        return [folder] if folder else []
+    return list(dict.fromkeys(f"{folder}/{glob}" if folder else glob for glob in globs))
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield what may be a path: each word of code within a line, and the address of each link."""
+    for code, address in _NAMED.findall(_FENCED.sub("", text)):
+        words = code.split()
+        for word in words or [address]:
+            word = word.strip("\"'(),;=")
+            is_path = "/" in word or "." in word.strip(".") or len(words) == 1
+            if is_path and "://" not in word and not word.startswith(("@", "-", "~", "$")):
+                yield word
+
+
+def _found(word: str, find: Find) -> str | None:
+    """Return the path that *word* names; a pattern counts where the folder it begins at is there."""
+    plain = _PLACE_IN.sub("", word).lstrip("/")
+    if not any(sign in plain for sign in "*?{"):
+        is_plain_word = "/" not in word and "." not in word and not word[:1].isupper()
+        return find(plain) if plain.strip("/.") and not is_plain_word else None
+    folder = dirname(re.split(r"[*?{]", plain)[0] + ".")
+    return plain if folder and "{" not in plain and find(folder) == folder else None
+
+
+def _listed(said: str) -> Iterator[str]:
+    """Yield each pattern of a list as front matter has it: quoted or not, in brackets, by commas or one a line."""
+    for part in re.split(r",(?![^{}]*\})|\n", said):
+        glob = re.sub(r"^\s*-\s", "", part).strip(" \t[]\"'")
+        if glob:
+            yield from _expanded(glob)
+
+
+def _expanded(glob: str) -> Iterator[str]:
+    """Yield the patterns that one with braces stands for."""
+    braces = _BRACES.search(glob)
+    if braces is None:
+        yield glob
+        return
+    for choice in braces[1].split(","):
+        yield from _expanded(glob[: braces.start()] + choice.strip() + glob[braces.end() :])
+
+
+def _anywhere(glob: str) -> str:
+    """Return *glob* as patterns of memories are: without a folder it stands for files in every folder."""
+    glob = glob.removeprefix("./").lstrip("/")
+    return glob if "/" in glob or glob == EVERYWHERE else f"**/{glob}" if glob != "*" else EVERYWHERE

@@ -1,0 +1,87 @@
+"""Which files a folder holds that may be looked through: those git does not ignore, else what a short walk meets."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from posixpath import dirname, join
+
+from jidomem.anchor import path_of
+from jidomem.errors import InvalidRequest
+from jidomem.repository import git
+
+#: How long git is waited for, and, where there is none, after how many entries and how deep a walk ends.
+SECONDS, MOST, DEEPEST = 20.0, 20_000, 6
+#: Folders a walk does not enter, beside hidden ones, of which it enters those that tools keep their notes in.
+_BUILT = frozenset(("node_modules", "venv", "__pycache__", "target", "dist", "build", "vendor", "site-packages"))
+_HIDDEN = frozenset((".beads", ".claude", ".codex", ".cursor", ".gemini", ".github", ".memory", ".vscode", ".windsurf"))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The paths of files below a folder, sorted; whether they are all, and whether git says which it ignores."""
+
+    paths: tuple[str, ...]
+    is_whole: bool
+    by_git: bool
+
+
+def listing(base: Path) -> Listing:
+    """Return the files below *base*: what git has or would take, else what a walk of at most MOST entries meets."""
+    try:
+        words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        done = git.ask(base, *words, seconds=SECONDS)
+    except InvalidRequest:  # there is no git
+        return _walked(base)
+    if done.returncode != 0:
+        return _walked(base)
+    names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
+    return Listing(tuple(sorted(set(filter(None, names)))), is_whole=True, by_git=True)
+
+
+class Named:
+    """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base.resolve()
+        self._has = lru_cache(maxsize=4096)(self._is_there)
+
+    def of(self, page: str) -> Callable[[str], str | None]:
+        """Return what gives the path of what a word of *page* names, None where there is nothing by that name."""
+        return partial(self._found, dirname(page))
+
+    def _found(self, folder: str, word: str) -> str | None:
+        paths = (path_of(join(folder, word)), path_of(word))
+        return next((path for path in paths if path is not None and self._has(path)), None)
+
+    def _is_there(self, path: str) -> bool:
+        whole = self._base / path
+        try:
+            return os.path.realpath(whole) == str(whole) and whole.exists()
+        except (OSError, ValueError):
+            return False
+
+
+def _walked(base: Path) -> Listing:
+    """Return what is met on a walk, the nearest folders first; links are not followed."""
+    found, waiting, seen = list[str](), deque([("", 0)]), 0
+    while waiting and seen < MOST:
+        folder, depth = waiting.popleft()
+        if depth > DEEPEST:
+            continue
+        try:
+            entries = sorted(os.scandir(base / folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            path = join(folder, entry.name)
+            if not entry.is_dir(follow_symlinks=False):
+                found.append(path)
+            elif entry.name not in _BUILT and (entry.name in _HIDDEN or not entry.name.startswith(".")):
+                waiting.append((path, depth + 1))
+    return Listing(tuple(sorted(found)), is_whole=not waiting, by_git=False)

@@ -1,0 +1,337 @@
+"""What a newcomer does first: take in what a repository has, ask, and make the mistakes that newcomers make."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from jidomem_cli.main import cli
+
+DECISION = "# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\nSee {why}.\n\n## Decision\n\nWe do.\n"
+ENTITY = {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["reviews on Fridays"]}
+FILES = {
+    "docs/adr/0001-one-queue.md": DECISION.format(title="One queue", status="Accepted", why="`src/queue.py:12`"),
+    "docs/adr/0002-no-cron.md": DECISION.format(
+        title="No cron", status="Accepted", why="[the queue](../../src/queue.py)"
+    ),
+    "docs/adr/README.md": "# Records\n\n- one\n",
+    "docs/adr/template.md": DECISION.format(title="Title", status="Proposed", why="x"),
+    "CLAUDE.md": "@AGENTS.md\n",
+    "AGENTS.md": "# Rules\n\n- Never edit `src/gen.py` by hand\n- Sign every commit\n",
+    "web/AGENTS.md": "# Web\n\n- Components live in `ui/`, one a file\n- Always log with `log.ts`\n",
+    "web/CLAUDE.md": "# Web\n\n- Components live in `ui/`, one a file\n- Always log with `log.ts`\n",
+    ".cursor/rules/css.mdc": "---\nglobs: web/**/*.css,*.scss\nalwaysApply: false\n---\n- Mobile first\n",
+    ".mcp.json": json.dumps({"mcpServers": {"memory": {"env": {"MEMORY_FILE_PATH": "./.notes/graph.json"}}}}),
+    ".notes/graph.json": json.dumps(ENTITY) + "\n",
+    ".beads/issues.jsonl": '{"id": "bd-1", "title": "Ship it", "status": "open", "issue_type": "task"}\n',
+    "tests/adr/0009-a-sample.md": DECISION.format(title="A sample", status="Accepted", why="x"),
+    "node_modules/x/AGENTS.md": "- Never\n",
+    "memory.jsonl": "not a graph\n",
+    "CLAUDE.local.md": "- my own\n",
+    ".gitignore": "node_modules/\nCLAUDE.local.md\n",
+    "src/queue.py": "q = []\n",
+    "src/gen.py": "# made\n",
+    "web/ui/a.ts": "a\n",
+    "web/log.ts": "l\n",
+    "web/a.css": "a {}\n",
+}
+TAKEN = {
+    "docs/adr": ("adr", 2, 0),
+    "AGENTS.md": ("memory-md", 0, 2),
+    "CLAUDE.md": ("memory-md", 0, 0),
+    "web/AGENTS.md": ("memory-md", 0, 2),
+    ".cursor/rules/css.mdc": ("memory-md", 0, 1),
+    ".notes/graph.json": ("mcp-memory", 0, 1),
+    ".beads/issues.jsonl": ("beads", 0, 1),
+}
+
+
+def run(*words):
+    """The result of `jidomem WORDS`."""
+    return CliRunner().invoke(cli, [str(word) for word in words], prog_name="jidomem")
+
+
+def laid_out(folder, files, *, with_git=True):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    if with_git:
+        subprocess.run(["git", "init", "-q", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository with what repositories of today have lying about, in which somebody stands."""
+    folder = laid_out(tmp_path / "shop", FILES)
+    (folder / "GEMINI.md").symlink_to("AGENTS.md")
+    (tmp_path / "outside.md").write_text("- Never read this\n")
+    (folder / "web" / "GEMINI.md").symlink_to(tmp_path / "outside.md")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    return folder
+
+
+def taken_in(*words, code=0):
+    done = run("init", "--from", *words, "--json")
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
+    told = taken_in("auto")
+
+    assert {each["path"]: (each["kind"], each["in_force"], each["waits"]) for each in told["found"]} == TAKEN
+    assert (told["project"], told["refused"], told["whole"]) == ("shop", [], True)
+    assert {each["path"]: each["why"] for each in told["passed"]} == {
+        "GEMINI.md": "a link to AGENTS.md",
+        "web/GEMINI.md": "a link out of the repository",
+        "web/CLAUDE.md": "says the same as web/AGENTS.md",
+        "tests": "1 files of samples or others'",
+        "CLAUDE.local.md": "git ignores it, and what is taken in is committed",
+    }
+    assert told["next"][0] == "jidomem governing src/queue.py"
+    for command in told["next"]:
+        program, *words = shlex.split(command)
+        done = run(*words).exit_code if program == "jidomem" else subprocess.run([program, *words]).returncode
+        assert done == 0, command
+    assert json.loads(run("review", "--json").stdout)["rows"] == []
+    assert len(json.loads(run("memory", "conventions", "--json").stdout)["rows"]) == 4
+
+
+def test_again_it_adds_what_is_new_and_nothing_else(repository):
+    taken_in("auto")
+    again = taken_in("auto")
+    (repository / "AGENTS.md").write_text(FILES["AGENTS.md"] + "- Run the linter\n")
+    (repository / "docs/adr/0003-one-log.md").write_text(DECISION.format(title="One log", status="Accepted", why="x"))
+    changed = taken_in("auto")
+
+    def new(told):
+        return {
+            each["path"]: (each["in_force"], each["waits"])
+            for each in told["found"]
+            if each["in_force"] + each["waits"]
+        }
+
+    assert new(again) == {}
+    assert {each["path"]: each["here_already"] for each in again["found"]} == {
+        path: in_force + waits for path, (_, in_force, waits) in TAKEN.items()
+    }
+    assert new(changed) == {"docs/adr": (1, 0), "AGENTS.md": (0, 1)}
+
+
+def test_a_dry_run_says_the_same_and_leaves_nothing_behind(repository):
+    dry = taken_in("auto", "--dry-run")
+
+    assert not (repository / ".jidomem").exists()
+    assert {each["path"]: (each["kind"], each["in_force"], each["waits"]) for each in dry["found"]} == TAKEN
+    taken_in("adr")
+    before = sorted(path for path in (repository / ".jidomem").rglob("*.ttl"))
+    assert taken_in("auto", "--dry-run")["found"][0]["here_already"] == 2
+    assert sorted((repository / ".jidomem").rglob("*.ttl")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "paths"),
+    [
+        (["adr"], ["docs/adr"]),
+        (
+            ["memory-md", "beads"],
+            [".cursor/rules/css.mdc", "AGENTS.md", "CLAUDE.md", "web/AGENTS.md", ".beads/issues.jsonl"],
+        ),
+        (["tests/adr"], ["tests/adr"]),
+        (["CLAUDE.local.md"], ["CLAUDE.local.md"]),
+        (["docs/adr/0001-one-queue.md"], ["docs/adr"]),
+        ([".notes/graph.json"], [".notes/graph.json"]),
+    ],
+)
+def test_what_is_taken_in_may_be_a_kind_a_folder_or_a_file(repository, words, paths):
+    told = taken_in(*[part for word in words for part in ("--from", word)][1:])
+
+    assert [each["path"] for each in told["found"]] == paths
+    assert all(each["in_force"] + each["waits"] or each["path"] == "CLAUDE.md" for each in told["found"])
+
+
+def test_what_records_and_notes_name_governs_those_files(repository):
+    taken_in("auto")
+
+    def governing(path, *words):
+        return {
+            row["summary"]: row["about"] for row in json.loads(run("governing", path, "--json", *words).stdout)["rows"]
+        }
+
+    assert governing("src/queue.py") == {"One queue": "src/queue.py", "No cron": "src/queue.py"}
+    assert governing("web/log.ts") == {}
+    waiting = run("governing", "web/log.ts").stderr
+    assert "proposed, and not in force until accepted: 4\n" in waiting  # two of them bind the whole repository
+    assert re.search(r"convention: Always log with `log.ts`\n.*fact: Components live in `ui/`, one a file\n", waiting)
+    assert "convention: Mobile first" in run("governing", "web/a.css").stderr
+    assert run("governing", "web/a.css", "-q").stderr == ""
+
+    assert run("policy", "grant", "ana", "curator").exit_code == 0
+    assert run("review", "accept", "--all").exit_code == 0
+
+    assert governing("web/log.ts") == {
+        "Always log with `log.ts`": "web/log.ts",
+        "Never edit `src/gen.py` by hand": "**",
+        "Sign every commit": None,
+    }
+    assert governing("src/gen.py")["Never edit `src/gen.py` by hand"] == "src/gen.py"
+    assert "Mobile first" in governing("web/a.css")
+    assert "known of it, and binding nothing: 1\n" in run("governing", "web/ui/a.ts").stderr
+
+
+def test_where_there_is_no_git_a_short_walk_finds_the_same(tmp_path, monkeypatch):
+    folder = laid_out(tmp_path / "shop", FILES, with_git=False)
+    monkeypatch.chdir(folder)
+
+    told = taken_in("auto")
+
+    assert {each["path"] for each in told["found"]} == TAKEN.keys() | {"memory.jsonl"} - {"memory.jsonl"}
+    assert "git add .jidomem" not in told["next"]
+
+
+def test_a_refused_entry_stops_no_other_and_is_told_with_its_place(repository):
+    (repository / ".beads/issues.jsonl").write_text('{"id": "bd-1"}\n{"id": "bd-2", "title": "T", "status": "open"}\n')
+
+    told = taken_in("beads", code=2)
+
+    assert [(each["place"], each["code"]) for each in told["refused"]] == [
+        (".beads/issues.jsonl:1", "invalid_argument")
+    ]
+    assert told["found"][0]["waits"] == 1
+
+
+#: A mistake, where somebody stands -> its exit code, what is said, and the command in the hint that then runs.
+MISTAKES = {
+    "no memory yet": ("empty", "ask decisions", 4, "no memory root at", "jidomem init"),
+    "asking before anything is there": ("empty", "governing a.py", 4, "no memory root at", "jidomem init"),
+    "a misspelt verb": ("shop", "stauts", 2, "did you mean 'status'?", "jidomem --help"),
+    "no such verb": ("shop", "frobnicate", 2, "there are init, demo,", "jidomem --help"),
+    "a verb without its second word": (
+        "shop",
+        "memory",
+        2,
+        "jidomem memory needs a verb: changed, conventions,",
+        "jidomem memory --help",
+    ),
+    "a misspelt kind": ("shop", "memory decisons", 2, "did you mean 'decisions'?", "jidomem memory --help"),
+    "remember without a text": (
+        "shop",
+        "remember",
+        2,
+        "Missing argument",
+        'jidomem remember "the build needs Rust 1.80"',
+    ),
+    "remember an empty text": (
+        "shop",
+        "remember ''",
+        3,
+        "summary is missing",
+        'jidomem remember "the build needs Rust 1.80"',
+    ),
+    "governing without a path": ("shop", "governing", 2, "Missing argument", "jidomem governing README.md"),
+    "a misspelt question": ("shop", "ask decisons", 4, "there is no query 'decisons'", None),
+    "an unknown question": ("shop", "ask xyzzy", 4, "there is no query 'xyzzy'", "jidomem ask"),
+    "an unknown memory": ("shop", "show 12345678", 4, "shop has no memory '12345678'", None),
+    "an unknown project": ("shop", "ask facts --project shpo", 4, "no project 'shpo'", None),
+    "no project id": ("empty", "init --project 'My Shop'", 4, "is no project id", "jidomem init --project my-shop"),
+    "the home folder": ("home", "init --from auto", 2, "is no repository: all below it would have one memory", None),
+    "a file that is not there": (
+        "shop",
+        "import adr nope.md",
+        2,
+        "'nope.md' does not exist",
+        "jidomem import adr --help",
+    ),
+    "a source that is none": ("shop", "init --from nope", 2, "none of auto, adr,", "jidomem init --from auto"),
+    "a source elsewhere": ("shop", "init --from ../empty", 2, "lies outside of", None),
+    "a dry run of nothing": (
+        "empty",
+        "init --dry-run",
+        2,
+        "for what is taken in",
+        "jidomem init --from auto --dry-run",
+    ),
+    "the root of another": ("shop", "init --root x", 2, "takes the folder of the repository", "jidomem init ."),
+    "nobody may judge": ("shop", "review accept --all", 3, "nobody is a curator", "jidomem policy grant ana curator"),
+    "accept what": ("shop", "review accept", 2, "does one thing", None),
+    "a client that is none": ("shop", "setup claud", 2, "'claud' is not one of", "jidomem setup --help"),
+}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """A repository that took in what it has, one without a memory, and a home folder."""
+    base = tmp_path_factory.mktemp("places")
+    laid_out(base / "shop", FILES)
+    laid_out(base / "empty", {"a.py": "a\n"})
+    (base / "home").mkdir()
+    assert run("init", base / "shop", "--from", "auto", "-q").exit_code == 0
+    return base
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_ends_with_the_command_that_helps(mistake, places, monkeypatch):
+    where, words, code, said, helps = MISTAKES[mistake]
+    monkeypatch.chdir(places / where)
+    monkeypatch.setenv("HOME", str(places / "home"))
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+
+    done = run(*shlex.split(words))
+
+    assert (done.exit_code, said in done.stderr) == (code, True), done.output
+    hint = done.stderr.partition("hint: ")[2]
+    assert hint
+    if helps is not None:
+        assert helps in hint
+        assert run(*shlex.split(helps)[1:]).exit_code == 0, helps
+        if helps.startswith("jidomem init"):
+            shutil.rmtree(places / "empty" / ".jidomem", ignore_errors=True)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    monkeypatch.chdir(tmp_path)
+
+    refused = run("init", "file/below")
+
+    assert refused.exit_code in (1, 2)
+    assert "file" in refused.stderr
+    assert "jidomem init" in refused.stderr
+
+
+def test_a_memory_below_another_or_below_the_top_of_a_repository_is_told(repository):
+    below = run("init", "web")
+    shutil.rmtree("web/.jidomem")
+    assert run("init").exit_code == 0
+    nested = run("init", "web")
+    command = nested.stderr.partition("no more that of ")[2].partition(": ")[2].splitlines()[0]
+
+    assert f"that of the whole repository: jidomem init {repository}" in below.stderr
+    assert "a memory of its own now" in nested.stderr
+    assert subprocess.run(shlex.split(command)).returncode == 0
+    assert not (repository / "web" / ".jidomem").exists()
+
+
+def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
+    folder = laid_out(tmp_path / "new", {"a.py": "a\n"})
+    monkeypatch.chdir(folder)
+    taken = run("init", "--from", "auto")
+
+    assert "found no decision records, notes for agents" in taken.stderr
+    for words in ("ask facts", "memory decisions", "governing a.py", "recall rust"):
+        assert "nothing is remembered here yet" in run(*words.split()).stderr
+        assert "jidomem init --from auto\n" in run(*words.split()).stderr
+
+
+def test_what_waits_is_told_where_nothing_is_in_force(repository):
+    taken_in("memory-md")
+
+    assert "none in force; proposals that wait: 5, see: jidomem review" in run("memory", "conventions").stderr
+    assert run("remember", "x", "--type", "decision", "--rationale", "y").exit_code == 0
+    assert "not architectural: 1, see: jidomem ask decisions" in run("memory", "decisions").stderr
