@@ -14,7 +14,7 @@ LAYERS = [  # each row may import itself and the rows above it
     | {"days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
-    {"repository"},
+    {"repository", "uncollected"},
     {"deadline", "patterns", "linear", "judge", "overlay", "follow", "constraints", "compiled", "rules", "schema"},
     {"law"},
     {"journal"},

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +41,7 @@ from jidomem.judge import EVERY_ITEM_IS_JUDGED
 from jidomem.read.item import short_id
 from jidomem.schema import Schema
 from jidomem.terms import bare, iri
+from jidomem.uncollected import uncollected
 from jidomem.vocab import SHAPE, TYPE, jido
 
 UNJUDGED, MISPLACED = bare(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
@@ -75,7 +74,8 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
     """Return what is wrong with the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
     asked, stream = options or Options(), Stream(project)
     tail.catch_up(stream)
-    with _uncollected(asked), ThreadPoolExecutor(1) as beside:  # the engine answers while the journal is judged here
+    # the engine answers while the journal is judged here; a million triples are no garbage
+    with uncollected(not asked.reference), ThreadPoolExecutor(1) as beside:
         answers = beside.submit(_of_index, tail, project, asked)
         is_new = asked.revision.is_new(tail.journal.path(stream)) if asked.revision else None
         source = JournalSource(tail.journal, stream, is_new)
@@ -103,19 +103,6 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
     ]
     report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
-
-
-@contextmanager
-def _uncollected(asked: Options) -> Iterator[None]:
-    """Look for no garbage meanwhile: a million triples are none, and looking through them takes a tenth of the time."""
-    was = gc.isenabled() and not asked.reference
-    try:
-        if was:
-            gc.disable()
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> Report:

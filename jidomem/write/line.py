@@ -21,6 +21,7 @@ from jidomem.journal.redaction import is_order
 from jidomem.law import Law
 from jidomem.moments import stamp
 from jidomem.terms import Triple, bare, date_time, iri
+from jidomem.uncollected import uncollected
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write.stages import WRITER_AGENT, Judged
@@ -194,7 +195,7 @@ class CommitLine:
         """Judge waiting submissions until the block is full, and commit them; every one served gets an outcome."""
         block: _Block | None = None
         try:
-            with self._tail.journal.turn(self._stream) as version:
+            with self._tail.journal.turn(self._stream) as version, uncollected():
                 block, now = _Block(self._held(version)), self._sources.now()
                 while self._waiting and not block.full:
                     ticket = self._waiting.popleft()
