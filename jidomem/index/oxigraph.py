@@ -62,10 +62,10 @@ class OxigraphIndex:
         self._marks = marks(self._store)
         self._ahead: dict[str, Mark] = {}  # the marks once what waits is in
         self._waiting: dict[str, list[Commit]] = {}
-        self._waiting_bytes = 0
         self._held_bytes = 0
         self._others: set[str] = set()
         self._lock = Lock()
+        self._queue = Lock()  # of what waits: it grows while what came before is taken in
 
     def compact(self) -> None:
         """Put in order on disk what was taken in piece by piece, so that a query has fewer files to look into."""
@@ -96,12 +96,11 @@ class OxigraphIndex:
 
         Whoever wrote it need not wait for that. Should it fail then, the graph reaches as far as it did before.
         """
-        with self._lock:
+        with self._queue:
             ahead = self.mark(graph).after([commit])
             self._waiting[graph] = [*self._waiting.get(graph, ()), commit]  # first: what is marked is there, or waits
             self._ahead[graph] = ahead
-            self._waiting_bytes += len(commit.data)
-            return self._waiting_bytes
+            return sum(len(each.data) for commits in self._waiting.values() for each in commits)
 
     def settle(self) -> None:
         """Take in what waits; who reads does so first."""
@@ -109,13 +108,17 @@ class OxigraphIndex:
             return
         store = self._store
         try:
-            with self._lock:
-                self._take_waiting()
+            self.take_in()
         except (OSError, RuntimeError):
             if self.mend is not None:
                 self.mend(store)
             if self._store is store:
                 raise
+
+    def take_in(self) -> None:
+        """Take in what waits, and mend nothing: for a thread beside that of who writes."""
+        with self._lock:
+            self._take_waiting()
 
     def take_many(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.
@@ -162,7 +165,7 @@ class OxigraphIndex:
     def become(self, other: OxigraphIndex) -> None:
         """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
         with self._lock:
-            self._waiting, self._ahead, self._waiting_bytes = {}, {}, 0
+            self._waiting, self._ahead = {}, {}
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
             self.triples_taken, self.ontology = other.triples_taken, other.ontology
@@ -329,12 +332,18 @@ class OxigraphIndex:
 
     def _take_waiting(self) -> None:
         for graph, commits in [*self._waiting.items()]:
+            is_in = False
             try:
                 self._load(graph, commits)
+                is_in = True
             finally:  # not before: who reads meanwhile waits
-                self._ahead.pop(graph, None)
-                self._waiting.pop(graph, None)
-        self._waiting_bytes = 0
+                with self._queue:
+                    came = self._waiting[graph][len(commits) :]
+                    if is_in and came:
+                        self._waiting[graph] = came
+                    else:  # what follows from what is not in is not taken in either
+                        self._ahead.pop(graph, None)
+                        self._waiting.pop(graph, None)
 
     def _holds(self, graph: str, commit: Commit) -> bool:
         """Return whether a commit's description is in, and so all of it."""

@@ -14,6 +14,7 @@ from jidomem.index.clones import STORE_ERRORS, Clones, Live, Snapshot
 from jidomem.index.document import Mark
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.steps import cleared_by, clears, until_cleared
+from jidomem.index.taking import MOST, Taking
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.redaction import is_order
@@ -28,7 +29,7 @@ MANY = 2_000
 MUCH = 2 * LARGE
 #: Triples taken in after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
-#: Bytes of commits that may wait until somebody reads.
+#: Bytes of commits that may wait until somebody reads; of more, a thread takes them in beside who writes.
 WAITING = 1_000_000
 
 
@@ -54,6 +55,7 @@ class Tail:
         self._behind = [0, 0]  # commits and bytes taken in since the snapshot this began with, or kept
         self._was_ordered = False  # whether a redaction was among what was taken in since the index was opened
         self._publisher: Thread | None = None
+        self._taking = Taking(index)
         self.told: Callable[[Stream], None] | None = None  # of every commit of this process, once it is durable
         self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
         self._lock = RLock()
@@ -107,8 +109,8 @@ class Tail:
                     self._clear(stream, commit)
                     return
                 self._counted([commit])
-                if self.index.take_later(stream.graph, commit) > WAITING:
-                    self.index.settle()
+                if (size := self.index.take_later(stream.graph, commit)) > WAITING:
+                    self._taking.go_on(size > MOST * WAITING)
                 self._outgrow()
                 self._keep(8 * MANY, MUCH)
 
@@ -321,7 +323,8 @@ class Tail:
                 self.journal.share(stream)
 
     def _settle(self) -> None:
-        """Wait for the snapshot that is being kept."""
+        """Wait for the snapshot that is being kept, and for what is being taken in."""
+        self._taking.wait()
         if self._publisher is not None:
             self._publisher.join()
 

@@ -30,8 +30,8 @@ from jidomem.write.view import View
 
 BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
-#: Triples a view keeps, after which a new one is begun: some 7 MB.
-VIEW_TRIPLES = 20_000
+#: Triples a view keeps, after which a new one is begun: some 18 MB.
+VIEW_TRIPLES = 50_000
 
 Outcome = Receipt | JidomemError
 JudgeFn = Callable[[View, datetime], Judged]

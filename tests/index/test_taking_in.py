@@ -1,5 +1,6 @@
 """A store on disk takes in small pieces and large ones by different ways; a reader cannot tell them apart."""
 
+from contextlib import suppress
 from itertools import pairwise
 from threading import Event, Thread
 
@@ -100,3 +101,66 @@ def test_what_is_in_when_the_one_who_waits_for_it_is_interrupted_is_marked_and_t
 
     assert index.mark(STREAM.graph).commits == 2
     assert follower.told == [first.triples, second.triples]
+
+
+class Slow:
+    """A store whose first load waits until it is told to go on, or fails then."""
+
+    def __init__(self, *, fails=False):
+        self._store, self.began, self.may_go_on, self._fails = ox.Store(), Event(), Event(), fails
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def load(self, *given, **named):
+        if not self.began.is_set():
+            self.began.set()
+            self.may_go_on.wait()
+            if self._fails:
+                raise OSError("the disk is full")
+        self._store.load(*given, **named)
+
+
+def beside(index):
+    """A thread that takes in what waits, however that ends."""
+
+    def take_in():
+        with suppress(OSError):
+            index.take_in()
+
+    thread = Thread(target=take_in)
+    thread.start()
+    return thread
+
+
+def test_what_comes_while_another_thread_takes_in_waits_for_the_next_time():
+    store, plain, (first, *later) = Slow(), OxigraphIndex(), commits()
+    index = OxigraphIndex(store)
+    index.take_later(STREAM.graph, first)
+    taking = beside(index)
+    store.began.wait()
+    for commit in later:
+        index.take_later(STREAM.graph, commit)
+    ahead = index.mark(STREAM.graph)
+    store.may_go_on.set()
+    taking.join()
+    plain.take(STREAM.graph, [first, *later])
+
+    assert ahead == index.mark(STREAM.graph) == plain.mark(STREAM.graph)
+    assert set(index.triples(STREAM.graph)) == set(plain.triples(STREAM.graph))
+
+
+def test_what_follows_from_what_could_not_be_taken_in_is_not_marked_as_held():
+    store, (first, second, *_) = Slow(fails=True), commits()
+    index = OxigraphIndex(store)
+    index.take_later(STREAM.graph, first)
+    taking = beside(index)
+    store.began.wait()
+    index.take_later(STREAM.graph, second)
+    store.may_go_on.set()
+    taking.join()
+
+    assert index.mark(STREAM.graph).commits == 0
+    index.take(STREAM.graph, [first, second])
+    assert index.mark(STREAM.graph).commits == 2
+    assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == 2 * SUBJECTS
