@@ -21,12 +21,14 @@ one who slept meanwhile cannot bring back what a later rewriting took out. Count
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 
 from jidomem.errors import JournalDamaged, NotFound
+from jidomem.journal.commit import FormatError
 from jidomem.journal.files import Stream
+from jidomem.journal.packs import outline
 from jidomem.shared.bucket import Bucket
 from jidomem.shared.log import Entry, File, Look, Reach, check_file
 from jidomem.shared.rewriting import Rewriter
@@ -35,6 +37,8 @@ from jidomem.shared.rewriting import Rewriter
 _AT_ONCE = 32
 #: After how many entries that came meanwhile, each found by its number, the rest is found by listing.
 _STEPS = 4
+#: How many entries are looked through at once at most, where a commit is looked for.
+_MANY = 1024
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
 
 
@@ -130,23 +134,32 @@ class ObjectLog:
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
         """Put other documents in the place of those of these commits: all of them or none, and count it."""
-        numbers = self._numbers(stream, set(documents))
+        numbers = self._numbers(stream, documents)
         pending = {_key(stream, numbers[commit]): _top(commit) + data for commit, data in documents.items()}
         if pending:
             self._rewriter.rewrite(_name(stream), pending)
 
-    def _numbers(self, stream: Stream, commits: set[str]) -> dict[str, int]:
-        """Return the numbers of *commits*, looked for from the newest entry back; NotFound where one is not there."""
-        numbers: dict[str, int] = {}
-        last = self._length(stream)
-        while missing := commits - numbers.keys():
-            if not last:
-                raise NotFound(f"{stream} has no commit {', '.join(sorted(missing))}")
-            some = range(max(1, last - _AT_ONCE + 1), last + 1)
-            found = self._pool.map(lambda each: self._entry(stream, each), some)
-            numbers |= {entry.commit: entry.number for entry in found if entry is not None}
-            last = some[0] - 1
+    def _numbers(self, stream: Stream, documents: Mapping[str, bytes]) -> dict[str, int]:
+        """Return the numbers of these commits; NotFound where one is not there.
+
+        A commit is looked for from the position on that its document says: it is its number, or, where branches were
+        merged, somewhat less.
+        """
+        last, starts = self._length(stream), {commit: _position(data) for commit, data in documents.items()}
+        numbers = self._found(stream, (start for start in starts.values() if start <= last))
+        for commit in sorted(starts, key=lambda each: starts[each]):
+            after, many = starts[commit], _AT_ONCE
+            while commit not in numbers:
+                if after > last:
+                    raise NotFound(f"{stream} has no commit {commit}")
+                numbers |= self._found(stream, range(after, min(after + many, last + 1)))
+                after, many = after + many, min(2 * many, _MANY)
         return numbers
+
+    def _found(self, stream: Stream, numbers: Iterable[int]) -> dict[str, int]:
+        """Return the numbers of the commits that stand under *numbers*."""
+        found = self._pool.map(lambda each: self._entry(stream, each), numbers)
+        return {entry.commit: entry.number for entry in found if entry is not None}
 
     def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
         """Return how far *stream* reaches, asked for until that is not *known*, or *seconds* are over."""
@@ -235,6 +248,14 @@ def _key(stream: Stream, number: int) -> str:
     """
     digits = f"{number:09}"
     return f"log/{_name(stream)}/{digits[:-6]}/{digits[-6:-3]}/{digits[-3:]}"
+
+
+def _position(document: bytes) -> int:
+    """Return the position that a document says its commit has; 1 where it does not say."""
+    try:
+        return max(outline(document).head.position, 1)
+    except FormatError:
+        return 1
 
 
 def _top(commit: str) -> bytes:

@@ -6,6 +6,7 @@ import threading
 
 import obstore
 import pytest
+from journal_world import commit_on
 from log_contract import LONG, ONE, TWO, commit, document, fill
 from obstore.store import S3Store
 from seaweed import SECRET
@@ -13,8 +14,11 @@ from wire import LOST, PASS, UNANSWERED, Wire
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.journal.files import NAMES, Stream
+from jidomem.journal.redaction import is_redacted, leaves, without
 from jidomem.shared.log import Reach
 from jidomem.shared.objects import ObjectLog
+from jidomem.version import Version
+from jidomem.vocab import jido
 
 NOTHING = "http://127.0.0.1:1"
 NO_KEY = {"AWS_ACCESS_KEY_ID": None, "AWS_SECRET_ACCESS_KEY": None}
@@ -239,6 +243,30 @@ def test_who_slept_through_a_rewriting_does_not_bring_back_what_a_later_one_took
 
     assert [log.reach([ONE])[ONE] for log in (other, sleeper)] == [Reach(1, 2)] * 2
     assert [each.document for each in opened().read(ONE)] == [b"out"]
+
+
+def test_a_commit_is_looked_for_where_it_says_it_stands_and_after_that(opened, wired):
+    first = commit_on(Version(), "n1")
+    written = [first]
+    while len(written) < 60:
+        written.append(commit_on(Version.of([written[-1].head]), f"n{len(written) + 1}"))
+    late = commit_on(Version.of([first.head]), "late")  # of a branch: the second in it, and the last that came
+    log = opened()
+    for number, each in enumerate([*written, late], 1):
+        assert log.append(ONE, number, each.id, each.data)
+    wire = wired()
+    log = opened(wire.endpoint)
+    log.reach([ONE])
+
+    for each, most in ((written[2], 3), (late, 70)):
+        wire.asked.clear()
+        log.rewrite(ONE, {each.id: without(each, [leaf_of_summary(each)]).data})
+        assert len([path for method, path in wire.asked if method == "GET" and "/log/" in path]) <= most
+        assert [entry.commit for entry in log.read(ONE) if is_redacted(entry.document)][-1] == each.id
+
+
+def leaf_of_summary(commit):
+    return next(leaf for (_, predicate, _), leaf in leaves(commit).items() if predicate == jido("summary"))
 
 
 # finding the end
