@@ -29,6 +29,7 @@ from tests.shared.wire import Wire
 
 CALLS = 5  # submits timed together in one round
 AT_ONCE = 1_000
+REBUILDS = 5  # at most
 SEEN = 100  # commits whose way to another process is timed, in each round of five
 APART = 0.01  # seconds between two of them
 STREAM = Stream(load.PROJECT)
@@ -92,7 +93,7 @@ if seaweed.PROGRAM is not None:
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Single writes, many at once, and the delay until another process answers with them."""
+    """Single writes, many at once, rebuilds, and the delay until another process answers with what was written."""
     with ExitStack() as held:
         addresses, open_ = {}, {}
         for name, place in PLACES.items():
@@ -104,6 +105,7 @@ def rows(options: Options) -> Iterator[Row]:
         yield from _written(open_, coming, options)
         if "PostgreSQL" in open_:
             yield _beside(addresses["PostgreSQL"], options)
+        yield from _rebuilt(open_, options)
         for name in [name for name in open_ if name != "folder"]:
             yield _appended(name, addresses[name], options)
         if "object store" in open_:
@@ -133,6 +135,19 @@ def _written(open_: dict[str, Jidomem], coming: dict[str, Iterator[Any]], option
         beside = "-" if name == "folder" else f"{Spread.ratio(many['folder'], many[name])} x a folder's rate"
         rate = Spread.of([AT_ONCE / each for each in many[name]])
         yield Row(f"{AT_ONCE:,} submitted at once, {name}", "-", f"{rate} intents/s", beside, figures={"s": many[name]})
+
+
+def _rebuilt(open_: dict[str, Jidomem], options: Options) -> Iterator[Row]:
+    """How fast the index is built anew from the journal, every commit verified; beyond a machine, from its copy."""
+    found = in_turn({name: open_[name].tail.rebuild for name in open_}, min(options.rounds, REBUILDS))
+    for name, memory in open_.items():
+        triples = memory.index.triples_taken
+        each = [seconds / triples for seconds in found[name]]
+        folder = [seconds / open_["folder"].index.triples_taken for seconds in found["folder"]]
+        beside = "-" if name == "folder" else f"{Spread.ratio(folder, each)} x a folder's rate"
+        rate = Spread.of([1 / one for one in each])
+        yield Row(f"rebuild of {triples:,} triples, {name}", "200,000 triples/s", f"{rate} triples/s", beside,
+                  rate.middle >= 200_000, {"triples": triples, "s": found[name]})  # fmt: skip
 
 
 def _beside(address: str, options: Options) -> Row:
