@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -33,8 +35,23 @@ def rows(options: Options) -> Iterator[Row]:
         }, options)  # fmt: skip
     yield from _row(f"jidomem ask, {options.memories:,} memories", asked, ASK_MS, {
         "git log -1": ["git", "-C", repository, "log", "-1"],
+        "sqlite-utils query": _beside("sqlite-utils", "query", str(_rows_in_sqlite(options)), _OPEN),
         "python -c pass": [sys.executable, "-c", "pass"],
     }, options)  # fmt: skip
+
+
+_OPEN = "select id, summary, assignee, status from tasks where status != 'done' order by id limit 50"
+
+
+def _rows_in_sqlite(options: Options) -> Path:
+    """A file of SQLite with as many tasks as the memory has memories, none of them judged or kept in order of time."""
+    path = options.folder / "tasks.db"
+    with closing(sqlite3.connect(path)) as store:
+        store.execute("create table tasks (id integer primary key, summary text, assignee text, status text)")
+        rows = ((n, f"task {n}", f"agent-{n % 7}", "done" if n % 3 else "open") for n in range(options.memories))
+        store.executemany("insert into tasks values (?, ?, ?, ?)", rows)
+        store.commit()
+    return path
 
 
 _AUTHOR = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
