@@ -7,8 +7,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from bench import frame, load
