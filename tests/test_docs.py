@@ -1,6 +1,6 @@
-"""What the README and the docs show is run: console blocks as commands, Python blocks as programs, links as paths.
+"""What the docs show is run: console blocks as commands, Python blocks as programs, links as paths.
 
-Those of the README in processes of their own; those of the other pages, which are many, in this one where they can be.
+In this process where they can be, as they are many; those of the README have one of their own: tests/test_readme.py.
 """
 
 import glob
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 #: A page whose blocks are run in their order, each beside what it prints: tests/documentation/test_tutorial.py.
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ANY_ORDER = [page for page in PAGES if page != TUTORIAL]
+ANY_ORDER = [page for page in PAGES if page not in (TUTORIAL, ROOT / "README.md")]
 BIN = Path(sys.executable).parent
 
 
@@ -74,7 +74,7 @@ def test_every_command_a_page_shows_runs(page, repository, monkeypatch):
     for command in commands(page):
         program = shlex.split(command, comments=True)[0]
         assert program in ("jidomem", "git", "echo", "cat"), command
-        code, printed = (run if program != "jidomem" or page.name == "README.md" else run_here)(command)
+        code, printed = (run_here if program == "jidomem" else run)(command)
         assert code == 0, f"{command}\n{printed}"
 
 
@@ -82,13 +82,8 @@ def test_every_command_a_page_shows_runs(page, repository, monkeypatch):
 def test_every_program_a_page_shows_runs(page, repository, monkeypatch, capsys):
     monkeypatch.chdir(repository)
     for number, block in enumerate(blocks(page, "python"), 1):
-        if page.name == "README.md":
-            code, printed = run(shlex.join([sys.executable, "-c", block]))
-            assert code == 0, printed
-        else:
-            exec(compile(block, f"{page.name}, program {number}", "exec"), {"__name__": "__main__"})
-            printed = capsys.readouterr().out
-        assert printed
+        exec(compile(block, f"{page.name}, program {number}", "exec"), {"__name__": "__main__"})
+        assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -122,11 +117,3 @@ def test_the_error_page_has_each_code_with_its_status_and_exit():
     rows = re.findall(r"^\| `(\w+)` \| .+ \| (\d+) \| (\d+) \|$", (ROOT / "docs/errors.md").read_text(), re.MULTILINE)
 
     assert {code: (int(status), int(exit_)) for code, status, exit_ in rows} == dict(CODES)
-
-
-def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
-    readme, ci = (ROOT / "README.md").read_text(), (ROOT / ".ci/run").read_text()
-
-    for command in ("./ci/demo", "./ci/test"):
-        assert f"\n    {command}\n" in readme
-        assert re.search(rf"^{re.escape(command)}$", ci, re.MULTILINE)

@@ -1,0 +1,64 @@
+"""The README, run from top to bottom as a newcomer would, in a new repository.
+
+With $JIDOMEM_BIN it is run by the programs of that folder: `ci/wheel` names an environment that holds the wheel alone.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+BIN = Path(os.environ.get("JIDOMEM_BIN") or Path(sys.executable).parent)
+CHECKOUT = str(README.parent)
+
+
+def steps():
+    """Each command and program, in the order of the page."""
+    for language, block in re.findall(r"^```(console|python)\n(.*?)^```$", README.read_text("utf-8"), re.DOTALL | re.M):
+        if language == "python":
+            yield [str(BIN / "python"), "-c", block]
+        else:
+            yield from (["bash", "-euc", line[2:]] for line in block.splitlines() if line.startswith("$ "))
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository that has decision records, notes for agents and a file that both name, and no memory yet."""
+    folder = tmp_path / "my-project"
+    (folder / "docs" / "adr").mkdir(parents=True)
+    (folder / "src").mkdir()
+    (folder / "src" / "store.py").write_text("def put(): ...\n")
+    (folder / "docs" / "adr" / "0001-keep-it-in-files.md").write_text(
+        "# 1. Keep it in files\n\nDate: 2026-01-01\n\n## Status\n\nAccepted\n\n## Context\n\nWe forget.\n\n"
+        "## Decision\n\n`src/store.py` writes files.\n\n## Consequences\n\ngit merges them.\n"
+    )
+    (folder / "CLAUDE.md").write_text("# Rules\n\n- Every change of `src/store.py` has a test\n")
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    return folder
+
+
+def test_everything_the_readme_shows_runs_from_top_to_bottom(repository, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JIDOMEM_", "PYTHON"))}
+    environment |= {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    asked = [str(BIN / "python"), "-c", "import jidomem; print(jidomem.__file__)"]
+
+    def run(command):
+        return subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
+
+    for command in steps():
+        done = run(command)
+        assert done.returncode == 0, f"{command[-1]}\n{done.stdout}{done.stderr}"
+        assert done.stdout or done.stderr, f"{command[-1]} says nothing"
+    assert run(asked).stdout.startswith(CHECKOUT) == ("JIDOMEM_BIN" not in os.environ)
+
+
+def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
+    readme, ci = README.read_text(), (README.parent / ".ci/run").read_text()
+
+    for command in ("./ci/demo", "./ci/test"):
+        assert f"\n    {command}\n" in readme
+        assert re.search(rf"^{re.escape(command)}$", ci, re.MULTILINE)
