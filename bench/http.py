@@ -120,7 +120,7 @@ def serve(root: Path | str) -> list[str]:
 def serving_at(address: str, home: Path) -> Iterator[tuple[str, int]]:
     """Give the URL and the process number of a server of the shared root at *address*, which has its copy in *home*."""
     environment = {**os.environ, "JIDOMEM_HOME": str(home), "XDG_CONFIG_HOME": f"{home}-config"}
-    command = [*serve(address), "--port", "0", "--json", "-q"]
+    command = [*serve(address), "--port", "0", "--json", "-q", "--log-level", "error"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         try:
