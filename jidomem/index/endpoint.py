@@ -11,6 +11,7 @@ from threading import Lock
 from urllib.parse import unquote, urlencode, urlsplit
 
 from jidomem.errors import Failed, InvalidRequest, QueryTimeout, TooLarge
+from jidomem.index.digest import Digest
 
 TIMEOUT = 30.0
 #: How a query is sent: as a field of a form, since Virtuoso 7 waits without end for one that comes as it is. An update
@@ -44,6 +45,7 @@ class Endpoint:
     shown: str
     code: str = "store_unavailable"
     _idle: list[HTTPConnection] = field(default_factory=list, repr=False, compare=False)
+    _digests: list[Digest] = field(default_factory=list, repr=False, compare=False)  # at most one
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
@@ -89,10 +91,10 @@ class Endpoint:
 
     def _post(self, body: bytes, kind: str, accept: str, seconds: float, most: int | None) -> bytes:
         headers = {"Content-Type": kind, "Accept": accept}
-        if self.login:
-            headers["Authorization"] = f"Basic {self.login}"
         target = f"{self.path}?{self.query}" if self.query else self.path
+        bare, met = False, 0  # how often this request was refused for want of a login
         while True:
+            headers["Authorization"] = "" if bare else self._authorization(target)
             kept = self._kept()
             connection = kept or self._new()
             try:
@@ -103,7 +105,7 @@ class Endpoint:
                 raise self._silent(error) from error
             try:
                 connection.sock.settimeout(seconds)
-                connection.request("POST", target, body, headers)
+                connection.request("POST", target, body, {name: value for name, value in headers.items() if value})
                 answer = connection.getresponse()
                 data = answer.read() if most is None else answer.read(most + 1)
             except TimeoutError as error:
@@ -114,7 +116,29 @@ class Endpoint:
                 if kept is None:
                     raise self._silent(error) from error
                 continue
+            if answer.status == 401 and self.login and met < 3:
+                met, is_asked = met + 1, self._is_asked(answer)
+                bare = not (is_asked or bare or answer.headers["WWW-Authenticate"])  # some ask only who says nothing
+                if is_asked or bare:
+                    self._keep(connection, answer)
+                    continue
             return self._answered(connection, answer, data, most)
+
+    def _authorization(self, target: str) -> str:
+        """Return what says who asks: as Digest has it where the store asked for that, else as Basic has it."""
+        if not self.login:
+            return ""
+        with self._lock:
+            digest = self._digests[-1] if self._digests else None
+        return digest.header("POST", target) if digest else f"Basic {self.login}"
+
+    def _is_asked(self, answer: HTTPResponse) -> bool:
+        """Return whether the store asks for a login by Digest, which is answered from then on."""
+        user, _, password = base64.b64decode(self.login or "").decode().partition(":")
+        digest = Digest.of(answer.headers.get_all("WWW-Authenticate") or [], user, password)
+        with self._lock:
+            self._digests[:] = [digest] if digest else []
+        return digest is not None
 
     def _answered(self, connection: HTTPConnection, answer: HTTPResponse, data: bytes, most: int | None) -> bytes:
         if most is not None and len(data) > most:

@@ -1,0 +1,52 @@
+"""A login by HTTP Digest: the answers of RFC 7616, and a Virtuoso that lets nobody in without one."""
+
+import pytest
+from conftest import intent
+
+import jidomem
+from jidomem.errors import Failed
+from jidomem.index.digest import Digest
+
+CHALLENGE = (
+    'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={kind},'
+    ' nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"'
+)
+ONCE = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+
+
+@pytest.mark.parametrize(
+    ("kind", "response"),
+    [
+        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+    ],
+)
+def test_the_examples_of_the_standard_are_answered_as_it_answers_them(kind, response):
+    digest = Digest.of(["Basic realm=x", CHALLENGE.format(kind=kind)], "Mufasa", "Circle of Life")
+
+    said = digest.header("GET", "/dir/index.html", ONCE)
+
+    assert f'response="{response}"' in said
+    assert "nc=00000001" in said
+    assert "nc=00000002" in digest.header("GET", "/dir/index.html", ONCE)
+
+
+@pytest.mark.parametrize("challenge", ["Basic realm=x", CHALLENGE.format(kind="SHA-512-256"), "Digest realm=x"])
+def test_what_cannot_be_answered_is_not(challenge):
+    assert Digest.of([challenge], "ana", "x") is None
+
+
+def test_a_store_that_asks_for_a_login_is_fed_and_asked_with_it_alone(root, virtuoso_server):
+    host = virtuoso_server.partition("//")[2].partition("/")[0]
+    with jidomem.open(root, index=f"sparql+http://dba:dba@{host}/sparql-auth") as memory:
+        memory.writer.submit_intent("digest", intent(summary="let in", applies_to_project="digest"))
+        memory.writer.submit_intent("digest", intent(summary="again", applies_to_project="digest"))
+        assert sorted(row["summary"] for row in memory.reader.ask("facts", project="digest")) == ["again", "let in"]
+        assert memory.remote.answers("facts")
+    wrong = f"sparql+http://dba:wrong@{host}/sparql-auth"
+    with jidomem.open(root, index=wrong) as memory, pytest.raises(Failed) as refused:
+        memory.reader.ask("facts", project="digest")
+    assert (refused.value.code, "wrong" in f"{refused.value.detail} {refused.value.hint}") == (
+        "store_unreachable",
+        False,
+    )
