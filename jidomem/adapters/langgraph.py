@@ -51,7 +51,7 @@ _LINKED = "pass fields=[...]; vectors are made by the embedder of the root: jido
 Scores = Mapping[str, float]
 
 
-class JidomemStore(BaseStore):  # type: ignore[misc, unused-ignore]
+class JidomemStore(BaseStore):
     """The items of one agent: each version of one is kept, a deletion is recorded, and recall finds what they say.
 
     What a batch puts and deletes is kept whole or not at all, in one commit. Any number of threads and processes may

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _ID, _TEXT, _METADATA = jido("entryId"), jido("entryText"), jido("entryMetadata")
 _RECORDED, _REPLACES = jido("recordedAt"), jido("replaces")
+#: So many commits are not taken in one by one: all is read again.
+WAITING = 1_000
 #: To find the place of one among others takes so many times as long as to see that it is of another group.
 MERGED = 4
 _NONE = literal("{}")
@@ -134,7 +136,10 @@ class KeyedEntries:
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
         """Take in, when somebody asks next, what was added to the graph."""
         if graph == self._graph:
-            self._news.append(triples)
+            if len(self._news) < WAITING:
+                self._news.append(triples)
+            elif self._news[-1] is not None:  # nobody has asked for long
+                self._news = deque([None])
 
     def reset(self, graph: str) -> None:
         """Read everything anew when somebody asks next."""

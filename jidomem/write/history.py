@@ -10,7 +10,6 @@ from jidomem import vocab
 from jidomem.entry import Entry
 from jidomem.errors import PolicyDenied
 from jidomem.intent import Receipt
-from jidomem.journal.files import Stream
 from jidomem.policy import AgentPolicy
 from jidomem.terms import Term, Triple, bare, iri
 from jidomem.version import Version
@@ -48,13 +47,12 @@ class HistoryWriter(Recovery):
     def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
         """Return the receipts of what *plan* says is to become of entries, kept in one commit or not at all.
 
-        *plan* is called once the index is level with the journal, and nobody else writes before the commit; where the
-        stream moved on all the same it is called again. An id nothing is kept under is removed by a receipt without a
-        commit. The first refusal is raised, and what *plan* raises.
+        Nobody else writes between *plan*, which may read what is kept, and the commit; where the stream moved on all
+        the same it is called again. An id nothing is kept under is removed by a receipt without a commit. The first
+        refusal is raised, and what *plan* raises.
         """
 
         def judges(view: View) -> Iterator[JudgeFn]:
-            self._tail.catch_up(Stream(project_id, HISTORY))
             changes = plan()
             yield from (self._keeps(project_id, entry) for entry in changes.kept)
             yield from (self._removes(project_id, entry_id) for entry_id in changes.removed)

@@ -107,12 +107,26 @@ OPS = st.one_of(
 )
 #: What is there, as a search and a list of all tell it.
 ALL = [SearchOp((), None, -1, 0), ListNamespacesOp(None, None, -1, 0)]
+#: Namespaces that begin and end alike, written to in turn, two of them a small part of all.
+SPREAD = [
+    PutOp(space, str(number), {"n": number})
+    for number in range(9)
+    for space in [
+        ("b", "x"),
+        ("b", "y", "x"),
+        *([("a", "b", "x"), ("a", "A", "x"), ("ab",)] if number % 4 == 0 else []),
+    ]
+]
+ASKED = [("prefix", ("a", "*", "x")), ("prefix", ("*",)), ("suffix", ("*", "x")), ("suffix", ("y", "*")),
+         ("prefix", ("a",)), ("suffix", ("x",)), ("prefix", ()), ("suffix", ("b", "y", "x", "*"))]  # fmt: skip
 
 
 @settings(max_examples=25, deadline=None)
 @given(batches=st.lists(st.lists(OPS, min_size=1, max_size=6), max_size=5))
 @example([[PutOp(("a",), "k", {"n": 1})], [PutOp(("a",), "k", None), PutOp(("a",), "k", {"n": 2})]])
 @example([[PutOp(("a", "b"), "k", {}), PutOp(("a-b",), "k", {})], [ListNamespacesOp(None, 1)]])
+@example([SPREAD, [SearchOp(("a",), None, -1), SearchOp(("b",), None, 3, 1), ListNamespacesOp(None, 1)]])
+@example([SPREAD, [ListNamespacesOp((MatchCondition(kind, path),)) for kind, path in ASKED]])
 def test_it_answers_as_the_sqlite_store_does(memory, batches):
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         reference, ours = Reference(connection), JidomemStore(memory, agent=next(AGENTS))
@@ -124,8 +138,12 @@ def test_it_answers_as_the_sqlite_store_does(memory, batches):
 @settings(max_examples=25, deadline=None)
 @given(values=st.lists(VALUES, min_size=1, max_size=8), filters=st.lists(FILTERS, min_size=1, max_size=12))
 @example(
-    [{"n": each} for each in (None, True, 0, 1, "1", "12abc", [1], {"n": 1}, 2**63)],
-    [{"n": {operator: operand}} for operator in ("$eq", "$ne", "$gt", "$lte") for operand in (None, 1, "1", [1])],
+    [{"n": each} for each in (None, True, 0, 1, "1", "12abc", [1], {"n": 1}, 2**63 + 1)],
+    [
+        {"n": {operator: operand}}
+        for operator in ("$eq", "$ne", "$gt", "$lte")
+        for operand in (None, 1, "1", [1], 2**63)
+    ],
 )
 def test_a_filter_lets_pass_what_it_does_there(memory, values, filters):  # fmt: skip
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:

@@ -1,5 +1,7 @@
 """Entries that are changed together, taken back, and held at hand by the beginning of their ids."""
 
+import shutil
+
 import pytest
 from conftest import fixed_sources
 from hypothesis import given, settings
@@ -99,6 +101,45 @@ def test_of_an_entry_that_was_redacted_nothing_is_at_hand(memory):
     memory.keeper.redact(plan, agent="architect", reason="it slipped out")
 
     assert held(keyed) == {"a:2": ("harmless", True)}
+
+
+def test_what_another_branch_kept_is_at_hand_once_it_is_merged(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    with jidomem.open(one, project="p") as memory:
+        for key in ("a:1", "a:2", "a:3"):
+            write(memory.entries, entry(key, "before"))
+    shutil.copytree(one, two, ignore=shutil.ignore_patterns("*.lock", "index"))
+    with jidomem.open(two, project="p") as other, jidomem.open(one, project="p") as memory:
+        keyed = memory.entries.keyed("a:")
+        write(other.entries, entry("a:1", "theirs, the older one"))
+        write(other.entries, entry("a:2", "edited there, removed here"))
+        write(other.entries, entry("a:4", "new there"))
+        write(memory.entries, entry("a:1", "ours, the newer one"))
+        memory.entries.remove(["a:2"])
+        assert len(held(keyed)) == 2
+        shutil.copytree(two / "projects", one / "projects", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
+
+        merged = {
+            "a:1": ("ours, the newer one", False),
+            "a:2": ("edited there, removed here", False),
+            "a:3": ("before", True),
+            "a:4": ("new there", True),
+        }
+        assert held(keyed) == held(memory.entries.keyed("a:")) == merged
+        write(memory.entries, entry("a:1", "both are replaced"))
+        assert held(keyed) == held(memory.entries.keyed("a:")) == {**merged, "a:1": ("both are replaced", False)}
+
+
+def test_what_nobody_asked_for_long_is_read_anew(memory, monkeypatch):
+    monkeypatch.setattr("jidomem.read.keyed.WAITING", 3)
+    keyed = memory.entries.keyed("a:")
+    assert held(keyed) == {}
+    for number in range(8):
+        write(memory.entries, entry(f"a:{number % 3}", f"{number}"))
+
+    assert held(keyed) == {"a:0": ("6", False), "a:1": ("7", False), "a:2": ("5", False)}
+    write(memory.entries, entry("a:0", "last"))
+    assert [*held(keyed)] == ["a:2", "a:1", "a:0"]
 
 
 KEYS = st.sampled_from(["a:1", "a:2", "a:3", "b:1"])
