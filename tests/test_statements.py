@@ -1,47 +1,81 @@
-"""The tests name the statements of the mission that they prove, at most three each; none is left without a test."""
+"""The tests name the statements that they prove, at most three each; none is left without a test."""
 
-import ast
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
+import statement_table
+from statement_table import PAGES, SERIES, TESTS, every_statement, files_of_tests, named, proofs
 
-TESTS = Path(__file__).parent
-STATEMENT = re.compile(r"(?<!noqa: )\b[A-E]\d{3}\b")
-#: What is built: working memory, the contract of stores, the writer and the reader, MemoryOS, the two tiers.
-PROVED = {
-    *(f"A{number:03}" for number in range(1, 157)),
-    *(f"B{number:03}" for number in range(1, 75)),
-    *(f"C{number:03}" for number in [*range(1, 16), *range(17, 109), 113, 114, 115, 116, 118]),
-    *(f"D{number:03}" for number in range(1, 121)),
-    *(f"E{number:03}" for number in range(1, 99)),
-}
+MODULE = "tests.test_statements"
 
 
-@cache
-def named(path):
-    """The statements named in comments, by test: those within it, and those on lines directly above it."""
-    return [*_named(path)]
+def test_every_statement_is_proved_by_a_test_that_names_it_and_no_test_names_another():
+    assert proofs().keys() ^ every_statement().keys() == set()
 
 
-def _named(path):
-    source = path.read_text("utf-8")
-    lines = source.splitlines()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            while first > 1 and lines[first - 2].startswith("#"):
-                first -= 1
-            text = "\n".join(line.partition("#")[2] for line in lines[first - 1 : node.end_lineno])
-            yield node.name, set(STATEMENT.findall(text))
+@pytest.mark.parametrize("letter", SERIES)
+def test_the_statements_of_a_series_are_numbered_without_a_gap(letter):
+    numbers = [each.id for each in statement_table.statements(PAGES / SERIES[letter])]
+
+    assert numbers == [f"{letter}{number:03}" for number in range(1, len(numbers) + 1)]
+    assert f"({SERIES[letter]}): series `{letter}`, {len(numbers)} statements\n" in (PAGES / "README.md").read_text(
+        "utf-8"
+    )
 
 
-def test_every_statement_that_is_built_is_proved_by_a_test_that_names_it():
-    proved = {found for path in TESTS.rglob("test_*.py") for _, names in named(path) for found in names}
-    assert sorted(PROVED - proved) == []
-
-
-@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: str(path.relative_to(TESTS)))
+@pytest.mark.parametrize("path", files_of_tests(), ids=lambda path: str(path.relative_to(TESTS)))
 def test_a_test_names_at_most_three_statements(path):
-    assert {name: found for name, found in named(path) if len(found) > 3} == {}
+    assert {test.name: found for test, found in named(path) if len(found) > 3} == {}
+
+
+def results(tmp_path, **cases):
+    """What pytest writes of tests of this module, a name and what is within its element."""
+    text = "".join(f'<testcase classname="{MODULE}" name="{name}">{of}</testcase>' for name, of in cases.items())
+    path = tmp_path / "tests.xml"
+    path.write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
+    return statement_table.outcomes(path)
+
+
+@pytest.mark.parametrize(
+    ("cases", "said"),
+    [
+        ({"test_a[1]": "", "test_a[2]": "", "test_b": ""}, "proved"),
+        ({"test_a[1]": "", "test_a[2]": "<failure/>", "test_b": ""}, "failed"),
+        ({"test_a": "", "test_b": "<error/>"}, "failed"),
+        ({"test_a": "", "test_b": "<skipped/>"}, "skipped"),
+        ({"test_a": ""}, "not run"),
+    ],
+    ids=str,
+)
+def test_a_statement_is_proved_where_each_of_its_tests_was_run_and_passed_in_every_case(tmp_path, cases, said):
+    tests = [statement_table.Test(TESTS / "test_statements.py", name) for name in ("test_a", "test_b")]
+
+    assert statement_table.judged(tests, results(tmp_path, **cases)) == said
+    assert statement_table.judged([], results(tmp_path, **cases)) == "not proved"
+
+
+def test_a_state_machine_and_a_method_are_found_under_the_names_that_pytest_gives_them(tmp_path):
+    text = (
+        '<testcase classname="tests.write.test_stateful.TestMemory" name="runTest"/>'
+        '<testcase classname="tests.shared.test_mirror.TestIt" name="test_it[a]"/>'
+    )
+    (tmp_path / "tests.xml").write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
+    came = statement_table.outcomes(tmp_path / "tests.xml")
+
+    stateful = TESTS / "write" / "test_stateful.py"
+    assert ("TestMemory::runTest", {"C014", "C079", "C118"}) in [(test.name, found) for test, found in named(stateful)]
+    assert statement_table.outcome_of(statement_table.Test(stateful, "TestMemory::runTest"), came) == "passed"
+    method = statement_table.Test(TESTS / "shared" / "test_mirror.py", "test_it")
+    assert statement_table.outcome_of(method, came) == "passed"
+
+
+def test_the_table_has_each_statement_once_with_its_tests_and_what_came_of_them(tmp_path):
+    page = statement_table.table({"tests.write.test_stateful::TestMemory::runTest": "passed"})
+
+    rows = re.findall(r"^\| ([A-E]\d{3}) \| [MIO] \| (.+) \| (.*) \| ([a-z ]+) \|$", page, re.MULTILINE)
+    assert [number for number, *_ in rows] == list(every_statement())
+    assert all(re.fullmatch(r"(`tests/[\w/.]+::[\w:]+`(<br>)?)+", tests) for _, _, tests, _ in rows)
+    by = {number: (text, tests, said) for number, text, tests, said in rows}
+    assert "The writer never deletes" in by["C014"][0]
+    assert "`tests/write/test_stateful.py::TestMemory::runTest`" in by["C014"][1]
+    assert by["C014"][2] == "not run"  # its other tests were not

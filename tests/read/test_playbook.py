@@ -3,13 +3,15 @@ import re
 from pathlib import Path
 
 import pytest
-from reader_world import reader_of, shortened, world_index
+from reader_world import TURTLE, new_index, reader_of, shortened, triples, world_index
 
-from jidomem import resources, sparql
+from jidomem import resources, schema, sparql
 from jidomem.errors import Failed, NotFound, PolicyDenied
+from jidomem.govern.check import check_files
 from jidomem.query import parse
 from jidomem.read import Playbook
 from jidomem.read.playbook import GATES
+from jidomem.vocab import graph_iri
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "queries" / "cases"
@@ -45,6 +47,30 @@ def test_all_twenty_three_questions_are_there_by_role():  # C100
 def test_a_shipped_query_answers_what_its_case_says(reader, name):  # C088, C097, C099
     for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
         assert shortened(reader.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
+
+
+def test_what_the_three_questions_for_ci_list_is_what_the_check_finds():  # C112
+    whole = (
+        'jido:appliesToProject p:demo ; jido:assertedBy <urn:ana> ; jido:assertedIn s:one ; jido:summary "a" ;'
+        ' jido:hasTimestamp "2026-01-01T09:00:00Z"^^xsd:dateTime ; jido:recordedAt "2026-01-01T09:00:00Z"^^xsd:dateTime'
+    )
+    said = (
+        f"m:unsure a jido:Fact ; {whole} .\n"
+        f"m:bare a jido:Decision ; jido:hasConfidence jido:High ; {whole} .\n"
+        f"m:idle a jido:Task ; jido:hasTaskStatus jido:Planned ; jido:hasConfidence jido:High ; {whole} .\n"
+        f'm:fine a jido:Decision ; jido:rationale "r" ; jido:hasConfidence jido:High ; {whole} .\n'
+    )
+    index = new_index()
+    index.apply(graph_iri("demo"), "1", triples(said))
+    asked = {name: shortened(reader_of(index).ask(name, project="demo")) for name in NUMBERED["ci"]}
+
+    found = check_files([("memory.ttl", (TURTLE + said).encode())], schema.load()).problems
+
+    by_rule = {problem.name: problem.item.rsplit("/", 1)[-1] for problem in found}
+    assert [by_rule[rule] for rule in ("ItemHasOneConfidence", "DecisionHasRationale", "TaskHasAnAssignee")] == [
+        "unsure", "bare", "idle",
+    ]  # fmt: skip
+    assert [[*row] for rows in asked.values() for row in rows] == [["unsure"], ["bare"], ["idle"]]
 
 
 def test_every_case_belongs_to_a_shipped_query():
