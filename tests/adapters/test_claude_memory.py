@@ -45,10 +45,11 @@ def said(tool, command):
 
 
 def of_files(answer):
-    """An answer without the sizes of folders, which each file system has its own of."""
-    return (
-        re.sub(r"^\S+\t(/\S*/|/memories\S*)$", r"\1", answer, flags=re.MULTILINE) if "levels deep" in answer else answer
-    )
+    """An answer without the sizes of folders, which each file system has its own of: of the one told, and those in it."""
+    if "levels deep" not in answer:
+        return answer
+    head, told, *inside = answer.split("\n")
+    return [head, told.partition("\t")[2], *(re.sub(r"^[^\t]*(\t.*/)$", r"\1", line) for line in inside)]
 
 
 class Reference:
