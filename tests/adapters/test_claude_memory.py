@@ -45,7 +45,7 @@ def said(tool, command):
 
 
 def of_files(answer):
-    """An answer without the sizes of folders, which each file system has its own of: of the one told, and those in it."""
+    """An answer without the sizes of the folder it is of, and of those in it, which each file system has its own of."""
     if "levels deep" not in answer:
         return answer
     head, told, *inside = answer.split("\n")
