@@ -59,9 +59,11 @@ def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
 
 def test_an_interrupt_ends_it_with_130_and_no_traceback():
     with subprocess.Popen([JIDOMEM, "submit", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
-        time.sleep(1.0)  # it waits for standard input, which stays open
+        until = time.monotonic() + 20
+        while "pipe" not in Path(f"/proc/{waiting.pid}/wchan").read_text() and time.monotonic() < until:
+            time.sleep(0.01)  # then it waits for standard input, which stays open
         waiting.send_signal(signal.SIGINT)
-        assert waiting.wait(10) == 130
+        assert waiting.wait(60) == 130
         words = waiting.stderr.read().decode()
 
     assert "interrupted" in words
