@@ -24,6 +24,7 @@ from jidomem.journal.commit import Commit
 from jidomem.journal.files import NAMES, Stream
 from jidomem.repository.listing import Named
 from jidomem.write.names import moment as moment_of
+from jidomem_cli.code import code
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, Verbs, clean, pass_door
 from jidomem_cli.tables import short, show_json
@@ -109,6 +110,9 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
 @click.group("import", cls=Verbs)
 def import_() -> None:
     """Take in records kept elsewhere, each judged like every other intent."""
+
+
+import_.add_command(code)
 
 
 def _taking(kind: str, form: Form, example: str) -> None:

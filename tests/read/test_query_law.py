@@ -56,6 +56,9 @@ NEEDED = {
     "topic": ["n 1"],
     "since": ["2026-01-01T00:00:02Z"],
 }
+#: The modules that are read, and where what is kept of a reading begins.
+CORE = ("Core", "Core.In", "Out")
+IMPORTS = "https://jido.ai/projects/demo/code/imports/"
 #: Questions of which a memory that is withdrawn tells something else than one that does not hold, or nothing.
 OTHERWISE = ("stale", "active-sessions", "entries-of-agent")
 STATUSES = ["Active", "Paused", "Paused", "Closed", "Abandoned", ""]
@@ -111,6 +114,7 @@ class Scribe:
 
     def __init__(self):
         self.known, self.sessions, self.serial, self.entry = [], {}, 0, None
+        self.versions = []  # of modules, that count
 
     def commit(self, number, news):
         texts = {CONTEXT: "", CODEBASE: "", HISTORY: ""}
@@ -209,12 +213,39 @@ class Scribe:
 
     def code(self, piece, at):
         _, foreign = piece
+        if self.serial % 2:
+            return self.module_version(at)
         whose = "p:other" if foreign else "p:demo"
         return (
             f"<urn:code:{self.serial}> a jido:ElixirModule, jido:Command, jido:Event ;"
             f" jido:filePath 'src/a.py' ;"
             f" jido:moduleName 'M{self.serial}' ; jido:emitsEvent <urn:e> ; jido:handledByProjection <urn:code:p> ;"
             f" jido:partOfProject {whose} ; jido:recordedAt {at} .\n"
+        )
+
+    def module_version(self, at):
+        """Write down that a file was read: a version of its module, which may end those before it."""
+        name, number, path = (
+            f"<urn:module:{self.serial % 3}>",
+            self.serial,
+            ("src/a.py", "src/b.py")[self.serial % 5 % 2],
+        )
+        over = [f"<urn:version:{n}>" for n in self.versions if n % 3 == number % 3 and number % 4]
+        self.versions = [n for n in self.versions if f"<urn:version:{n}>" not in over] + [number]
+        ends = "".join(f"{version} jido:endedIn <{IMPORTS}{number}> .\n" for version in over)
+        return (
+            f"p:demo jido:hasModule {name} .\n"
+            f"{name} a jido:Module, jido:ElixirModule ; jido:codeName '{CORE[number % 3]}' ;"
+            f" jido:moduleName '{CORE[number % 3]}' ; jido:recordedAt {at} .\n"
+            f"<urn:file:{path}> a jido:SourceFile ; jido:filePath '{path}' ; jido:recordedAt {at} .\n"
+            f"<urn:file-version:{number}> jido:versionOfFile <urn:file:{path}> .\n"
+            f"<urn:version:{number}> a jido:ModuleVersion ; jido:versionOfModule {name} ; jido:recordedAt {at} ;"
+            f" jido:inFileVersion <urn:file-version:{number}> ; jido:moduleLines '1-{number}' ;"
+            f" jido:aliasesModule <urn:module:{(number + 1) % 3}> ; jido:mayImport <urn:module:{(number + 2) % 3}> ;"
+            f" jido:functionLines '1-2 f' ; jido:definesPrivately <urn:function:{number % 3}> .\n"
+            f"<urn:module:{(number + 1) % 3}> jido:codeName '{CORE[(number + 1) % 3]}' .\n"
+            f"<urn:function:{number % 3}> jido:codeName '{CORE[number % 3]}.f' .\n"
+            f"<{IMPORTS}{number}> a jido:CodeImport ; jido:recordedAt {at} .\n{ends}"
         )
 
 

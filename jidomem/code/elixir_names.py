@@ -1,0 +1,144 @@
+"""How Elixir names modules: aliases that hold from where they stand on, and what a definition is called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jidomem.code.grammar import text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SELF = "__MODULE__"
+_ATOMS = ("atom", "quoted_atom")
+_UNARY, _BINARY = "unary_operator", "binary_operator"
+
+
+class Names:
+    """The aliases that hold in one place: the full name each short one stands for."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: dict[str, str] | None = None) -> None:
+        self._known = known or {}
+
+    def copy(self) -> Names:
+        """Return the same, for a part in which further aliases do not concern what is around it."""
+        return Names(dict(self._known))
+
+    def alias(self, target: str, short: str) -> None:
+        """From here on *short* stands for *target*."""
+        if short and "." not in short:
+            self._known[short] = target
+
+    def nested(self, written: str, outer: str) -> None:
+        """From here on the first part of a module's name, as it is *written* inside *outer*, stands for it."""
+        first = "".join(written.split()).split(".")[0]
+        if first not in ("Elixir", _SELF) and not first.startswith(":"):
+            self._known[first] = f"{outer}.{first}"
+
+    def inner(self, node: Node, outer: str) -> str | None:
+        """Return the full name of a module that is defined inside *outer*."""
+        written = "".join(text_of(node).split())
+        if node.type != "alias":
+            return self.of(node, outer)
+        return written.removeprefix("Elixir.") if written.startswith("Elixir.") else f"{outer}.{written}"
+
+    def of(self, node: Node, module: str) -> str | None:
+        """Return the full name that is written there, in a module of that name; None for what is computed."""
+        if node.type in _ATOMS:
+            return _atom(text_of(node))
+        if node.type == "identifier":
+            return module or None if text_of(node) == _SELF else None
+        if node.type == "dot":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            before = self.of(left, module) if left is not None else None
+            return f"{before}.{_plain(right)}" if before and right is not None and right.type == "alias" else None
+        if node.type != "alias":
+            return None
+        around = node.parent
+        if around is not None and around.type == "dot" and around.child_by_field_name("right") == node:
+            return self.of(around, module)
+        if around is not None and around.type == "tuple" and (of := around.parent) is not None and of.type == "dot":
+            left = of.child_by_field_name("left")
+            before = self.of(left, module) if left is not None else None
+            return f"{before}.{_plain(node)}" if before else None
+        return self._expanded(_plain(node))
+
+    def _expanded(self, written: str) -> str:
+        first, dot, rest = written.partition(".")
+        if first == "Elixir":
+            return rest or written
+        return self._known.get(first, first) + dot + rest
+
+
+def arguments(call: Node) -> list[Node]:
+    """Return the arguments of a call, without those of its block."""
+    for child in call.named_children:
+        if child.type == "arguments":
+            return [each for each in child.named_children if each.type != "comment"]
+    return []
+
+
+def names_of(node: Node, *, with_atoms: bool = False) -> list[Node]:
+    """Return the names of modules that *node* is: one, those of a list, or those of `A.{B, C}`."""
+    if node.type == "list":
+        return [name for each in node.named_children for name in names_of(each, with_atoms=with_atoms)]
+    if node.type == "dot":
+        right = node.child_by_field_name("right")
+        if right is not None and right.type == "tuple":
+            return [each for each in right.named_children if each.type == "alias"]
+    if node.type in ("alias", "dot") or (node.type == "identifier" and text_of(node) == _SELF):
+        return [node]
+    return [node] if with_atoms and node.type in _ATOMS else []
+
+
+def option(call: Node, name: str) -> Node | None:
+    """Return the value that a call is given under a keyword."""
+    for given in arguments(call):
+        for pair in given.named_children if given.type == "keywords" else ():
+            key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+            if key is not None and text_of(key).rstrip(": \n") == name:
+                return value
+    return None
+
+
+def head(call: Node) -> tuple[str, int] | None:
+    """Return the name and number of arguments of what `def` and its like define; None for a name that is computed."""
+    given = arguments(call)
+    if not given:
+        return None
+    node = given[0]
+    while node.type == _BINARY and text_of(node.child_by_field_name("operator")) == "when":
+        left = node.child_by_field_name("left")
+        if left is None:
+            return None
+        node = left
+    if node.type == "identifier":
+        return text_of(node), 0
+    if node.type == "call":
+        target = node.child_by_field_name("target")
+        return (text_of(target), len(arguments(node))) if target is not None and target.type == "identifier" else None
+    operator = node.child_by_field_name("operator")
+    if node.type in (_UNARY, _BINARY) and operator is not None:
+        left = node.child_by_field_name("left")
+        if text_of(operator) == "//" and left is not None and left.type == _BINARY:
+            return "..//", 3
+        return text_of(operator), 1 if node.type == _UNARY else 2
+    if node.type == "operator_identifier" or text_of(node) == "..":
+        return text_of(node), 0
+    return None
+
+
+def _atom(text: str) -> str:
+    """Return the module an atom names: those of Elixir are atoms, too.
+
+    >>> _atom(':"Elixir.Foo.Bar"'), _atom(":lists")
+    ('Foo.Bar', ':lists')
+    """
+    inner = text.removeprefix(":").strip('"')
+    return inner.removeprefix("Elixir.") if inner.startswith("Elixir.") else text
+
+
+def _plain(node: Node) -> str:
+    return "".join(text_of(node).split())

@@ -1,0 +1,209 @@
+"""Take in the code of a folder: read what changed, keep what is different, say what could not be read."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from jidomem.code import elixir, python
+from jidomem.code.extracted import Extracted
+from jidomem.code.graph import Names, Version, described, ended
+from jidomem.code.naming import ModuleName, Naming
+from jidomem.index.oxigraph import OxigraphIndex
+from jidomem.index.tail import Tail
+from jidomem.journal.files import Stream
+from jidomem.repository.tracked import Tracked
+from jidomem.repository.worktree import blob_id
+from jidomem.terms import Term, Triple, bare
+from jidomem.vocab import jido
+from jidomem.write.writer import MemoryWriter
+
+STREAM = "codebase"
+#: What can become of a file.
+FILES = ("new", "changed", "unchanged", "gone", "left out")
+ENDINGS = (".py", ".ex", ".exs")
+#: The largest file that is read, and the longest line in it: no person wrote what is larger.
+LARGEST, LONGEST_LINE = 2 * 1024 * 1024, 100_000
+#: Triples of one commit; a first import of more is kept in several, each of whole files.
+AT_ONCE = 150_000
+#: Counted up when a reader finds something else in the same file, so that all are read again.
+_READER = {"python": 1, "elixir": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What could not be read, or not in whole: where, and why."""
+
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+
+
+@dataclass(slots=True)
+class Report:
+    """What an import found, and did: files by what became of them, what they define, and what was kept of it."""
+
+    files: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    notes: list[Note] = field(default_factory=list)
+    triples: int = 0
+    commits: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A version of a file that counts now, and the versions of modules in it."""
+
+    node: Term
+    version: Version
+    modules: tuple[Term, ...]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is kept in one commit."""
+
+    rows: list[Triple] = field(default_factory=list)
+    came: list[Term] = field(default_factory=list)
+    gone: list[Term] = field(default_factory=list)
+
+
+def take_in(
+    writer: MemoryWriter,
+    tail: Tail,
+    project: str,
+    listing: Tracked,
+    below: str = "",
+    *,
+    dry_run: bool = False,
+    seen: Callable[[str], None] = lambda path: None,
+) -> Report:
+    """Return what became of the files of *listing*, which are those below the folder *below*.
+
+    A file that is as it was read before is not read; of one that changed, or is gone, what it said before counts no
+    more. What was kept before an interruption is not read again. *seen* is called with each file before it is looked
+    at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what `MemoryWriter.append` does.
+    """
+    tail.catch_up(Stream(project, STREAM))
+    taking = _Taking(project, listing, held(tail.index, project), Report())
+    for batch in taking.batches(below, seen):
+        rows = [*batch.rows, *ended(Names(project), batch.gone, batch.came, listing.revision)]
+        taking.report.triples += len(rows)
+        if not dry_run:
+            receipt = writer.append(project, STREAM, rows)
+            taking.report.commits += [receipt.commit] if receipt.commit else []
+    return taking.report
+
+
+def held(index: OxigraphIndex, project: str) -> dict[str, list[_Held]]:
+    """Return the versions of files that count now, by path; there are several only where branches came together."""
+    graph = Stream(project, STREAM).graph
+
+    def said(name: str) -> Iterator[tuple[Term, Term]]:
+        return ((s, o) for s, _, o in index.triples(graph, None, jido(name), None))
+
+    over = {node for node, _ in said("endedIn")}
+    paths, blobs, ways = dict(said("filePath")), dict(said("blobId")), dict(said("readAs"))
+    modules = defaultdict(list)
+    for node, inside in said("inFileVersion"):
+        modules[inside].append(node)
+    found: dict[str, list[_Held]] = defaultdict(list)
+    for node, file in said("versionOfFile"):
+        if node not in over and file in paths:
+            path = bare(paths[file])
+            version = Version(path, bare(blobs.get(node, "")), bare(ways.get(node, "")))
+            found[path].append(_Held(node, version, tuple(sorted(modules[node]))))
+    return found
+
+
+class _Taking:
+    """One import under way."""
+
+    def __init__(self, project: str, listing: Tracked, known: Mapping[str, list[_Held]], report: Report) -> None:
+        self._names, self._listing, self._known, self.report = Names(project), listing, known, report
+        self._naming = Naming(self._text, lambda path: (listing.base / path).is_file())
+
+    def batches(self, below: str, seen: Callable[[str], None]) -> Iterator[_Batch]:
+        """Yield what is to be kept, in parts of whole files: of those that are there, then of those that are gone."""
+        batch, prefix = _Batch(), f"{below}/" if below else ""
+        for path in self._listing.files:
+            seen(path)
+            self._file(path, batch)
+            if len(batch.rows) >= AT_ONCE:
+                yield batch
+                batch = _Batch()
+        for path, versions in sorted(self._known.items()):
+            if path not in self._listing.files and (path.startswith(prefix) or path == below):
+                self.report.files["gone"] += 1
+                batch.gone += _all(versions)
+        if batch.came or batch.gone:
+            yield batch
+
+    def _file(self, path: str, batch: _Batch) -> None:
+        """Take in one file, unless it is as it was."""
+        language = "python" if path.endswith(".py") else "elixir"
+        name = self._naming.name(path) if language == "python" else ModuleName("")
+        beside = f"beside {name.folder}" if name.folder else ""
+        read_as = " ".join(filter(None, (language, str(_READER[language]), name.name, beside)))
+        before = self._known.get(path, [])
+        blob = self._listing.files[path]
+        data = None
+        if blob is None or not self._is_here(before, blob, read_as):
+            data = self._content(path)
+            if data is None:
+                batch.gone += _all(before)
+                return
+            blob = blob_id(data)
+        if self._is_here(before, blob, read_as):
+            self.report.files["unchanged"] += 1
+            return
+        extracted = _extract(language, data or b"", name)
+        self._tell(path, extracted)
+        self.report.files["changed" if before else "new"] += 1
+        version = Version(path, blob, read_as)
+        rows = described(self._names, language, version, (each.node for each in before), extracted)
+        batch.rows += rows
+        batch.came.append(rows[2][0])
+        batch.gone += _all(before)
+
+    def _is_here(self, before: list[_Held], blob: str, read_as: str) -> bool:
+        """Return whether what is held of a file is this, and nothing else."""
+        return [(each.version.blob, each.version.read_as) for each in before] == [(blob, read_as)]
+
+    def _content(self, path: str) -> bytes | None:
+        """Return what a file holds; None, and a note, for what is not read."""
+        data = self._listing.read(path, LARGEST)
+        why = None
+        if data is None:
+            why = f"larger than {LARGEST:,} bytes, reached by a link, or not to be read"
+        elif b"\0" in data:
+            why = "not a text"
+        elif len(max(data.split(b"\n"), key=len)) > LONGEST_LINE:
+            why = f"a line of more than {LONGEST_LINE:,} bytes: written by a program"
+        if why is None:
+            return data
+        self.report.files["left out"] += 1
+        self.report.notes.append(Note(path, 0, f"left out: {why}"))
+        return None
+
+    def _tell(self, path: str, extracted: Extracted) -> None:
+        self.report.notes += [Note(path, fault.line, fault.message) for fault in extracted.faults]
+        self.report.found["modules"] += len(extracted.modules)
+        self.report.found["functions"] += sum(len(module.functions) for module in extracted.modules)
+        self.report.found["dependencies"] += sum(len(module.needs) for module in extracted.modules)
+
+    def _text(self, path: str) -> str | None:
+        data = self._listing.read(path, LARGEST)
+        return None if data is None else data.decode("utf-8", "replace")
+
+
+def _extract(language: str, data: bytes, name: ModuleName) -> Extracted:
+    return python.extract(data, name) if language == "python" else elixir.extract(data)
+
+
+def _all(versions: Iterable[_Held]) -> list[Term]:
+    return [node for each in versions for node in (each.node, *each.modules)]

@@ -1,0 +1,240 @@
+"""What is read from a file of Python or Elixir is what the language's own parser finds in it."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from jidomem.code import elixir, grammar, python
+from jidomem.code.naming import ModuleName, Naming
+from jidomem.errors import Failed
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(__file__).parent / "data" / "elixir"
+NAMING = Naming(
+    lambda path: (ROOT / path).read_text("utf-8") if (ROOT / path).is_file() else None,
+    lambda path: (ROOT / path).is_file(),
+)
+DIRECTIVES = {"aliases": "alias", "imports": "import", "requires": "require", "uses": "use"}
+
+
+def definitions(body, prefix=""):
+    """Yield each function that is reached by its name, as Python's own parser has it."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node.lineno, node.end_lineno
+        elif isinstance(node, ast.ClassDef):
+            yield from definitions(node.body, f"{prefix}{node.name}.")
+        else:
+            inner = [getattr(node, part, None) or [] for part in ("body", "orelse", "finalbody")]
+            inner += [each.body for part in ("handlers", "cases") for each in getattr(node, part, ())]
+            for part in inner:
+                yield from definitions(part, prefix)
+
+
+def imports(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            yield node.module
+
+
+def spans(found):
+    lines = {}
+    for name, first, last in found:
+        before = lines.get(name, (first, last))
+        lines[name] = min(before[0], first), max(before[1], last)
+    return lines
+
+
+def test_the_python_of_this_house_is_read_as_pythons_own_parser_reads_it():
+    paths = sorted([*(ROOT / "jidomem").rglob("*.py"), *(ROOT / "cli").rglob("*.py")])
+    for path in paths[::6]:  # some seventy; all agree, and take ten seconds
+        data, name = path.read_bytes(), NAMING.name(path.relative_to(ROOT).as_posix())
+
+        found = python.extract(data, name)
+
+        tree, (module,) = ast.parse(data), found.modules
+        assert {each.name: (each.first, each.last) for each in module.functions} == spans(definitions(tree.body)), path
+        assert {target for _, target in module.needs} == {*imports(tree)} - {name.name}, path
+        assert found.faults == ()
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in DATA.glob("*.ex")))
+def test_elixir_is_read_as_elixirs_own_parser_reads_it(file):
+    expected = json.loads((DATA / "parsed.json").read_text("utf-8"))[file]
+
+    modules = elixir.extract((DATA / file).read_bytes()).modules
+
+    functions = {(each.name, f.label, f.private) for each in modules for f in each.functions}
+    directives = {(m.name, DIRECTIVES[kind], name) for m in modules for kind, name in m.needs if kind in DIRECTIVES}
+    assert [module.name for module in modules] == expected["modules"]
+    assert functions == {*map(tuple, expected["functions"])}
+    assert directives == {*map(tuple, expected["directives"])}
+
+
+ELIXIR = b"""\
+defmodule Shop.Cart do
+  alias Shop.{Item, Price.Rule}
+  alias Shop.Stock, as: Shelf
+  alias __MODULE__.Line
+  @behaviour Shop.Counting
+  use GenServer, restart: :transient
+  require Logger
+  import :lists, only: [sum: 1]
+
+  def add(%Item{} = item, count \\\\ 1)
+  def add(item, count) when count > 0, do: Shelf.take(item, count)
+  defp rule(x), do: Rule.of(x)
+  defmacro left ~> right, do: {left, right}
+  def unquote(:computed)(x), do: x
+
+  defmodule Line do
+    defstruct [:item]
+    def of(item), do: %Line{item: Elixir.Shop.Tax.on(item)}
+  end
+
+  defimpl Enumerable, for: [Line, Shop.Basket] do
+    def count(_), do: {:error, __MODULE__}
+  end
+
+  defmacro __using__(_) do
+    quote do
+      import Shop.Helpers
+      def hidden, do: :not_ours
+    end
+  end
+end
+
+defprotocol Shop.Priced do
+  def price(it)
+end
+"""
+
+
+def test_names_of_elixir_are_followed_through_aliases_nesting_and_implementations():
+    found = {module.name: module for module in elixir.extract(ELIXIR).modules}
+
+    cart = found["Shop.Cart"]
+    assert {*found} == {
+        "Shop.Cart",
+        "Shop.Cart.Line",
+        "Enumerable.Shop.Cart.Line",
+        "Enumerable.Shop.Basket",
+        "Shop.Priced",
+    }
+    assert {*cart.needs} >= {
+        ("aliases", "Shop.Item"), ("aliases", "Shop.Price.Rule"), ("aliases", "Shop.Stock"),
+        ("aliases", "Shop.Cart.Line"), ("implements", "Shop.Counting"), ("uses", "GenServer"), ("requires", "Logger"),
+        ("imports", ":lists"), ("refersTo", "Shop.Helpers"),
+    }  # fmt: skip
+    assert ("refersTo", "Shop.Tax") in found["Shop.Cart.Line"].needs
+    assert found["Enumerable.Shop.Basket"].needs == (("implements", "Enumerable"), ("refersTo", "Shop.Basket"))
+    assert [(each.label, each.private, each.first, each.last) for each in cart.functions] == [
+        ("add/2", False, 10, 11), ("rule/1", True, 12, 12), ("~>/2", False, 13, 13), ("__using__/1", False, 25, 30),
+    ]  # fmt: skip
+
+
+COMMANDED = b"""\
+defmodule Shop.Order do
+  def execute(%Order{id: nil}, %Commands.Place{} = place) do
+    %Events.Placed{id: place.id, by: %Customer{}}
+  end
+  def apply(%Order{} = order, %Events.Placed{id: id}), do: %Order{order | id: id}
+end
+defmodule Shop.Orders do
+  use Commanded.Projections.Ecto, name: "orders"
+  project(%Events.Placed{} = placed, fn multi -> multi end)
+end
+"""
+
+
+def test_commands_events_and_projections_are_those_that_an_aggregate_and_a_projector_name():  # C100
+    order, orders = elixir.extract(COMMANDED).modules
+
+    assert order.tells == (
+        ("Commands.Place", "emitsEvent", "Events.Placed"),
+    )  # and no %Customer{}, which it applies not
+    assert orders.tells == (("Events.Placed", "handledByProjection", "Shop.Orders"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "needs", "maybe"),
+    [
+        ("from . import b", ModuleName("p.a"), ["p"], ["p.b"]),
+        ("from . import b", ModuleName("p", is_package=True), [], ["p.b"]),
+        ("from ..q import (r as s, t)", ModuleName("p.x.a"), ["p.q"], ["p.q.r", "p.q.t"]),
+        ("import a.b as c, d", ModuleName("m"), ["a.b", "d"], []),
+        ("def f():\n    import late", ModuleName("m"), ["late"], []),
+        ("import beside", ModuleName("tests.read.x", folder="tests.read"), ["beside"], ["tests.read.beside"]),
+        ("from __future__ import annotations", ModuleName("m"), [], []),
+        ("from x import *", ModuleName("m"), ["x"], []),
+    ],
+)
+def test_an_import_is_told_by_the_full_name_of_what_it_imports(text, name, needs, maybe):
+    (module,) = python.extract(text.encode(), name).modules
+
+    assert [target for _, target in module.needs] == needs
+    assert list(module.maybe) == maybe
+
+
+@pytest.mark.parametrize("level", [2, 3, 9])
+def test_an_import_that_leads_out_of_its_package_is_told_with_its_line(level):
+    found = python.extract(b"import os\nfrom " + b"." * level + b"x import y\n", ModuleName("p.a"))
+
+    assert [(fault.line, fault.message) for fault in found.faults] == [(2, "this import leads out of the package")]
+    assert found.modules[0].needs == (("imports", "os"),)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("cli/main.py", ModuleName("jidomem_cli.main")),
+        ("queries/__init__.py", ModuleName("jidomem.queries", is_package=True)),
+        ("jidomem/serve/curator/__init__.py", ModuleName("jidomem.serve.curator", is_package=True)),
+        ("tests/read/reader_world.py", ModuleName("tests.read.reader_world", folder="tests.read")),
+        ("src/shop/cart.py", ModuleName("shop.cart", folder="shop")),
+        ("src/alone.py", ModuleName("alone")),
+        ("setup.py", ModuleName("setup")),
+    ],
+)
+def test_a_python_file_is_named_by_its_packages_and_where_the_project_puts_them(path, expected):
+    assert NAMING.name(path) == expected
+
+
+def test_what_stands_around_a_fault_is_read_all_the_same():
+    broken = python.extract(b"def before():\n    pass\n\nx = = 1\n\ndef after():\n    pass\n", ModuleName("m"))
+    other = elixir.extract(b"defmodule A do\n  def f, do: 1\n  def g(, do: 2\nend\n")
+
+    assert [function.name for function in broken.modules[0].functions] == ["before", "after"]
+    assert [fault.line for fault in broken.faults] == [4]
+    assert [module.name for module in other.modules] == ["A"]
+    assert [fault.line for fault in other.faults] == [3]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"(" * 100_000,
+        b"[" * 9_000 + b"]" * 9_000,
+        b"if x:\n" * 9_000,
+        b"\xff\xfe" * 9_000,
+        b"def f(:\n x = )\n" * 2_000,
+    ],
+    ids=["open", "nested", "blocks", "bytes", "broken"],
+)
+def test_what_no_person_wrote_is_read_in_bounds(data):
+    found = [python.extract(data, ModuleName("m")), elixir.extract(data)]
+
+    assert all(len(each.faults) <= 3 for each in found)
+    assert [module.name for each in found for module in each.modules] in ([], ["m"])
+
+
+def test_a_grammar_that_is_not_installed_is_named_with_the_command_that_installs_it():
+    with pytest.raises(Failed) as refusal:
+        grammar.grammar("cobol")
+
+    assert refusal.value.code == "missing_extra"
+    assert refusal.value.hint == "pip install 'jidomem[code]'"
