@@ -47,5 +47,5 @@ def anchors_of(terms: Iterable[Term]) -> list[Anchor]:
 
 def anchored(item: Term, about: Iterable[str], blobs: Mapping[str, str]) -> list[Triple]:
     """Return what *item* keeps of the files that *about* names; *blobs* has the blob id of each path that has one."""
-    paths = dict.fromkeys(path for entry in about if (path := path_of(entry)) in blobs)
+    paths = dict.fromkeys(path for entry in about if (path := path_of(entry)) in blobs) if blobs else ()
     return [(item, ANCHOR, literal(str(Anchor(path, blobs[path])))) for path in paths if path]

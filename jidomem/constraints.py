@@ -94,7 +94,11 @@ def _read(term: Term, datatype: str) -> Any:
 
 
 def _of_datatype(datatype: str) -> Check:
-    return _each(lambda data, value: _read(value, datatype) is not None)
+    if datatype == XSD + "string":  # of what ends in its text no other is the datatype
+        return lambda data, focus, values: [
+            value for value in values if not (value[0] == value[-1] == '"') and _read(value, datatype) is None
+        ]
+    return lambda data, focus, values: [value for value in values if _read(value, datatype) is None]
 
 
 def _pair(broken: Callable[[set[Term], set[Term]], Collection[Term]]) -> Callable[[Term], Check]:
@@ -115,11 +119,11 @@ def _later(values: set[Term], others: set[Term]) -> list[Term]:
 BUILD: dict[str, Callable[[Any], Check]] = {
     "class": lambda cls: lambda data, focus, values: [value for value in values if cls not in data.types(value)],
     "datatype": lambda wanted: _of_datatype(bare(wanted)),
-    "nodeKind": lambda kinds: _each(lambda data, value: _kind_of(value) in kinds),
+    "nodeKind": lambda kinds: lambda data, focus, values: [value for value in values if _kind_of(value) not in kinds],
     "in": lambda known: lambda data, focus, values: [value for value in values if value not in known],
     "hasValue": lambda wanted: _all(lambda values: wanted in values),
-    "minCount": lambda limit: _all(lambda values: len(values) >= limit),
-    "maxCount": lambda limit: _all(lambda values: len(values) <= limit),
+    "minCount": lambda limit: lambda data, focus, values: () if len(values) >= limit else (None,),
+    "maxCount": lambda limit: lambda data, focus, values: () if len(values) <= limit else (None,),
     "minLength": lambda limit: _text(lambda text: len(text) >= limit) if limit else _all(lambda values: True),
     "maxLength": lambda limit: _text(lambda text: len(text) <= limit),
     "pattern": lambda pattern: _text(finder(bare(pattern))),

@@ -80,7 +80,7 @@ def follow(rules: Data, path: Term, depth: int = 0) -> tuple[str, Path]:
     """Return *path* as pyshacl writes it for a reader, and the way it takes; raise Left for what is not compiled."""
     if is_iri(path):
         text = f"jido:{bare(path).removeprefix(JIDO)}" if depth and path.startswith(f"<{JIDO}") else path
-        return text, lambda data, node: data.objects(node, path)
+        return text, lambda data, node: data.about.get(node, _NOTHING).get(path, ())
     said = rules.shacl(path)
     match said:
         case {"inversePath": [prop]} if is_iri(prop):

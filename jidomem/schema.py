@@ -149,25 +149,27 @@ class Schema:
         individuals, found = self.individuals, list[Triple]()
         for subject, predicate, value in data:
             if predicate == TYPE:
-                found += [(subject, TYPE, cls) for cls in self.ancestors(value)]
+                found += [(subject, TYPE, cls) for cls in self._ancestors.get(value, ())]
             if value in individuals:
                 found += [(value, TYPE, above) for cls in individuals[value] for above in self.ancestors(cls)]
         return found
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
         """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
-        of_items, memory, types = _of_items(self), f"<{BASE}memory/", dict[Term, set[Term]]()
+        types: dict[Term, set[Term]] = {}
         for subject, _, value in [triple for triple in data if triple[1] == TYPE]:
             types.setdefault(subject, set()).add(value)
-        said = {subject for subject, predicate, _ in data if predicate != TYPE}
-        items = {subject for subject in said if subject.startswith(memory)}
-        items |= {subject for subject, predicate, _ in data if predicate in of_items}
+        nodes = {subject for subject, _, _ in data} if focus is None else focus
+        others = {node for node in nodes if not any(self.is_a(kind, ITEM) for kind in types.get(node, ()))}
+        of_items, memory, items = _of_items(self), f"<{BASE}memory/", set[Term]()
+        for subject, predicate, _ in [triple for triple in data if triple[0] in others] if others else ():
+            if predicate in of_items or (predicate != TYPE and subject.startswith(memory)):
+                items.add(subject)
         missed = []
-        for node in types.keys() | said if focus is None else focus:
+        for node in others:
             kinds = types.get(node, set())
             unknown = any(bare(kind).startswith(OURS) for kind in kinds) if focus is None else True
-            judged = any(self.is_a(kind, ITEM) for kind in kinds) if node in items else bool(kinds & self.classes)
-            if not judged and (node in items or unknown):
+            if node in items or (unknown and not kinds & self.classes):
                 missed.append(node)
         return missed
 

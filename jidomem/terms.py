@@ -80,7 +80,9 @@ def is_iri(term: Term) -> bool:
 
 def bare(term: Term) -> str:
     """Return the IRI without its angle brackets, or the text of a literal."""
-    return term[1:-1] if term.startswith("<") else parts(term).text
+    if term.startswith("<") or (term[:1] == term[-1:] == '"' and "\\" not in term and term.count('"') == 2):
+        return term[1:-1]
+    return parts(term).text
 
 
 def parts(term: Term) -> Literal:

@@ -18,6 +18,7 @@ from jidomem.errors import Repair
 from jidomem.moments import parse_moment, stamp
 
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_OF_A_MEMORY = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most of what is named
 _LONGEST = 2048
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
 _CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
@@ -154,6 +155,8 @@ def is_absolute(text: str) -> bool:
 
 @lru_cache(maxsize=1024)  # what a memory names is looked at by several stages
 def _is_written(text: str) -> bool:
+    if _OF_A_MEMORY.fullmatch(text):
+        return True
     return text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.errors import IntentRefused
-from jidomem.intent import FIELDS, LIST_FIELDS, MemoryUpdateIntent
+from jidomem.intent import LIST_FIELDS, MemoryUpdateIntent
 from jidomem.policy import LITERAL_LIMIT
 from jidomem.schema import Schema
 from jidomem.write import extra, names
@@ -50,10 +50,11 @@ def normalize(
     and TooLarge for a text of more than *literal* bytes.
     """
     tidy = Tidy(schema, literal)
-    values: dict[str, Any] = dict.fromkeys(FIELDS)
-    said = ((name, value) for name, value in intent.fields() if value is not None and value != [])
-    values |= {name: tidy.field(name, value) for name, value in said}
-    values |= {name: [] for name in LIST_FIELDS if values[name] is None}
+    values: dict[str, Any] = {
+        name: None if value is None or value == [] else tidy.field(name, value) for name, value in intent.fields()
+    }
+    for name in LIST_FIELDS:
+        values[name] = values[name] or []
     given = dict(values)
     values["type"] = _kind(tidy, values["type"])
     values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"

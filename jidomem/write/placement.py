@@ -63,7 +63,7 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
                 kind = value[value.rindex('"') + 1 :]
             else:
                 kind = kinds_of(value) | individuals[value] if value in individuals else kinds_of(value)
-            if _stands(schema, predicate, kinds_of(subject), kind):
+            if _stands(schema, predicate, kinds.get(subject) or kinds_of(subject), kind):
                 continue
         problem = _term_problem(predicate, value, schema, policy, warnings)
         if problem is None and predicate != TYPE:

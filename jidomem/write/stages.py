@@ -259,7 +259,8 @@ class Stages:
         described += placement.declare_objects(intent, view, self.schema)
         declared = triples.stubs(intent, view, self.policy)
         warnings = placement.check_terms(described, view, self.schema, self.policy)
-        links = [t for t in triples.relate(intent, triples.ASSERTED) if t[0] == iri(intent.iri or "")]
+        item = iri(intent.iri or "")
+        links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         warnings += self.judge_shapes([*described, *declared, *links], view)
         return described, declared, warnings
 
