@@ -18,7 +18,7 @@ _SEEN = re.compile(
     r"\s*ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: \d+\n  uid: \d+\tgid: \d+\n  size: (\d+)\tflags: \w+\n"
 )
 #: Folders that hold no code of the project where no git says what does.
-_NEVER = frozenset((".git", ".jidomem", ".venv", "__pycache__", "node_modules", "_build", "deps", ".elixir_ls", ".tox"))
+_NEVER = frozenset((".git", ".jidomem", ".venv", "__pycache__", "node_modules", "_build", ".elixir_ls", ".tox"))
 _RULES = 256 * 1024
 
 
@@ -110,8 +110,9 @@ def _walked(base: Path, below: str, endings: tuple[str, ...]) -> Iterator[str]:
         at = Path(folder).relative_to(base).as_posix().removeprefix(".").strip("/")
         rules = _rules(base, at)
         prefix = f"{at}/" if at else ""
+        never = _NEVER | ({"deps"} if "mix.exs" in files else set())  # where mix puts what it fetched
         folders[:] = sorted(
-            name for name in folders if name not in _NEVER and not is_ignored(f"{prefix}{name}/x", rules)
+            name for name in folders if name not in never and not is_ignored(f"{prefix}{name}/x", rules)
         )
         for name in sorted(files):
             path = prefix + name

@@ -244,6 +244,14 @@ def test_what_git_ignores_is_left_out_with_and_without_git(memory, folder, with_
     assert take(memory, folder).files == {"new": 6}
 
 
+def test_without_git_what_mix_fetched_is_left_out_and_a_folder_of_that_name_elsewhere_is_not(memory, tmp_path):
+    write(tmp_path / "umbrella", {"deps/own/a.ex": "", "app/mix.exs": "", "app/deps/fetched/b.ex": ""})
+
+    take(memory, tmp_path / "umbrella")
+
+    assert sorted(taking.held(memory.index, "p")) == ["app/mix.exs", "deps/own/a.ex"]
+
+
 def test_a_part_of_a_folder_is_taken_in_and_the_rest_is_left_as_it_is(memory, folder):
     take(memory, folder)
     (folder / "lib" / "cart.ex").unlink()
