@@ -60,9 +60,9 @@ KINDS = {
     "LessonLearned": ITEM | {"derivedFrom": name}, "RootCause": ITEM, "Assumption": ITEM | {"expiresOn": time},
     "Agent": {"hasRole": one_of("AgentRole"), "hasCapability": one_of("Capability")},
     "WorkSession": {"startedAt": time, "hasStatus": one_of("SessionStatus")},
-    "Entry": {"agentId": text, "entryId": text, "entryText": text},
+    "Entry": {"agentId": text, "entryId": text, "entryText": text}, "EntryRemoval": {"replaces": name},
 }  # fmt: skip
-ITEMS = [kind for kind in KINDS if kind not in ("Agent", "WorkSession", "Entry", "RootCause")]
+ITEMS = [kind for kind in KINDS if kind not in ("Agent", "WorkSession", "Entry", "EntryRemoval", "RootCause")]
 #: The property a shape is about, and the kinds it is asked of.
 ABOUT = {
     "AgentHasACapability": ("hasCapability", ["Agent"]), "AgentHasARole": ("hasRole", ["Agent"]),
@@ -80,7 +80,7 @@ ABOUT = {
     "SessionEndIsATime": ("endedAt", ["WorkSession"]), "SessionHasAStart": ("startedAt", ["WorkSession"]),
     "SessionHasAStatus": ("hasStatus", ["WorkSession"]),
     "EntryHasAnAgent": ("agentId", ["Entry"]), "EntryHasAnId": ("entryId", ["Entry"]),
-    "EntryHasAText": ("entryText", ["Entry"]),
+    "EntryHasAText": ("entryText", ["Entry"]), "RemovalNamesWhatItEnds": ("replaces", ["EntryRemoval"]),
 }  # fmt: skip
 NOT_TIMES = ['"2026-11-21T08:00:00Z"', f'"2026-11-21T08:00:00Z"^^<{XSD}date>', '"2026-11-21T08:00:00Z"@en',
              '"2026-11-21T08:00:00Z"^^<urn:time>', "-2026-11-21T08:00:00Z"]  # fmt: skip
