@@ -251,8 +251,9 @@ class Folder:
         rows = self.contents.shelf.rows(pack)
         inside = {row.head.id: row.head for row in rows.values()}
         for row in [rows[key]] if key in rows else rows.values():
-            if self.contents.entry(f"{stem(row.head)}.ttl") is not None:
-                continue  # its own file, sound, stands for it
+            own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
+            if any(self.contents.entry(name) is not None for name in own):
+                continue  # its own file, sound, stands for it; a whole one for no redacted one
             problem = broken(row.entry, self.contents, inside)
             if self.contents.packed(pack, row) is not None and problem:
                 name = f"{pack.name}#{stem(row.head)}"

@@ -126,8 +126,11 @@ def read(data):
     return claimed[1], parents, triples, secrets
 
 
-def read_pack(name, data):
-    """What `read` gives for each commit of a pack, in order; Wrong unless all of it is as the page says."""
+def read_pack(name, data, bad=None):
+    """What `read` gives for each commit of a pack, in order; Wrong unless all of it is as the page says.
+
+    With a list *bad* it is the others that are given where a document is wrong, and the list takes in its row.
+    """
     whole = data.decode("utf-8")
     lines = whole.split("\n")
     demand(lines[0] == "# jidomem pack 1", "not a pack")
@@ -149,16 +152,16 @@ def read_pack(name, data):
     demand(len(data) == len(header) + len(table) + int(blocks), "the length")
     rows = [row.split(" ") for row in table.decode().split("\n")[:-1]]
     place, found, tips, named = len(header) + len(table), [], [], set()
-    for mark, kind, identity, moment, position, size, form, *parents in rows:
-        commit = read(data[place : place + int(size)])
+    for row in rows:
+        mark, kind, identity, moment, position, size, _, *parents = row
+        demand((mark, kind) == ("#", "commit"), "a line of the table")
+        try:
+            found.append(of_row(row, data[place : place + int(size)]))
+        except (Wrong, ValueError, LookupError):
+            if bad is None:
+                raise
+            bad.append(row)
         place += int(size)
-        said = {p: o for s, p, o in commit[2] if s == f"<urn:jido:commit:{identity}>"}
-        demand((mark, kind, commit[0]) == ("#", "commit", identity), "the id in the table")
-        demand(said[f"<{JIDO}recordedAt>"][1:28] == moment, "the moment in the table")
-        demand(said[f"<{JIDO}position>"].split('"')[1] == position, "the position in the table")
-        demand(sorted(parent.hex() for parent in commit[1]) == parents, "the parents in the table")
-        demand(form == ("whole" if commit[3][0].startswith("# nonce") else "redacted"), "the form in the table")
-        found.append(commit)
         tips.append([identity, moment, position])
         named |= set(parents)
     demand(place == len(data) and [int(fields["commits"][0][0])] == [len(rows)], "how many")
@@ -168,6 +171,19 @@ def read_pack(name, data):
     outside = sorted(named - {row[2] for row in rows})
     demand(fields.get("after", []) == [[parent] for parent in outside], "what it comes after")
     return found
+
+
+def of_row(row, document):
+    """What `read` gives for a document of a pack, which has to say what its line of the table says."""
+    _, _, identity, moment, position, _, form, *parents = row
+    commit = read(document)
+    said = {p: o for s, p, o in commit[2] if s == f"<urn:jido:commit:{identity}>"}
+    demand(commit[0] == identity, "the id in the table")
+    demand(said[f"<{JIDO}recordedAt>"][1:28] == moment, "the moment in the table")
+    demand(said[f"<{JIDO}position>"].split('"')[1] == position, "the position in the table")
+    demand(sorted(parent.hex() for parent in commit[1]) == parents, "the parents in the table")
+    demand(form == ("whole" if commit[3][0].startswith("# nonce") else "redacted"), "the form in the table")
+    return commit
 
 
 def describe(said):

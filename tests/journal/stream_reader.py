@@ -1,0 +1,149 @@
+"""A second reader of whole streams, written from docs/journal-format.md alone; imports nothing of jidomem.
+
+Run it over the folder of a stream: python tests/journal/stream_reader.py FOLDER
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import verifier
+
+JIDO = verifier.JIDO
+
+
+@dataclass(frozen=True)
+class Read:
+    """One commit: its document, as it says it is, and which form of it this is."""
+
+    id: str
+    moment: str
+    position: int
+    parents: tuple[str, ...]
+    graph: str
+    triples: tuple[tuple[str, str, str], ...]
+    redacted: bool
+
+    @property
+    def key(self):
+        return self.moment, self.id
+
+    @property
+    def stem(self):
+        return f"{self.moment.replace('-', '').replace(':', '')}-{self.id[:12]}"
+
+
+@dataclass
+class Told:
+    """What a folder tells: its commits in order, the names of the files that are damaged, and the heads."""
+
+    commits: list[Read]
+    damaged: set[str]
+    heads: list[str]
+
+    def statements(self):
+        """What the stream says, its commits' own descriptions among it, less what a commit clears."""
+        cleared = set()
+        for commit in self.commits:
+            if any(p == f"<{JIDO}clears>" and s == own(commit) for s, p, _ in commit.triples):
+                cleared |= {commit.id, *self.ancestors(commit)}
+        return {triple for commit in self.commits if commit.id not in cleared for triple in commit.triples}
+
+    def ancestors(self, commit):
+        by_id, todo, found = {each.id: each for each in self.commits}, [*commit.parents], set()
+        while todo:
+            identity = todo.pop()
+            if identity in by_id and identity not in found:
+                found.add(identity)
+                todo += by_id[identity].parents
+        return found
+
+
+def own(commit):
+    return f"<urn:jido:commit:{commit.id}>"
+
+
+def read(folder):
+    """All that the files of *folder* hold, each verified; what is damaged is named, and reading goes on."""
+    found, damaged, aside, bad = {}, set(), set(), {}
+    for path in sorted(Path(folder).iterdir(), reverse=True):  # packs first: of two redacted forms the last here counts
+        if path.name.startswith("."):
+            continue
+        if path.name.endswith(".ttl.aside"):
+            aside.add(path.name.split("-")[1][:12])
+        elif path.name.endswith(".ttl"):
+            try:
+                for commit in in_file(path, bad):
+                    if commit.id not in found or commit.redacted:
+                        found[commit.id] = commit
+            except (verifier.Wrong, ValueError, LookupError):
+                damaged.add(path.name)
+    commits = sorted(found.values(), key=lambda commit: commit.key)
+    damaged |= {commit.stem for commit in commits if not follows(commit, found, aside)}
+    named = {parent for commit in commits for parent in commit.parents}
+    named |= {parent for row in bad.values() for parent in row[7:]}
+    hidden = {row[2] for row in bad.values() if row[6] == "redacted" and not is_redacted(found.get(row[2]))}
+    hidden |= {commit.id for commit in commits if f"{commit.stem}.redacted.ttl" in damaged}
+    shown = [commit for commit in commits if commit.id not in hidden]
+    damaged |= {name for name, row in bad.items() if row[2] not in {commit.id for commit in shown}}
+    known = [*found, *(row[2] for row in bad.values())]  # heads go by the tables of sound packs
+    return Told(shown, damaged, [identity for identity in dict.fromkeys(known) if identity not in named])
+
+
+def is_redacted(commit):
+    return commit is not None and commit.redacted
+
+
+def graph_of(folder):
+    """The graph of the stream in *folder*, by the two last parts of its path."""
+    names = {"memory": "long-term-context", "history": "conversation-history", "codebase": "elixir-codebase"}
+    graph = names.get(folder.name, "system-knowledge")
+    return f"https://jido.ai/projects/{folder.parent.name}/graphs/{graph}"
+
+
+def in_file(path, bad):
+    """The commits of a file, whose name has to fit; *bad* takes in the rows of a sound pack with wrong documents."""
+    if path.name.startswith("pack-"):
+        wrong = []
+        commits = [shaped(each) for each in verifier.read_pack(path.name, path.read_bytes(), wrong)]
+        bad.update((f"{path.name}#{row[2]}", row) for row in wrong)
+        return commits
+    commit = shaped(verifier.read(path.read_bytes()))
+    name = f"{commit.stem}{'.redacted' if commit.redacted else ''}.ttl"
+    verifier.demand(path.name == name, f"is the commit to be named {name}")
+    verifier.demand(commit.graph == graph_of(path.parent), "the stream")
+    return [commit]
+
+
+def shaped(parts):
+    identity, parents, triples, secrets = parts
+    said = {p: o for s, p, o in triples if s == f"<urn:jido:commit:{identity}>"}
+    return Read(
+        id=identity,
+        moment=said[f"<{JIDO}recordedAt>"][1:28],
+        position=int(said[f"<{JIDO}position>"].split('"')[1]),
+        parents=tuple(sorted(parent.hex() for parent in parents)),
+        graph=said[f"<{JIDO}inStream>"][1:-1],
+        triples=tuple(triples),
+        redacted=not secrets[0].startswith("# nonce"),
+    )
+
+
+def follows(commit, found, aside):
+    """Whether the parents are there, or set aside, and position and moment go on from them."""
+    missing = [parent for parent in commit.parents if parent not in found]
+    if missing:
+        return all(parent[:12] in aside for parent in missing)
+    parents = [found[parent] for parent in commit.parents]
+    later = all(parent.moment < commit.moment for parent in parents)
+    return later and commit.position == 1 + max((parent.position for parent in parents), default=0)
+
+
+if __name__ == "__main__":
+    told = read(sys.argv[1])
+    for each in told.commits:
+        print(each.moment, each.position, each.id, "redacted" if each.redacted else "", re.sub(r".*/", "", each.graph))
+    for name in sorted(told.damaged):
+        print("damaged:", name)
+    sys.exit(1 if told.damaged else 0)

@@ -1,0 +1,122 @@
+"""docs/journal-format.md is enough for a second implementation: one written from it alone reads what jidomem reads."""
+
+import shutil
+
+import stream_reader
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journal_world import STREAM, add, commit_on, order_on
+from test_files import bring, commits_in
+
+import jidomem
+from jidomem import terms, vocab
+from jidomem.errors import JournalDamaged, NotFound
+from jidomem.journal.files import FileJournal
+from jidomem.journal.redaction import leaves
+
+SIDES = st.sampled_from(["left", "right"])
+WHAT = ["add", "add", "add", "bring", "seal", "redact", "lose", "spoil", "aside"]
+STEPS = st.lists(st.tuples(st.sampled_from(WHAT), SIDES, st.integers(0)), min_size=4, max_size=18)
+
+
+def told_by_ours(journal):
+    """Commits in order, whether anything is damaged, and the heads, as jidomem reads a folder for the first time."""
+    journal = FileJournal(journal.folder)
+    damage = journal.verify(STREAM)
+    commits = [(commit.id, commit.recorded_at, commit.redacted, commit.triples) for commit in journal.read(STREAM)]
+    return commits, bool(damage), sorted(head.id for head in journal.head(STREAM).heads)
+
+
+def told_by_the_second(journal):
+    told = stream_reader.read(journal.path(STREAM))
+    commits = [(each.id, each.moment, each.redacted, frozenset(each.triples)) for each in told.commits]
+    return commits, bool(told.damaged), sorted(told.heads)
+
+
+def set_aside_by(version, name):
+    """The commit that says that the file *name* was set aside."""
+    return commit_on(version, "aside", [(vocab.THIS, vocab.jido("setsAside"), terms.literal(name))])
+
+
+def take(step, side, number, journals, names):
+    """One step of the life of two copies of a stream; what damage forbids is not done."""
+    journal, other = journals[side], journals["right" if side == "left" else "left"]
+    folder = journal.path(STREAM)
+    files = commits_in(folder) if folder.exists() else []
+    if step == "add":
+        add(journal, next(names))
+    elif step == "bring" and files and other.path(STREAM).exists():
+        bring(journal, other)
+    elif step == "seal" and not journal.verify(STREAM):  # what was spoiled since it was read is sealed unseen
+        journal.seal(STREAM)
+    elif step == "redact" and files:
+        told = [*journal.read(STREAM)]
+        commit = told[number % len(told)] if told else None
+        said = leaves(commit).items() if commit else ()
+        if gone := {leaf for (_, predicate, _), leaf in said if predicate.endswith("summary>")}:
+            with journal.redacting(STREAM, {commit.id: frozenset(gone)}) as version:
+                journal.append(STREAM, version, order_on(version, {commit.id: frozenset(gone)}))
+    elif step == "aside" and (damage := FileJournal(journal.folder).verify(STREAM)):
+        if which := damage[number % len(damage)].commit:
+            FileJournal(journal.folder).set_aside(STREAM, which, set_aside_by)
+    elif step == "lose" and files:
+        files[number % len(files)].unlink()
+    elif step == "spoil" and files:
+        path = files[number % len(files)]
+        data = bytearray(path.read_bytes())
+        data[number % len(data)] ^= 1
+        path.write_bytes(data)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=STEPS)
+def test_two_implementations_read_the_same_of_any_folder(steps, tmp_path_factory):
+    # C074
+    root = tmp_path_factory.mktemp("two")
+    journals = {side: FileJournal(root / side) for side in ("left", "right")}
+    add(journals["left"], "base")
+    shutil.copytree(root / "left", root / "right")
+    names = iter(f"n{number}" for number in range(100))
+    for step in steps:
+        try:
+            take(*step, journals, names)
+        except (JournalDamaged, NotFound):
+            continue
+
+    for journal in journals.values():
+        assert told_by_the_second(journal) == told_by_ours(journal)
+    shutil.rmtree(root)
+
+
+def test_the_second_reader_has_all_that_a_writer_kept_and_nothing_that_was_cleared(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.writer.remember("p", "releases go out on Fridays")
+        memory.long_term().insert([("urn:a", "urn:b", "cleared")], graph="system")
+        memory.long_term().clear_graph("system")
+        memory.long_term().insert([("urn:a", "urn:b", "kept")], graph="system")
+
+    folder = tmp_path / "root" / "projects" / "p"
+    memories = stream_reader.read(folder / "memory").statements()
+    system = stream_reader.read(folder / "system").statements()
+    assert any(o == '"releases go out on Fridays"' for _, _, o in memories)
+    assert [o for s, _, o in system if s == "<urn:a>"] == ['"kept"']
+
+
+def test_a_redacted_form_that_is_damaged_in_a_pack_is_told_though_the_whole_form_lies_beside(tmp_path):
+    # C074
+    left, right = FileJournal(tmp_path / "left"), FileJournal(tmp_path / "right")
+    add(left, "base")
+    shutil.copytree(tmp_path / "left", tmp_path / "right")
+    add(left, "later")
+    take("redact", "left", 0, {"left": left, "right": right}, None)
+    left.seal(STREAM)
+    bring(left, right)
+    (pack,) = right.path(STREAM).glob("pack-*")
+    data = bytearray(pack.read_bytes())
+    data[data.index(b"# salt ") + 7] ^= 1  # of one hexadecimal digit another
+    pack.write_bytes(data)
+
+    told = stream_reader.read(right.path(STREAM))
+
+    assert len(told.damaged) == 1
+    assert len(FileJournal(right.folder).verify(STREAM)) == 1
