@@ -53,6 +53,8 @@ def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> i
         raise InvalidRequest("init takes the folder of the repository, not --root", hint=f"jidomem init {folder}")
     if not is_named:
         _refuse_home(sources)
+    elif not folder.exists():
+        _refuse_kind(str(folder), sources)
     if not sources:
         made = _make(door, folder)
         _tell(door, made, folder, address)
@@ -125,6 +127,16 @@ def _refuse_home(sources: tuple[str, ...]) -> None:
             f"{here} is no repository: all below it would have one memory",
             hint=f"cd into a repository, then: jidomem init{words}; if you mean it: jidomem init {quote(str(here))}",
         )
+
+
+def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
+    """Raise InvalidRequest where what is to be taken in was named as if it were a folder."""
+    from jidomem.repository.elsewhere import KINDS
+    from jidomem_cli.adopting import AUTO
+
+    if folder in (AUTO, *KINDS):
+        words = " ".join(f"--from {quote(each)}" for each in (*sources, folder))
+        raise InvalidRequest(f"{folder}: no such folder", hint=f"jidomem init {words}")
 
 
 def _refuse_sources(sources: tuple[str, ...]) -> None:

@@ -23,10 +23,14 @@ __all__ = ["AdrImport", "Note", "read_records", "record_iri"]
 
 @dataclass(frozen=True, slots=True)
 class AdrImport:
-    """Intents, each after those it supersedes or amends, and what is to be said about the files, file by file."""
+    """Intents, each after those it supersedes or amends, and what is to be said about the files, file by file.
+
+    `refused` are the notes, of them, that say why a file that may hold a record gives none.
+    """
 
     intents: tuple[MemoryUpdateIntent, ...]
     notes: tuple[Note, ...]
+    refused: frozenset[Note] = frozenset()
 
 
 def record_iri(project: str, name: str) -> str:
@@ -60,6 +64,7 @@ def read_records(
     """
     notes: list[Note] = []
     records = _records(files, project, largest, notes)
+    refused = frozenset(note for note in notes if note.severity == "error")
     links = tie(records, lambda name: record_iri(project, name), known)
     notes += links.notes
     titles = Counter(slug(record.title) for record in records.values())
@@ -95,7 +100,8 @@ def read_records(
             )
         )
     place = {path: number for number, (path, _) in enumerate(files)}
-    return AdrImport(tuple(intents), tuple(sorted(notes, key=lambda note: (place[note.path], note.line or 0))))
+    said = sorted(notes, key=lambda note: (place[note.path], note.line or 0))
+    return AdrImport(tuple(intents), tuple(said), refused)
 
 
 def _records(files: Sequence[tuple[str, bytes]], project: str, largest: int, notes: list[Note]) -> dict[str, Record]:

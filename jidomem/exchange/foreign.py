@@ -12,6 +12,8 @@ from typing import Any
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.intent import parse_line
 
+_HINT = "correct that entry and import the file again; what came in stays"
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignEntry:
@@ -72,6 +74,7 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
         try:
             value = parse_line(number, line.removeprefix(b"\xef\xbb\xbf"))
         except InvalidRequest as error:
+            error.hint = _HINT
             reading.broken.append(Broken(place, error))
             continue
         if isinstance(value, dict):
@@ -82,7 +85,7 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
 
 def wrong(detail: str) -> InvalidRequest:
     """Return the refusal of an entry that is not as its kind is written."""
-    return InvalidRequest(detail, hint="correct that entry and import the file again; what came in stays")
+    return InvalidRequest(detail, hint=_HINT)
 
 
 def text_of(value: Any) -> str:

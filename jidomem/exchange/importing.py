@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jidomem.errors import JidomemError, NotFound
+from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import turtle
 from jidomem.exchange.documents import Form, parse
 from jidomem.intent import MemoryUpdateIntent, Receipt
@@ -121,7 +121,8 @@ def import_adr(
         known=lambda iri: _kept(writer, project, iri) is not None,
         find=find,
     )
-    report = Report(notes=[_worded(note) for note in found.notes])
+    report = Report(notes=[_worded(note) for note in found.notes if note not in found.refused])
+    report.entries += [_refused(note) for note in found.notes if note in found.refused]
     statements = [turtle.Statement(intent.to_dict(), None) for intent in found.intents]
     places = [intent.about[0] if intent.about else "" for intent in found.intents]
     report.entries += _bring_in(writer, project, statements, places)
@@ -165,6 +166,11 @@ def _content(said: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any
     values["about"] = [*map(plain_path, values.get("about") or ())]
     plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
     return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
+
+
+def _refused(note: adr.Note) -> Entry:
+    hint = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE), or shorter, and import it again; what came in stays"
+    return Entry("", "", note.path, InvalidRequest(note.message, hint=hint))
 
 
 def _worded(note: adr.Note) -> str:

@@ -44,6 +44,8 @@ _CLIENTS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settin
             ".roo/mcp.json", "opencode.json")  # fmt: skip
 _KEPT_IN = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*")""")
 _HERE = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
+#: What cannot stand in a path that memories name: control characters, and bytes that are no UTF-8.
+_UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 #: Folders whose files are samples or somebody else's.
 _SAMPLES = frozenset(
     ("node_modules", "vendor", "third_party", "third-party", "site-packages", "test", "tests", "__tests__", "testdata",
@@ -189,7 +191,7 @@ def _graphs(base: Path, known: Sequence[str], found: Found) -> Iterator[str]:
     for client in _CLIENTS:
         text = (plain_file(base / client) or b"").decode("utf-8", "replace")
         for said in _KEPT_IN.findall(text):
-            given = _HERE.sub("", str(json.loads(said)))
+            given = _HERE.sub("", _unquoted(said))
             inside = given.removeprefix(f"{base}/")
             path = path_of(inside)
             if not given:
@@ -201,11 +203,22 @@ def _graphs(base: Path, known: Sequence[str], found: Found) -> Iterator[str]:
                 yield path
 
 
+def _unquoted(said: str) -> str:
+    """Return what stands in quotes, as JSON reads it; as it is where that cannot, as of one backslash of Windows."""
+    try:
+        return str(json.loads(said))
+    except ValueError:
+        return said[1:-1]
+
+
 def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
     """Read the files of one kind into sources; those that cannot be taken are passed, with the reason."""
     taken: dict[bytes, str] = {}
     files: list[tuple[str, bytes]] = []
     for path in sorted(paths)[:MOST]:
+        if _UNNAMED.search(path):
+            found.passed.append(Passed(ascii(path)[1:-1], "its name cannot be written down: rename it"))
+            continue
         data = plain_file(base / path, LARGEST[kind])
         if data is None:
             found.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))

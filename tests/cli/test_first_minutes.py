@@ -1,6 +1,7 @@
 """What a newcomer does first: take in what a repository has, ask, and make the mistakes that newcomers make."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -206,10 +207,44 @@ def test_a_refused_entry_stops_no_other_and_is_told_with_its_place(repository):
     assert told["found"][0]["waits"] == 1
 
 
+def test_a_record_that_cannot_be_read_is_refused_and_the_others_come_in(repository):
+    (repository / "docs/adr/0003-size.md").write_bytes(FILES["docs/adr/0001-one-queue.md"].encode() + b"Gr\xf6\xdfe\n")
+
+    told = taken_in("adr", code=2)
+
+    assert [(each["place"], each["detail"].split(";")[0]) for each in told["refused"]] == [
+        ("docs/adr/0003-size.md", "not UTF-8 at byte 95")
+    ]
+    assert (told["found"][0]["in_force"], told["found"][0]["refused"]) == (2, 1)
+    again = run("import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
+    assert again.exit_code == 2
+    assert "0 kept, 0 here already, 1 refused" in again.stderr
+
+
+def test_names_that_no_path_can_have_are_told_and_stop_nothing(repository):
+    record = FILES["docs/adr/0001-one-queue.md"]
+    (repository / "docs/adr/0003-\x1b[31m\n.md").write_text(record)
+    (repository / os.fsdecode(b"docs/adr/0004-\xff.md")).write_text(record)
+    (repository / ".mcp.json").write_text(r'{"env": {"MEMORY_FILE_PATH": "C:\data\memory.jsonl"}}')
+
+    told, named = taken_in("adr", "--from", "mcp-memory"), taken_in("docs/adr")
+
+    assert (told["found"][0]["in_force"], named["found"][0]["here_already"]) == (2, 2)
+    unnamed = [each["path"] for each in named["passed"] if "rename it" in each["why"]]
+    assert unnamed == [r"docs/adr/0003-\x1b[31m\n.md", r"docs/adr/0004-\udcff.md"]
+
+
 #: A mistake, where somebody stands -> its exit code, what is said, and the command in the hint that then runs.
 MISTAKES = {
     "no memory yet": ("empty", "ask decisions", 4, "no memory root at", "jidomem init"),
     "asking before anything is there": ("empty", "governing a.py", 4, "no memory root at", "jidomem init"),
+    "a second kind without its option": (
+        "shop",
+        "init --from adr beads",
+        2,
+        "no such folder",
+        "jidomem init --from adr --from beads",
+    ),
     "a misspelt verb": ("shop", "stauts", 2, "did you mean 'status'?", "jidomem --help"),
     "no such verb": ("shop", "frobnicate", 2, "there are init, demo,", "jidomem --help"),
     "a verb without its second word": (
