@@ -47,6 +47,8 @@ class Chain:
         if any(moment >= commit.recorded_at for moment, _ in heads):
             raise self._damaged(commit, f"it was recorded at {commit.recorded_at}, not after its parents")
         identity = bytes.fromhex(commit.id)
+        if identity in self.forms:
+            raise self._damaged(commit, "it is there twice")
         self._heads[identity] = commit.recorded_at, commit.position
         self.forms[identity] = blake2b(commit.data, digest_size=16).digest()
         self.size += len(commit.data)

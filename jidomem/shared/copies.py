@@ -42,6 +42,17 @@ class Kept:
     orders: tuple[str, ...] = ()
     life: str = ""
 
+    def is_level(self, reach: Reach, life: str) -> bool:
+        """Return whether a log of that *life* reaches as far, and ends with the same commit where it tells that.
+
+        One that lost its end, as a replica has it that was behind, may be as long again with another.
+        """
+        return (self.reach, self.life) == (reach, life) and reach.last in ("", self.last)
+
+    def is_behind(self, reach: Reach, life: str) -> bool:
+        """Return whether a log of that *life* reaches farther, and nothing was rewritten since."""
+        return (self.reach.rewrites, self.life) == (reach.rewrites, life) and self.reach.length < reach.length
+
 
 class Foreign(Exception):
     """What a log says next does not go on from the copy: that is of another log, or of an earlier life of this one."""

@@ -166,6 +166,7 @@ class LogEnd:
 
     def __init__(self, log: SharedLog) -> None:
         self._log = log
+        self._lengths: dict[Stream, int] = {}  # of what `held` saw, and what was appended since
 
     @property
     def name(self) -> str:
@@ -202,6 +203,7 @@ class LogEnd:
         chain = Chain(f"{self.name} {stream.project}/{stream.name}", self.set_aside(stream))
         for commit in self.commits(stream):
             chain.add(commit)
+        self._lengths[stream] = len(chain.forms)
         return chain
 
     def set_aside(self, stream: Stream) -> frozenset[str]:
@@ -212,7 +214,7 @@ class LogEnd:
 
     def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
         """Append *commits*; raises InvalidRequest where somebody else appends, too."""
-        number, coming = self._log.reach([stream])[stream].length + 1, iter(commits)
+        number, coming = self._lengths.get(stream, 0) + 1, iter(commits)
         while step := [(commit.id, commit.data) for commit in islice(coming, _AT_ONCE)]:
             if not self._appended(stream, number, step):
                 raise InvalidRequest(
@@ -221,6 +223,7 @@ class LogEnd:
                     hint="stop who writes there, and name a place that is empty",
                 )
             number += len(step)
+            self._lengths[stream] = number - 1
 
     def _appended(self, stream: Stream, number: int, step: Sequence[tuple[str, bytes]]) -> bool:
         """Return whether all of *step* is there from *number* on, in one step where the log knows how."""

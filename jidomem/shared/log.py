@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from jidomem.errors import InvalidRequest, TooLarge
@@ -28,10 +28,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a stream reaches: the number of its last entry, 0 where there is none, and how often it was rewritten."""
+    """How far a stream reaches: the number of its last entry, 0 where there is none, and how often it was rewritten.
+
+    *last* is the commit of that entry where the log tells it with the rest, at no cost; else it is empty.
+    """
 
     length: int = 0
     rewrites: int = 0
+    last: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,11 @@ class SharedLog(Protocol):
     def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
         """Return the entries with a number above *after*, in order; it need not be used up."""
 
-    def append(self, stream: Stream, number: int, commit: str, document: bytes) -> bool:
+    def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         """Return True once *document* is durable under *number*, False where another commit has that number.
 
+        A log that tells what is last in a stream returns False, too, where another commit than *after*, if that is
+        said, has the number before: it lost its end, as a replica does that was behind, and has another by now.
         *number* is one more than the length of the stream: ValueError where it is larger. A commit that stands under
         the number already is answered with True, so an append whose outcome is unknown is settled by the same append
         again, and never puts its document back where that was rewritten; one whose connection is lost is settled so

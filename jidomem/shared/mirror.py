@@ -205,7 +205,7 @@ class MirroredJournal(FileJournal):
         reach, kept = self._reach(stream), self._kept(stream)
         if kept is None and not reach.length and not self._known(stream)[0].look().heads:
             return Kept(reach)
-        is_level = kept is not None and (kept.reach, kept.life, kept.orders) == (reach, self._life, ())
+        is_level = kept is not None and kept.is_level(reach, self._life) and not kept.orders
         if kept is not None and is_level and stream in self._proved and self._is_sound(stream, kept):
             return kept
         return self._bring_level(stream)
@@ -234,8 +234,7 @@ class MirroredJournal(FileJournal):
         reach = self._reaches([stream])[stream]
         if stream in (asked := getattr(self._asked, "reaches", {})):
             asked[stream] = reach
-        life = (reach.rewrites, self._life)
-        if kept and (kept.reach.rewrites, kept.life) == life and kept.reach.length <= reach.length:
+        if kept and (kept.is_level(reach, self._life) or kept.is_behind(reach, self._life)):
             with suppress(Foreign):
                 kept = self._filled(stream, folder, turn, kept)
                 if self._is_sound(stream, kept):
@@ -301,7 +300,7 @@ class MirroredJournal(FileJournal):
         check_follows(stream, expected, commit)
         began = monotonic()
         try:
-            if self.log.append(stream, kept.reach.length + 1, commit.id, commit.data):
+            if self.log.append(stream, kept.reach.length + 1, commit.id, commit.data, after=kept.last):
                 self.on_kept(monotonic() - began)
                 return self._copied(stream, kept, commit)
         except ValueError:  # the log does not reach as far as the copy: it is another one by now

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, LiteralString
 
 from psycopg import Error, OperationalError
-from psycopg.errors import UndefinedFunction
+from psycopg.errors import UndefinedFunction, UniqueViolation
 from psycopg.sql import SQL, Composed, Identifier
 
 from jidomem.errors import Failed, NotFound
@@ -31,6 +31,8 @@ _APPEND = f"""
 INSERT INTO {{s}}.commits (stream, number, commit, document)
 SELECT %(stream)s, %(number)s, %(commit)s, %(document)b {_DURABLE}
   AND %(number)s = 1 + coalesce((SELECT max(number) FROM {{s}}.commits WHERE stream = %(stream)s), 0)
+  AND (%(after)s = '' OR EXISTS (
+    SELECT 1 FROM {{s}}.commits WHERE stream = %(stream)s AND number = %(number)s - 1 AND commit = %(after)s))
 ON CONFLICT DO NOTHING"""
 _APPEND_NEXT = """
 INSERT INTO {s}.commits (stream, number, commit, document)
@@ -42,10 +44,12 @@ _SETTLE = f"""
 UPDATE {{s}}.commits SET commit = commit
 WHERE stream = %(stream)s AND number = %(number)s AND commit = %(commit)s AND EXISTS (SELECT 1 {_DURABLE})"""
 _REACH = """
-SELECT asked.stream, coalesce((SELECT max(number) FROM {s}.commits c WHERE c.stream = asked.stream), 0),
+SELECT asked.stream, coalesce(latest.number, 0), coalesce(latest.commit, ''),
   coalesce((SELECT times FROM {s}.rewrites r WHERE r.stream = asked.stream), 0),
   (SELECT tag FROM {s}.files WHERE name = %s), (SELECT life FROM {s}.layout)
-FROM unnest(%s::text[]) AS asked (stream)"""
+FROM unnest(%s::text[]) AS asked (stream) LEFT JOIN LATERAL (
+  SELECT number, commit FROM {s}.commits c WHERE c.stream = asked.stream ORDER BY number DESC LIMIT 1
+) AS latest ON true"""
 _READ = """
 SELECT number, commit, document FROM {s}.commits WHERE stream = %s AND number > %s ORDER BY number LIMIT %s"""
 _COUNT = """
@@ -95,8 +99,8 @@ class PostgresLog:
     def look(self, streams: list[Stream], name: str) -> Look:
         """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
-        found = {key: Reach(int(length), int(times)) for key, length, times, _, _ in rows}
-        return Look({stream: found[_key(stream)] for stream in streams}, rows[0][3], rows[0][4])
+        found = {key: Reach(int(length), int(times), last) for key, length, last, times, _, _ in rows}
+        return Look({stream: found[_key(stream)] for stream in streams}, rows[0][4], rows[0][5])
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
         """Return the entries with a number above *after*, in order; it need not be used up."""
@@ -110,11 +114,14 @@ class PostgresLog:
             size = sum(len(row[2]) for row in rows) // len(rows) + 1
             count = max(_FEW, min(_MANY, _BYTES // size, 8 * count))
 
-    def append(self, stream: Stream, number: int, commit: str, document: bytes) -> bool:
-        """Return True once *document* is durable under *number*, False where another commit has that number."""
+    def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
+        """Return True once *document* is durable under *number*, False where another commit has that number.
+
+        And where another than *after*, if that is said, has the number before.
+        """
         if number < 1:
             raise ValueError(f"{number} is no number of an entry: the first is 1")
-        row = {"stream": _key(stream), "number": number, "commit": commit, "document": document}
+        row = {"stream": _key(stream), "number": number, "commit": commit, "document": document, "after": after}
         doubt = False
 
         def work(connection: Connection) -> bool:
@@ -145,12 +152,15 @@ class PostgresLog:
         rows = [{"stream": key, "number": number + n, "commit": c, "document": d} for n, (c, d) in enumerate(entries)]
 
         def work(connection: Connection) -> bool:
-            with connection.transaction():
-                if not self._appended(connection, rows[0]):
-                    return False
-                if len(rows) > 1 and connection.execute(self._sql(_SETTLE), rows[-1]).rowcount == 1:
-                    return True  # they were kept by a try whose answer was lost
-                connection.cursor().executemany(self._sql(_APPEND_NEXT), rows[1:])
+            try:
+                with connection.transaction():
+                    if not self._appended(connection, {**rows[0], "after": ""}):
+                        return False
+                    if len(rows) > 1 and connection.execute(self._sql(_SETTLE), rows[-1]).rowcount == 1:
+                        return True  # they were kept by a try whose answer was lost
+                    connection.cursor().executemany(self._sql(_APPEND_NEXT), rows[1:])
+            except UniqueViolation:  # the first of them is there, and others of somebody else after it
+                return False
             self._tell(connection, key)
             return True
 
@@ -237,15 +247,16 @@ class PostgresLog:
                 raise OperationalError(connection.warned)
             if done:
                 return True
-            length = self._length(connection, row["stream"])
-            if length >= row["number"]:
+            length, last = self._end(connection, row["stream"])
+            if length >= row["number"] or (length + 1 == row["number"] and row["after"] not in ("", last)):
                 return False
             if length + 1 < row["number"]:
                 raise ValueError(f"{row['number']} leaves a gap: {row['stream']} has {length}")
 
-    def _length(self, connection: Connection, stream: str) -> int:
+    def _end(self, connection: Connection, stream: str) -> tuple[int, str]:
+        """Return the number of the last entry, and its commit."""
         (row,) = connection.execute(self._sql(_REACH), ("", [stream])).fetchall()
-        return int(row[1])
+        return int(row[1]), str(row[2])
 
     def _tell(self, connection: Connection, stream: object) -> None:
         """Tell who waits; what is not told is found by who looks."""

@@ -73,7 +73,7 @@ class FileLog:
             rows = store.execute(asked, (stream.project, stream.name, after)).fetchall()
         return (Entry(*row) for row in rows)
 
-    def append(self, stream: Stream, number: int, commit: str, document: bytes) -> bool:
+    def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         with self._asking("append") as store:
             if not 0 < number <= _reach(store, stream).length + 1:
                 raise ValueError(f"{number} is not the next number of {stream}, nor one before")
@@ -129,7 +129,7 @@ class FileLog:
 class BlindLog(FileLog):
     """A log that takes every append as it comes, whatever it was built on: what a shared log must never do."""
 
-    def append(self, stream: Stream, number: int, commit: str, document: bytes) -> bool:
+    def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         with self._asking("append") as store:
             row = (stream.project, stream.name, _reach(store, stream).length + 1, commit, document)
             store.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)

@@ -1,6 +1,7 @@
 """A root moves to another place with its chain, its files and its state, and only where nothing else is."""
 
 import json
+import os
 import shutil
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from jidomem.runtime.moving import backup, migrate, restore
 from jidomem.shared import filling
 from jidomem.shared.ends import FolderEnd, LogEnd
 from jidomem.shared.moving import bring
+from jidomem.shared.places import open_log
 from jidomem_cli.main import cli
 
 MEMORY, HISTORY = Stream("p"), Stream("p", "history")
@@ -189,6 +191,37 @@ def test_a_log_that_others_write_to_is_no_target(root, tmp_path):
 
     with pytest.raises(InvalidRequest, match=r"somebody else writes to .* from its number 1 on"):
         LogEnd(log).add(MEMORY, while_another_writes())
+
+
+@pytest.mark.parametrize("kind", ["postgres", "bucket"])
+def test_two_moves_to_one_log_at_once_keep_each_commit_once(root, postgres, bucket, kind):
+    # C023
+    logs = [open_log(postgres.address() if kind == "postgres" else bucket, os.environ) for _ in range(2)]
+    first, second = map(LogEnd, logs)
+
+    class Overtaken(FolderEnd):
+        def commits(self, stream):
+            bring(FolderEnd(root), first)
+            return super().commits(stream)
+
+    moved = bring(Overtaken(root), second)
+
+    for each in moved:
+        entries = [entry.commit for entry in logs[1].read(each.stream)]
+        assert sorted(entries) == sorted(journal_of(root)[each.stream])
+        assert each.extent.commits == len(entries)
+    for log in logs:
+        log.close()
+
+
+def test_a_commit_that_a_log_has_twice_is_damage(root, tmp_path):
+    log = FileLog(str(tmp_path / "log"))
+    bring(FolderEnd(root), LogEnd(log))
+    *_, last = log.read(MEMORY)
+    log.append(MEMORY, last.number + 1, last.commit, last.document)
+
+    with pytest.raises(JournalDamaged, match="it is there twice"):
+        bring(FolderEnd(root), LogEnd(log))
 
 
 def test_an_entry_that_was_changed_in_a_log_stops_the_move(root, tmp_path):

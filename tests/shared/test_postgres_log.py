@@ -266,6 +266,7 @@ def test_many_entries_are_kept_together_or_not_at_all(log):
     assert log.append_many(ONE, 3, rows) is True
     assert log.append_many(ONE, 3, rows) is True
     assert log.append_many(ONE, 60, []) is True
+    assert log.append_many(ONE, 3, [*rows, (commit(60), document(60)), (commit(61), document(61))]) is False
     assert list(log.read(ONE)) == written + more
 
 
