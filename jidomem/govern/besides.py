@@ -12,6 +12,7 @@ from jidomem.repository.ignored import matches
 from jidomem.vocab import TYPE_OF_CLASS, local_name
 from jidomem.write.names import plain_path
 
+#: What is said of each is looked up for those found: joined, the engine would read it of all memories.
 _QUERY = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded WHERE {
@@ -19,8 +20,14 @@ SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded WHERE {
   UNION { ?item jido:about ?about FILTER(CONTAINS(STR(?about), "*")) }
   UNION { ?item a jido:Convention ; jido:hasAssertionStatus jido:Proposed
           FILTER NOT EXISTS { ?item jido:about ?any } BIND("" AS ?about) }
-  ?item jido:hasAssertionStatus ?status ; jido:summary ?summary ; a ?kind ; jido:recordedAt ?recorded .
-  FILTER NOT EXISTS { ?item jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted }
+  OPTIONAL { ?item jido:hasAssertionStatus ?status }
+  OPTIONAL { ?item jido:summary ?summary }
+  OPTIONAL { ?item a ?kind }
+  OPTIONAL { ?item jido:recordedAt ?recorded }
+  FILTER(BOUND(?status) && BOUND(?summary) && BOUND(?kind) && BOUND(?recorded))
+  FILTER NOT EXISTS {
+    ?item jido:supersededBy|jido:invalidatedBy ?end FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
+  }
 } ORDER BY ?recorded ?item
 """
 
