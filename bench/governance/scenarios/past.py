@@ -1,0 +1,166 @@
+"""The past: a bulk of bad writes taken back, what was known at a moment, and where an entry comes from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from time import sleep
+from typing import Any
+
+from bench.governance.figures import Found, Measure, Size
+from bench.governance.process import Open, opened
+from bench.governance.system import Fact, Origin, Unsupported, now
+
+RESTORED = Measure(
+    "undo", "topics that are as they were at the moment before a bulk of bad writes", "of those touched", "more"
+)
+EXPLAINED = Measure(
+    "undo", "bad writes of which who wrote them and why they ended can still be told", "of the bad", "more"
+)
+AS_OF = Measure("as-of", "questions for one topic at a past moment that are answered right", "of the questions", "more")
+COMPLETE = Measure(
+    "provenance",
+    "questions for the who, when, session and source of an entry, answered right",
+    "of the questions",
+    "more",
+)
+REPLACED = Measure(
+    "provenance", "entries of which the text they replaced can be told", "of those that replaced one", "more"
+)
+GAP = 0.005  # seconds between a write and a moment that is asked about
+SECOND = timedelta(seconds=1)  # a clock may count in seconds
+
+
+def undo(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+    """A bulk that replaces every second fact and adds as many bad ones; then back to the moment before it."""
+    good = [Fact(f"step {n} is safe", f"step {n}") for n in range(size.facts)]
+    bad = [Fact(f"import {n} is wrong", f"import {n}", agent="importer", session="s-2") for n in range(size.facts)]
+    with opened(open_, folder) as system:
+        kept = [system.keep(fact).id for fact in good]
+        before = _by_topic(system)
+        moment = _moment()
+        ids = [system.keep(fact).id for fact in bad]
+        for n in range(0, size.facts, 2):
+            system.replace(kept[n], Fact(f"step {n} is void", f"step {n}", agent="importer", session="s-2"))
+        try:
+            system.undo_to(moment)
+        except Unsupported as error:
+            yield from (Found(each, unsupported=str(error)) for each in (RESTORED, EXPLAINED))
+            return
+    with opened(open_, folder) as system:
+        after = _by_topic(system)
+        touched = [f"import {n}" for n in range(size.facts)] + [f"step {n}" for n in range(0, size.facts, 2)]
+        right = sum(after[topic] == before[topic] for topic in touched)
+        counts = {"untouched that changed": sum(after[fact.topic] != before[fact.topic] for fact in good[1::2])}
+        yield Found(RESTORED, [right], [len(touched)], counts)
+        try:
+            told = [(_asked(system, "explain", entry), _asked(system, "ended", entry)) for entry in ids]
+        except Unsupported as error:
+            yield Found(EXPLAINED, unsupported=str(error))
+            return
+    yield Found(EXPLAINED, [sum(bool(origin and origin.who == "importer" and why) for origin, why in told)], [len(bad)])
+
+
+def _by_topic(system: Any) -> dict[str, list[str]]:
+    """Return what is in force, by the two words it begins with."""
+    found = defaultdict[str, list[str]](list)
+    for entry in system.in_force():
+        found[" ".join(entry.text.split()[:2])].append(entry.text)
+    return found
+
+
+def as_of(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+    """Topics that change three times each, in a drawn order; after each change all of them are asked for, later."""
+    steps = [n for n in range(size.facts // 2) for _ in range(3)]
+    Random(size.seed).shuffle(steps)
+    known: dict[int, str] = {}
+    ids: dict[int, str] = {}
+    moments: list[tuple[datetime, dict[int, str]]] = []
+    with opened(open_, folder) as system:
+        for number, topic in enumerate(steps):
+            fact = Fact(f"limit {topic} is {number}", f"limit {topic}", session=f"s-{number}")
+            ids[topic] = (system.replace(ids[topic], fact) if topic in ids else system.keep(fact)).id
+            known[topic] = fact.text
+            moments.append((_moment(), dict(known)))
+    topics = sorted(known)
+    right = 0
+    with opened(open_, folder) as system:
+        for moment, then in moments:
+            try:
+                told = [entry.text for entry in system.as_of(moment)]
+            except Unsupported as error:
+                yield Found(AS_OF, unsupported=str(error))
+                return
+            given = {n: [text for text in told if text.startswith(f"limit {n} ")] for n in topics}
+            right += sum(given[n] == ([then[n]] if n in then else []) for n in topics)
+    yield Found(AS_OF, [right], [len(moments) * len(topics)], {"moments": len(moments), "topics": len(topics)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    fact: Fact
+    replaced: str | None
+    earliest: datetime
+    latest: datetime
+
+
+def provenance(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+    """Facts of several agents, sessions and sources, every second one replaced by another agent; all restarted."""
+    written: dict[str, _Written] = {}
+    with opened(open_, folder) as system:
+        for n in range(size.facts):
+            fact = Fact(f"owner {n} is team {n}", f"owner {n}", f"agent-{n % 3}", f"s-{n % 4}", f"ticket {n}")
+            begun = now()
+            entry, replaced = system.keep(fact).id, None
+            if n % 2:
+                replaced, fact = fact.text, Fact(f"owner {n} is crew {n}", f"owner {n}", "editor", "s-9", f"letter {n}")
+                begun = now()
+                entry = system.replace(entry, fact).id
+            written[entry] = _Written(fact, replaced, begun, now())
+    with opened(open_, folder) as system:
+        yield from _complete(system, written)
+        try:
+            told = {entry: _asked(system, "replaced", entry) for entry, each in written.items() if each.replaced}
+        except Unsupported as error:
+            yield Found(REPLACED, unsupported=str(error))
+            return
+    yield Found(REPLACED, [sum(text == written[entry].replaced for entry, text in told.items())], [len(told)])
+
+
+def _complete(system: Any, written: Mapping[str, _Written]) -> Iterator[Found]:
+    answers = defaultdict[str, list[bool]](list)
+    for entry, each in written.items():
+        try:
+            told = _asked(system, "explain", entry) or Origin()
+        except Unsupported as error:
+            yield Found(COMPLETE, unsupported=str(error))
+            return
+        when = told.when and (told.when if told.when.tzinfo else told.when.replace(tzinfo=UTC))
+        answers["who"].append(told.who == each.fact.agent)
+        answers["when"].append(when is not None and each.earliest - SECOND <= when <= each.latest + SECOND)
+        answers["session"].append(told.session == each.fact.session)
+        answers["source"].append(told.source == each.fact.source)
+    counts = {question: f"{sum(right)} of {len(right)}" for question, right in answers.items()}
+    right = [each for values in answers.values() for each in values]
+    yield Found(COMPLETE, [sum(right)], [len(right)], counts)
+
+
+def _asked(system: Any, call: str, entry: str) -> Any:
+    """Return what is told of *entry*; nothing, where the system fails to."""
+    try:
+        return getattr(system, call)(entry)
+    except Unsupported:
+        raise
+    except Exception:
+        return None
+
+
+def _moment() -> datetime:
+    sleep(GAP)
+    moment = now()
+    sleep(GAP)
+    return moment

@@ -1,0 +1,88 @@
+"""jidomem, by its Python interface: a root in the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jidomem
+from bench.governance.system import Entry, Fact, Kept, Origin, Refused, System, now
+from jidomem.errors import Conflict
+from jidomem.runtime.root import init
+
+PROJECT = "p"
+
+
+class JidomemRoot(System):
+    name = "jidomem"
+    how = "facts with a topic, by `writer.remember`; what holds now is asked with `valid_at`"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.memory = jidomem.open(init(folder, PROJECT), wait=60)
+
+    def close(self) -> None:
+        self.memory.close()
+
+    def keep(self, fact: Fact) -> Kept:
+        return self._remember(fact)
+
+    def replace(self, old: str, fact: Fact) -> Kept:
+        return self._remember(fact, supersedes=[old])
+
+    def _remember(self, fact: Fact, **more: Any) -> Kept:
+        more |= {"about": [fact.about]} if fact.about else {}
+        more |= {"valid_until": fact.valid_until.isoformat()} if fact.valid_until else {}
+        more |= {"idempotency_key": fact.key} if fact.key else {}
+        try:
+            receipt = self.memory.writer.remember(
+                PROJECT, fact.text, topic=fact.topic, asserted_by=fact.agent, asserted_in=fact.session,
+                evidence=[fact.source], **more,
+            )  # fmt: skip
+        except Conflict as refusal:
+            raise Refused(str(refusal)) from refusal
+        return Kept(receipt.iri, flagged=bool(receipt.conflicts))
+
+    def in_force(self) -> Sequence[Entry]:
+        return self._facts(valid_at=now())
+
+    def search(self, words: str) -> Sequence[Entry]:
+        return [Entry(hit.id, hit.content) for hit in self.memory.recall(words).entries]
+
+    def as_of(self, moment: datetime) -> Sequence[Entry]:
+        return self._facts(as_of=moment)
+
+    def _facts(self, **when: datetime) -> Sequence[Entry]:
+        rows = self.memory.reader.ask("facts", project=PROJECT, **when)
+        return [Entry(row["fact"], row["summary"]) for row in rows]
+
+    def undo_to(self, moment: datetime) -> None:
+        self.memory.roll_back(moment, reason="the import was wrong")
+
+    def explain(self, entry: str) -> Origin:
+        told = self.memory.reader.why(PROJECT, entry)
+        who, session = ([name.rpartition("/")[2] for name in told[key]] for key in ("asserted_by", "asserted_in"))
+        return Origin(who[0], told["recorded_at"], session[0], told["evidence"][0]["text"])
+
+    def replaced(self, entry: str) -> str | None:
+        old = self.memory.reader.why(PROJECT, entry)["replaced"]
+        return old[0]["summary"] if old else None
+
+    def ended(self, entry: str) -> str | None:
+        new = self.memory.reader.why(PROJECT, entry)["replaced_by"]
+        return new[0]["reason"] or new[0]["summary"] if new else None
+
+    def disagreements(self) -> Sequence[tuple[str, str]]:
+        return [(row["a"], row["b"]) for row in self.memory.reader.ask("conflicts", project=PROJECT)]
+
+    def expires(self) -> None:
+        """It has `valid_until`."""
+
+    def changed(self) -> Sequence[str]:
+        return [row["item"] for row in self.memory.changed_files(PROJECT)]
+
+    def erase(self, text: str) -> None:
+        plan = self.memory.keeper.plan(PROJECT, None, texts=[text])
+        self.memory.keeper.redact(plan, agent="ana", reason="it named a customer")

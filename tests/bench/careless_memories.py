@@ -1,0 +1,96 @@
+"""Memories that are broken on purpose: each scenario of the governance benchmark has to find one of them out."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+from bench.governance.system import Entry, Kept, Origin, Refused, System
+
+
+class Careless(System):
+    """All in one file, read whole and written back: nothing is compared, ended, dated, signed or removed."""
+
+    name = "careless"
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.path = folder / "memory.json"
+
+    def _rows(self):
+        return json.loads(self.path.read_text()) if self.path.exists() else []
+
+    def _write(self, rows):
+        other = self.path.with_suffix(f".{os.getpid()}")
+        other.write_text(json.dumps(rows))
+        other.replace(self.path)
+
+    def keep(self, fact):
+        rows = self._rows()
+        time.sleep(0.002)  # another process may write here
+        self._write([*rows, [fact.text, True]])
+        return Kept(str(len(rows)))
+
+    def replace(self, old, fact):
+        return self.keep(fact)
+
+    def in_force(self):
+        return [Entry(str(n), text) for n, (text, shown) in enumerate(self._rows()) if shown]
+
+    def as_of(self, moment):
+        return self.in_force()
+
+    def undo_to(self, moment):
+        pass
+
+    def explain(self, entry):
+        return Origin(who="somebody")
+
+    def replaced(self, entry):
+        return None
+
+    def ended(self, entry):
+        raise KeyError(entry)
+
+    def disagreements(self):
+        return []
+
+    def expires(self):
+        pass
+
+    def changed(self):
+        return []
+
+    def erase(self, text):
+        self._write([[held, shown and text not in held] for held, shown in self._rows()])
+
+
+class Alarmist(Careless):
+    """Refuses whatever is said of something it has heard of."""
+
+    name = "alarmist"
+
+    def keep(self, fact):
+        thing = set(fact.topic.split()) - {"size", "of", "the"}
+        if any(thing & set(entry.text.casefold().split()) for entry in self.in_force()):
+            raise Refused(fact.text)
+        return super().keep(fact)
+
+
+class Locked(Careless):
+    """Leaves a lock that nobody takes away where its process is killed."""
+
+    name = "locked"
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.lock = folder / f"{os.getpid()}.lock"
+        self.lock.touch()
+
+    def close(self):
+        self.lock.unlink()
+
+    def in_force(self):
+        for lock in self.folder.glob("*.lock"):
+            os.kill(int(lock.stem), 0)  # raises, where that process is gone
+        return super().in_force()

@@ -1,0 +1,107 @@
+"""The governance benchmark: each scenario finds a broken memory out, and the three adapters answer or say why not."""
+
+import re
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from careless_memories import Alarmist
+
+from bench.governance.__main__ import lines
+from bench.governance.figures import SMALL, Found
+from bench.governance.process import Process, system
+from bench.governance.scenarios import SCENARIOS, lost_writes
+from bench.governance.scenarios.keeping import ALARMS, CONTRADICTIONS, contradictions, duplicates
+from bench.governance.scenarios.lost_writes import LOST, RATE, UNREADABLE
+from bench.governance.scenarios.past import AS_OF, EXPLAINED, REPLACED, RESTORED
+from bench.governance.scenarios.past import COMPLETE as PROVENANCE
+from bench.governance.scenarios.staleness import CHANGED, EXPIRED
+from bench.governance.systems import SYSTEMS
+
+ROOT = Path(__file__).parents[2]
+UNSUPPORTED = {
+    "jidomem": set(),
+    "server-memory": {CONTRADICTIONS, ALARMS, EXPIRED, CHANGED, RESTORED, EXPLAINED, AS_OF, PROVENANCE, REPLACED},
+    "langgraph-store": {CONTRADICTIONS, ALARMS, CHANGED, RESTORED, EXPLAINED, AS_OF, REPLACED},
+}
+
+
+@pytest.fixture(autouse=True)
+def reachable(monkeypatch):
+    """The processes find the broken memories, too."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+
+def found_by(scenario, where, folder):
+    """What *scenario* found; in this process, unless processes are what it is about."""
+    folder.mkdir(parents=True)
+    open_ = partial(Process, where) if scenario is lost_writes else system(where)
+    return {found.measure: found for found in scenario(open_, folder, SMALL)}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=list(SCENARIOS))
+def test_each_scenario_finds_a_careless_memory_out(scenario, tmp_path):
+    found = found_by(scenario, "careless_memories:Careless", tmp_path / "own")
+
+    for measure in found.keys() - {ALARMS, RATE, UNREADABLE}:
+        (value,), (of,) = found[measure].values, found[measure].of
+        worst = 0 if measure.better == "more" else of
+        assert value == worst if measure is not LOST else 0 < value <= worst, measure.words
+
+
+def test_a_memory_that_refuses_all_it_has_heard_of_is_found_out_by_its_false_alarms(tmp_path):
+    found = {each.measure: each for each in contradictions(Alarmist, tmp_path, SMALL)}
+
+    assert found[CONTRADICTIONS].values == [8]
+    assert found[ALARMS].values[0] > 8
+
+
+def test_a_memory_whose_lock_outlives_a_killed_process_is_found_out(tmp_path):
+    found = found_by(lost_writes, "careless_memories:Locked", tmp_path / "own")
+
+    assert (found[UNREADABLE].values, found[UNREADABLE].of) == ([1], [1])
+    assert found[LOST].values == found[LOST].of
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_an_adapter_answers_each_question_or_says_why_its_system_does_not(name, tmp_path):
+    if missing := system(SYSTEMS[name]).missing():
+        pytest.skip(f"{name} is not installed: {missing}")
+
+    found = {}
+    for called, scenario in SCENARIOS.items():
+        found |= found_by(scenario, SYSTEMS[name], tmp_path / called)
+
+    assert {measure for measure, each in found.items() if each.unsupported} == UNSUPPORTED[name]
+    assert all("(" in each.unsupported for each in found.values() if each.unsupported)  # where it is documented
+    assert found[RATE].values[0] > 0
+    if name == "jidomem":
+        best = {measure: 0 if measure.better == "fewer" else each.of[0] for measure, each in found.items() if each.of}
+        best |= {CONTRADICTIONS: 4, ALARMS: 4}  # it reads no meaning: other words on one topic are another statement
+        assert {measure: found[measure].values[0] for measure in best} == best
+
+
+def test_the_table_says_unsupported_with_the_reason_and_shows_rounds_by_their_spread():
+    found = {
+        LOST: {"a": Found(LOST, [3, 0, 9], [40, 40, 41]), "b": Found(LOST, [0], [40])},
+        AS_OF: {"a": Found(AS_OF, unsupported="no versions (README)"), "b": Found(AS_OF, [4], [6])},
+    }
+
+    shown = list(lines(found, ["a", "b"]))
+
+    assert shown[2].endswith("| fewer | 3 of 40 (0-9) | 0 of 40 |")
+    assert shown[3].endswith("| more | unsupported | 4 of 6 |")
+    assert shown[-1] == "- a, as-of: unsupported; no versions (README)."
+
+
+def test_the_adapter_of_the_readme_is_measured(tmp_path, monkeypatch):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "bench/governance/README.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "my_module.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own").mkdir()
+
+    (found,) = duplicates(system("my_module:Folder"), tmp_path / "own", SMALL)
+
+    assert (found.values, found.of) == ([0], [16])
+    sys.modules.pop("my_module")
