@@ -61,14 +61,22 @@ def lines(found: Table, names: Sequence[str]) -> Iterator[str]:
         yield f"- {name}, {', '.join(dict.fromkeys(dimensions))}: unsupported; {why}."
 
 
-def report(found: Table, size: Size, folder: Path, seconds: float) -> Mapping[str, Any]:
+def report(found: Table, wheres: Sequence[str], size: Size, folder: Path, seconds: float) -> Mapping[str, Any]:
     """Return the figures with what they need to mean anything later."""
     rows = [
         {**asdict(each), "systems": {name: _raw(cell) for name, cell in cells.items()}} for each, cells in found.items()
     ]
+    versions = {each.name: each.version() for each in map(system, wheres)}
     kept = frame.report([], frame.Options(0, False, size.rounds, folder))
     del kept["rows"], kept["memories"], kept["quick"]
-    return {**kept, "seconds": seconds, "size": asdict(size), "measures": rows, "sqlite": _sqlite()}
+    return {
+        **kept,
+        "seconds": seconds,
+        "size": asdict(size),
+        "measures": rows,
+        "sqlite": _sqlite(),
+        "systems": versions,
+    }
 
 
 def _raw(cell: Found) -> dict[str, Any]:
@@ -110,8 +118,10 @@ def main() -> None:
         found = measure(wheres, given.only, size, Path(folder))
         for line in lines(found, [system(where).name for where in wheres]):
             print(line)
+        for each in map(system, wheres):
+            print(f"- {each.name} {each.version()}: {each.how}.")
         if given.json:
-            told = report(found, size, Path(folder), perf_counter() - start)
+            told = report(found, wheres, size, Path(folder), perf_counter() - start)
             given.json.write_text(json.dumps(told, indent=2, default=str) + "\n", "utf-8")
     print(f"\n`{shlex.join(['python', *sys.orig_argv[1:]])}`: {perf_counter() - start:.0f} s", file=sys.stderr)
 

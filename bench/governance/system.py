@@ -76,6 +76,11 @@ class System:
         """Return what has to be installed for it to be measured; nothing, where all is there."""
         return ""
 
+    @classmethod
+    def version(cls) -> str:
+        """Return which version of it is installed."""
+        return ""
+
     def close(self) -> None:
         """Leave the memory in order."""
 

@@ -23,6 +23,10 @@ class JidomemRoot(System):
         super().__init__(folder)
         self.memory = jidomem.open(init(folder, PROJECT), wait=60)
 
+    @classmethod
+    def version(cls) -> str:
+        return jidomem.__version__
+
     def close(self) -> None:
         self.memory.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,6 +37,10 @@ class LangGraphStore(System):
     def missing(cls) -> str:
         there = find_spec("langgraph") and find_spec("langgraph.store.sqlite")
         return "" if there else "pip install langgraph-checkpoint-sqlite"
+
+    @classmethod
+    def version(cls) -> str:
+        return metadata.version("langgraph-checkpoint-sqlite")
 
     def close(self) -> None:
         self.entered.__exit__(None, None, None)

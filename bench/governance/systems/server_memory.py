@@ -44,6 +44,10 @@ class ServerMemory(System):
     def missing(cls) -> str:
         return "" if SERVER.exists() else "ci/parts (npm install in tests/peers)"
 
+    @classmethod
+    def version(cls) -> str:
+        return json.loads((SERVER.parents[1] / "package.json").read_text())["version"]
+
     def close(self) -> None:
         self.popen.communicate()
 
