@@ -62,8 +62,9 @@ def make(log: SharedLog, home: Path) -> bool:
             return False
         newest = _newest(log)
         said = newest[0] if newest else {"files": {}, "going": {}}
-        there = _named(said)
-        log.remove([name for name in log.names(PIECES) if name.removeprefix(PIECES) not in there])  # of the dead
+        pieces = {name.removeprefix(PIECES) for name in log.names(PIECES)}
+        there = _named(said) & pieces
+        log.remove([PIECES + digest for digest in pieces - there])  # of the dead
         with gathered(home, Clones(home / "index")) as (folder, streams):
             if not streams:
                 return False
@@ -80,7 +81,8 @@ def make(log: SharedLog, home: Path) -> bool:
                 return False
             log.remove([PIECES + digest for digest in there - _named(made)])
             return True
-        log.remove([PIECES + digest for digest in came])
+        newest = _newest(log)  # it may be another's by now, of the same pieces
+        log.remove([PIECES + digest for digest in {*came} - (_named(newest[0]) if newest else set())])
         return False
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from secrets import token_hex
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.shared.log import SharedLog
@@ -40,7 +42,9 @@ def shown(address: str) -> str:
     'postgresql://jido@db:5432/team?sslmode=require'
     """
     try:
-        split = urlsplit(address)
+        split = _split(address)
+        if "@" in split.path + split.query:  # a password with a / or ? in it
+            raise ValueError(split.scheme)
         user, at, place = split.netloc.rpartition("@")
         query = [(key, value) for key, value in parse_qsl(split.query, True) if not _SECRET.search(key)]
         return urlunsplit(
@@ -48,6 +52,11 @@ def shown(address: str) -> str:
         )
     except ValueError:
         return f"{address.partition('://')[0]}://..."
+
+
+def _split(address: str) -> SplitResult:
+    """Return the parts of an address, in which # begins no fragment: it may stand in a password."""
+    return urlsplit(address.replace("#", "%23"))
 
 
 def home_of(address: str, environment: Mapping[str, str]) -> Path:
@@ -70,18 +79,14 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
     """
     mark, place = home / _MARK, _place(address, environment)
     try:
-        if mark.exists():
-            if mark.read_text("utf-8") == place:
-                return
-            what = f"has the copy of {mark.read_text('utf-8')}"
-        elif home.exists() and any(not entry.name.startswith(f".{_MARK}") for entry in home.iterdir()):
+        if not mark.exists() and _is_empty(home):
+            _put(mark, place)
+        if not mark.exists():  # looked for again: others may have begun with it at the same time
             what = "is a folder with something else in it"
-        else:
-            home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = home / f".{_MARK}.{os.getpid()}"
-            draft.write_text(place, "utf-8")
-            draft.replace(mark)
+        elif (found := mark.read_text("utf-8")) == place:
             return
+        else:
+            what = f"has the copy of {found}"
     except OSError as error:
         what = f"cannot be used: {error.strerror}"
     raise Failed(
@@ -91,12 +96,30 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
     )
 
 
+def _is_empty(home: Path) -> bool:
+    return not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir())
+
+
+def _put(mark: Path, place: str) -> None:
+    """Put the mark there, unless another did."""
+    mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = mark.with_name(f".{_MARK}.{token_hex(4)}")
+    try:
+        draft.write_text(place, "utf-8")
+        with suppress(FileExistsError):
+            os.link(draft, mark)  # a rename would take the place of what is there
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def _place(address: str, environment: Mapping[str, str]) -> str:
     """Return what names the place at *address*, however it is reached."""
-    split = urlsplit(address)
+    split = _split(address)
     host = split.netloc.rpartition("@")[2].lower()
     if split.scheme == "s3":
-        return f"s3://{host}{split.path.rstrip('/')} at {next(filter(None, map(environment.get, _ENDPOINTS)), '')}"
+        endpoint = urlsplit(next(filter(None, map(environment.get, _ENDPOINTS)), ""))
+        there = endpoint._replace(netloc=endpoint.netloc.rpartition("@")[2]).geturl()
+        return f"s3://{host}{split.path.rstrip('/')} at {there}"
     kept = sorted(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING)
     return f"postgresql://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(kept)}"
 

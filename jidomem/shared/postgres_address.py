@@ -51,6 +51,9 @@ def read(text: str) -> Address:
     'postgresql://ada@db1,db2/notes?schema=team'
     """
     url, _, query = text.partition("?")
+    user, at, host = url.partition("://")[2].partition("@")
+    if at and ("/" in user or "@" in host):  # libpq takes a part of such a password for the name of a host or database
+        raise _unreadable()
     pairs = parse_qsl(query, keep_blank_values=True)
     named = [value for key, value in pairs if key == "schema"]
     schema = named[-1] if named else SCHEMA
@@ -61,12 +64,16 @@ def read(text: str) -> Address:
     try:
         said = conninfo_to_dict(f"{url}?{rest}" if rest else url)
     except ProgrammingError:  # its words may show a part of the password
-        hint = f"write it so: {_FORM}; what is no letter or digit in a password as %XX"
-        raise InvalidRequest("the address of the PostgreSQL database cannot be read", hint=hint) from None
+        raise _unreadable() from None
     options = {**_UNLESS_SAID, **said}
     if "," in str(options.get("host", "")):
         options = {"target_session_attrs": "read-write", **options}
     return Address(options, schema, _shown(said, schema))
+
+
+def _unreadable() -> InvalidRequest:
+    hint = f"write it so: {_FORM}; what is no letter or digit in a password as %XX"
+    return InvalidRequest("the address of the PostgreSQL database cannot be read", hint=hint)
 
 
 def _shown(said: Mapping[str, Any], schema: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from hashlib import blake2b
+from math import inf
 from secrets import token_hex
 from threading import local
 from time import monotonic, sleep
@@ -113,6 +114,7 @@ class PostgresState:
         self._prepared()
 
         def work(connection: Connection) -> None:
+            connection.longest = inf
             connection.execute(f"SET lock_timeout TO {WAIT * 1000:.0f}; SET statement_timeout TO 0")
             for table in STATE:
                 connection.execute(SQL("VACUUM FULL {}").format(Identifier(self.address.schema, table)))

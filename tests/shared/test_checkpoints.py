@@ -129,6 +129,40 @@ def test_only_one_makes_a_checkpoint_until_it_is_dead(log, first, monkeypatch):
     assert log.get(MAKING) is None
 
 
+class Asleep(FileLog):
+    """The log as one sees it who falls asleep once its first piece is put, for longer than it has the turn."""
+
+    def __init__(self, address, meanwhile):
+        super().__init__(address)
+        self.meanwhile = meanwhile
+
+    def put(self, name, data, expected=None, *, force=False):
+        put = super().put(name, data, expected, force=force)
+        if name.startswith(PIECES) and self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return put
+
+
+def test_who_slept_while_another_made_a_checkpoint_takes_nothing_of_it_away(log, first, tmp_path):
+    def another_makes_one():
+        log.put(MAKING, json.dumps({"until": 0}).encode(), force=True)
+        assert make(log, first.home)
+
+    assert not make(Asleep(str(tmp_path / "log"), another_makes_one), first.home)
+
+    assert fetch(log, tmp_path / "new")
+
+
+def test_a_piece_that_is_gone_is_put_again_by_who_makes_the_next_checkpoint(log, first, tmp_path):
+    make(log, first.home)
+    log.remove([max(pieces(log))])
+
+    assert make(log, first.home)
+
+    assert fetch(log, tmp_path / "new")
+
+
 @pytest.mark.parametrize("harm", ["a piece is another", "a piece is gone", "it leads elsewhere", "no checkpoint"])
 def test_a_checkpoint_that_is_not_whole_changes_nothing_and_the_log_is_read(log, first, tmp_path, harm):
     make(log, first.home)

@@ -63,6 +63,9 @@ def test_an_address_is_shown_without_its_password(address, shown):
         "postgresql://ada:s3cret@db/m?schema=Bad-One",
         "postgresql://ada:s3cret@db/m?schema=",
         "postgresql://[ada:s3cret",
+        "postgresql://ada:x/s3cret@db/m",
+        "postgresql://ada:x@s3cret@db/m",
+        "postgresql://ada:x?s3cret@db/m",
     ],
 )
 def test_what_is_no_address_is_refused_and_nothing_of_its_password_shown(address):

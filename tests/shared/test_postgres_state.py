@@ -224,7 +224,9 @@ def test_it_goes_into_a_file_and_out_of_one_as_it_was(states, postgres, tmp_path
                 found.append(store.execute(each).fetchall())
         assert all(a == b for a, b in pairwise(found))
         assert found[0]
-    with pytest.raises(InvalidRequest, match="has rows already"):
+    import_state(other, file.path)  # nobody wrote since
+    put(other, "y")
+    with pytest.raises(InvalidRequest, match="has a working state that was used"):
         import_state(other, file.path)
     other.close()
     file.close()

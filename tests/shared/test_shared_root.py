@@ -2,6 +2,7 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -217,6 +218,7 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
     ("root", "code", "says"),
     [
         ("mysql://ana:s3cret@db/x", 2, "mysql://ana@db/x is no address"),
+        ("mysql://ana:x/s3cret@db/x", 2, "mysql://... is no address"),
         ("http://db/x", 2, "no address memory can be kept at"),
         ("postgresql://ana:s3cret@127.0.0.1:1/x", 1, "postgresql://ana@127.0.0.1:1/x"),
     ],
@@ -249,4 +251,22 @@ def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
     assert home("postgresql://ana:x@db/team") == home("postgres://ben:y@DB/team/?sslmode=require")
     others = [home(f"postgresql://db/{rest}") for rest in ("team", "other", "team?schema=x", "team?host=there")]
     assert len(set(others)) == 4
+    assert home("postgresql://ana:x#y@db/team") == home("postgresql://ana:z#y@db/team")
+    stores = [places.home_of("s3://b/p", {"AWS_ENDPOINT_URL": f"http://{user}here"}) for user in ("", "ana:s3cret@")]
+    assert stores[0] == stores[1]
     assert places.home_of("s3://b/p", {}) != places.home_of("s3://b/p", {"AWS_ENDPOINT_URL": "http://here"})
+
+
+def test_a_home_is_made_by_all_who_begin_with_it_at_once_for_one_root(tmp_path):
+    address, other = "postgresql://db/team", "postgresql://db/other"
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(40):
+            home = tmp_path / str(number)
+            for done in [threads.submit(places.claim, home, address, {}) for _ in range(8)]:
+                done.result()
+            assert [each.name for each in home.iterdir()] == ["copy-of"]
+        made = tmp_path / "both"
+        asked = [threads.submit(places.claim, made, each, {}) for each in (address, other) * 4]
+    refused = [each.exception() is not None for each in asked]
+    assert sum(refused) == 4
+    assert refused[0] != refused[1]
