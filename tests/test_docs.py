@@ -3,30 +3,25 @@
 In this process where they can be, as they are many; those of the README have one of their own: tests/test_readme.py.
 """
 
-import glob
-import os
 import re
-import shlex
-import subprocess
-import sys
+import textwrap
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from shown_commands import Reader
 
 from jidomem.errors import CODES
-from jidomem_cli.main import cli
 
 ROOT = Path(__file__).parent.parent
 #: A page whose blocks are run in their order, each beside what it prints: tests/documentation/test_tutorial.py.
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ANY_ORDER = [page for page in PAGES if page not in (TUTORIAL, ROOT / "README.md")]
-BIN = Path(sys.executable).parent
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(block) for _, block in found]
 
 
 def commands(page: Path) -> list[str]:
@@ -45,36 +40,27 @@ def repository(tmp_path):
     (folder / "docs" / "adr" / "0002-use-a-journal.md").write_text(
         "# 2. Use a journal\n\n## Status\n\nAccepted\n\n## Context\n\nFiles are lost.\n\n## Decision\n\nAppend.\n"
     )
+    (folder / "people.ttl").write_text('@prefix x: <urn:x:> .\nx:ana a x:Person ; x:name "Ana" .\n')
+    (folder / "people-shapes.ttl").write_text(
+        "@prefix x: <urn:x:> .\n@prefix sh: <http://www.w3.org/ns/shacl#> .\n"
+        "x:PersonHasName a sh:NodeShape ; sh:targetClass x:Person ; sh:property [ sh:path x:name ; sh:minCount 1 ] .\n"
+    )
     return folder
 
 
-def run(command: str) -> tuple[int, str]:
-    """The exit code of *command* as a shell runs it, and all it printed."""
-    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
-
-
-def run_here(command: str) -> tuple[int, str]:
-    """The same of a command of `jidomem`, without a process; `> FILE` at its end keeps what it printed there."""
-    words = shlex.split(command, comments=True)[1:]
-    file = words[-1] if words[-2:-1] == [">"] else None
-    words = words[:-2] if file else words
-    given = [path for word in words for path in (sorted(glob.glob(word)) if "*.md" in word else [word])]
-    done = CliRunner().invoke(cli, given)
-    if file:
-        Path(file).write_text(done.stdout, "utf-8")
-    return done.exit_code, done.output
+@pytest.fixture
+def reader(repository, request, monkeypatch):
+    """Who follows a page, in a repository with a memory of nothing."""
+    monkeypatch.chdir(repository)
+    with Reader(request.getfixturevalue, monkeypatch) as reader:
+        reader.run("jidomem init -q")
+        yield reader
 
 
 @pytest.mark.parametrize("page", [page for page in ANY_ORDER if commands(page)], ids=lambda page: page.name)
-def test_every_command_a_page_shows_runs(page, repository, monkeypatch):
-    monkeypatch.chdir(repository)
-    run_here("jidomem init -q")
+def test_every_command_a_page_shows_runs(page, reader):
     for command in commands(page):
-        program = shlex.split(command, comments=True)[0]
-        assert program in ("jidomem", "git", "echo", "cat"), command
-        code, printed = (run_here if program == "jidomem" else run)(command)
+        code, printed = reader.run(command)
         assert code == 0, f"{command}\n{printed}"
 
 
