@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from jidomem import Jidomem
 from jidomem.govern.freshness import COLUMNS
 from jidomem_cli.ask import answer
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
@@ -41,8 +42,8 @@ def _listing(kind: str) -> click.Command:
     def show(door: Door, include_inactive: bool) -> None:
         memory = door.read()
         is_empty = not answer(door, memory, query, include_inactive=include_inactive)
-        if is_empty and kind == "decisions" and (others := len(memory.reader.ask("decisions", project=memory.project))):
-            door.say(f"decisions that are not architectural: {others}, see: jidomem ask decisions")
+        if is_empty and kind == "decisions" and door.cursor is None:
+            _name_others(door, memory, include_inactive)
 
     text = f"List the {what}.\n\nExamples:\n  jidomem memory {kind} --limit 10\n"
     return click.command(kind, cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, help=text)(show)
@@ -50,6 +51,24 @@ def _listing(kind: str) -> click.Command:
 
 for _kind in _KINDS:
     memory.add_command(_listing(_kind))
+
+
+def _name_others(door: Door, memory: Jidomem, include_inactive: bool) -> None:
+    """Say how many decisions of other sorts there are, asked of the same moments, and what lists them."""
+    others = len(
+        memory.reader.ask(
+            "decisions",
+            project=memory.project,
+            as_of=door.as_of,
+            valid_at=door.valid_at,
+            include_inactive=include_inactive,
+        )
+    )
+    if others:
+        options = [("--as-of", door.as_of), ("--valid-at", door.valid_at)]
+        narrowed = "".join(f" {option} {value}" for option, value in options if value)
+        again = f"jidomem ask decisions{narrowed}{' --include-inactive' * include_inactive}"
+        door.say(f"decisions that are not architectural: {others}, see: {again}")
 
 
 @memory.command(formats=ROWS)

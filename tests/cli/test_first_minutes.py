@@ -369,4 +369,36 @@ def test_what_waits_is_told_where_nothing_is_in_force(repository):
 
     assert "none in force; proposals that wait: 5, see: jidomem review" in run("memory", "conventions").stderr
     assert run("remember", "x", "--type", "decision", "--rationale", "y").exit_code == 0
-    assert "not architectural: 1, see: jidomem ask decisions" in run("memory", "decisions").stderr
+    assert "not architectural: 1, see: jidomem ask decisions\n" in run("memory", "decisions").stderr
+
+
+def test_decisions_of_other_sorts_are_counted_as_of_the_moment_that_is_asked_about(repository):
+    run("init", "--project", "p")
+    run("remember", "x", "--type", "decision", "--rationale", "y", "--valid-until", "2027-01-01")
+    run(
+        "remember",
+        "Use Oxigraph",
+        "--type",
+        "architectural_decision",
+        "--rationale",
+        "y",
+        "--valid-until",
+        "2027-01-01",
+    )
+
+    before = run("memory", "decisions", "--as-of", "2020-01-01")
+    later = run("memory", "decisions", "--valid-at", "2027-02-01")
+    withdrawn = run(
+        "revise",
+        run("memory", "decisions", "--format", "csv").stdout.split()[1].split(",")[0],
+        "--invalidate",
+        "--reason",
+        "z",
+    )
+    now = run("memory", "decisions", "--valid-at", "2026-12-31")
+
+    assert withdrawn.exit_code == 0
+    assert "not architectural" not in before.stderr + later.stderr
+    (again,) = [line.partition("see: ")[2] for line in now.stderr.splitlines() if "not architectural: 1" in line]
+    assert again == "jidomem ask decisions --valid-at 2026-12-31"
+    assert run(*again.split()[1:]).stdout.count("\n") == 2
