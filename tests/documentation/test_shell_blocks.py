@@ -40,10 +40,8 @@ NOT_RUN = {
     "docs/ontology.md": {"python tests/ontology/turtle_style.py ontology/*.ttl shapes/*.ttl"},  # writes in the checkout
     "docs/tutorial.md": {"pipx install 'jidomem[mcp]'", "mkdir orders && cd orders"},  # needs the network
 }
-PROGRAMS = """
-jidomem python python3 pip pipx uv npm npx git gh curl wget docker psql export echo cat mkdir cd sudo apt-get aws oxigraph
-""".split()
-COMMAND = re.compile(rf"^\s*(?:\$ )?(?:[A-Z_]+=\S* )*(?:(?:{'|'.join(PROGRAMS)}) |(?:\./|ci/|\.venv/)\S+(?: |$))")
+PROGRAMS = "jidomem|python3?|pipx?|uv|npm|npx|git|gh|curl|wget|docker|psql|export|echo|cat|mkdir|cd|sudo|apt-get|aws"
+COMMAND = re.compile(rf"^\s*(?:\$ )?(?:[A-Z_]+=\S* )*(?:(?:{PROGRAMS}) |(?:\./|ci/|\.venv/)\S+(?: |$))")
 NO_COMMAND = re.compile(r"\[OPTIONS\]| · ")  # how a verb is used; a drawing
 
 
