@@ -45,8 +45,11 @@ class Expiry:
         minutes = _minutes(one)
         if minutes is None:
             return False
-        now, lasts = self._now(), timedelta(minutes=minutes)
-        return datetime.fromisoformat(one.recorded) + lasts < now and self._last_read(one) + lasts < now
+        now = self._now()
+        with suppress(OverflowError):  # longer than the calendar goes
+            over = now - timedelta(minutes=minutes)
+            return datetime.fromisoformat(one.recorded) < over and self._last_read(one) < over
+        return False
 
     def read(self, found: Iterable[Keyed], refresh: bool) -> None:
         """Note that items were read, where they last longer for it; one that is over stays over where it is omitted."""

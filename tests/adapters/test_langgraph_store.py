@@ -192,6 +192,17 @@ def test_items_last_as_long_as_their_ttl_and_the_sweep_is_recorded(memory, clock
     assert len(list_entries((memory.entries, {"as_of": then}))) == 3
 
 
+@pytest.mark.parametrize("minutes", [1e10, 1e300])
+def test_an_item_may_last_longer_than_the_calendar_goes(memory, clock, minutes):
+    store = JidomemStore(memory, ttl={"omit_expired": True})
+    store.put(ANA, "for ages", {"n": 1}, ttl=minutes)
+    store.put(ANA, "short", {"n": 2}, ttl=5)
+    clock.pass_minutes(6)
+
+    assert store.sweep_ttl() == 1
+    assert keys(store.search(ANA)) == ["for ages"]
+
+
 def test_reading_an_item_prolongs_it_where_that_is_asked_for(memory, clock):
     ttl = {"default_ttl": 10, "refresh_on_read": True, "omit_expired": True}
     store, other = JidomemStore(memory, ttl=ttl), JidomemStore(memory, ttl=ttl)
