@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import cleandoc
@@ -216,9 +217,8 @@ def _finder(memory: Jidomem) -> Callable[[str], Find]:
 
 def _content(path: Path) -> bytes:
     if (size := path.stat().st_size) > LARGEST:
-        raise TooLarge(
-            f"{path} has {size:,} bytes; at most {LARGEST:,} are read", hint="split it, or leave out what is old"
-        )
+        hint = "split it, or leave out what is old; a whole root: jidomem migrate"
+        raise TooLarge(f"{path} has {size:,} bytes; at most {LARGEST:,} are read", hint=hint)
     return path.read_bytes()
 
 
@@ -232,15 +232,21 @@ def _moment(text: str) -> str:
 
 def _told(door: Door, memory: Jidomem, report: Report) -> int:
     """Print what became of each memory, and every note; return the exit code of the first refusal."""
+    refused = Counter[tuple[str, str | None]]()
     for entry in report.entries:
         if door.json:
             show_json(_as_json(entry))
         elif isinstance(entry.outcome, JidomemError):
             click.echo(f"refused: {entry.outcome.code}: {clean(entry.place)}: {clean(entry.summary)}")
-            tell(entry.outcome, door, where=f"{clean(entry.place)}: ")
+            refused[entry.outcome.detail, entry.outcome.hint] += 1
+            if refused[entry.outcome.detail, entry.outcome.hint] == 1:  # the reason many share is told once
+                tell(entry.outcome, door, where=f"{clean(entry.place)}: ")
         else:
             word = entry.outcome.status if isinstance(entry.outcome, Receipt) else "here already"
             click.echo(f"{short(entry.iri)}  {word}  {clean(entry.summary)}")
+    for count in refused.values():
+        if count > 1:
+            door.say(f"{count - 1:,} more are refused for that reason")
     for note in report.notes:
         door.say(clean(note))
     counts = ", ".join(f"{count} {word}" for word, count in _counts(report).items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Mapping
 from enum import Enum
@@ -53,7 +54,8 @@ def parse(name: str, data: bytes, form: Form = Form.TURTLE) -> dict[Term, list[T
             return blanks.setdefault(node.value, iri(f"{_GENID}{print_}-{len(blanks) + 1}"))
         return str(node)
 
-    text, base = (_strict(name, data), _RELATIVE) if form is Form.JSON_LD else (data, None)
+    plain = data.removeprefix(BOM_UTF8)
+    text, base = (_strict(name, data), _RELATIVE) if form is Form.JSON_LD else (plain, None)
     graphs: dict[Term, list[Triple]] = defaultdict(list)
     try:
         for quad in ox.parse(text, format=_READ_AS[form], base_iri=base, rename_blank_nodes=False):

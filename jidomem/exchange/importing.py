@@ -14,7 +14,7 @@ from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.journal.files import NAMES, Stream
 from jidomem.schema import Schema
 from jidomem.terms import Triple
-from jidomem.vocab import TYPE, jido
+from jidomem.vocab import BASE, TYPE, jido, local_name
 from jidomem.write.names import plain_path
 from jidomem.write.writer import MemoryWriter
 
@@ -75,6 +75,9 @@ def import_document(
         report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} are here now")
     if found.declarations:
         known = writer.declare(project, found.declarations)
+        if not found.statements:
+            many = len(found.declarations)
+            report.notes.append(f"{name}: holds no memory; its {many:,} statements of other things are here now")
         report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
     places = [f"{name}:{statement.line}" if statement.line else name for statement in found.statements]
     report.entries += _bring_in(writer, project, found.statements, places)
@@ -87,7 +90,8 @@ def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> d
     known = {"": "memory", **{Stream(project, stream).graph: stream for stream in NAMES}}
     for graph, rows in graphs.items():
         if graph not in known:
-            hint = f"the graphs of {project} are {', '.join(list(known)[1:])}; name another project with --project"
+            other = graph.removeprefix(f"{BASE}projects/").partition("/")[0] if graph.startswith(BASE) else "ID"
+            hint = f"the graphs of {project} are {', '.join(list(known)[1:])}; of another project: --project {other}"
             raise NotFound(f"{name}: {project} has no graph {graph}", hint=hint)
         streams[known[graph]] += rows
     return streams
@@ -141,7 +145,10 @@ def _bring_in(
         iri, outcome = str(statement.intent.get("iri", "")), next(outcomes) if wanted else None
         if isinstance(outcome, JidomemError):
             outcome.position = None  # it has a place of its own
-            if _kept(writer, project, iri) is not None:
+            if outcome.code == "project_mismatch":
+                other = local_name(str(statement.intent.get("applies_to_project")))
+                outcome.hint = f"it is a memory of another project, to keep it there: --project {other}"
+            elif _kept(writer, project, iri) is not None:
                 outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
         entries.append(Entry(iri, str(statement.intent.get("summary", "")), place, outcome))
     return entries

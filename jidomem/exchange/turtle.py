@@ -61,9 +61,9 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     _link(intents, (triple for rows in about.values() for triple in rows))
     skipped = sorted(bare(node) for node, of in kinds.items() if of & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
-    lines = text.splitlines()
+    lines = _lines(text)
     return TurtleFile(
-        tuple(Statement(intents[node], line_of(node, lines), assumed[node]) for node in _in_order(intents)),
+        tuple(Statement(intents[node], _line_of(node, lines), assumed[node]) for node in _in_order(intents)),
         tuple(t for node in rest for t in about[node] if t[1] not in BOOKKEEPING and not _ends(t)),
         tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
     )
@@ -145,25 +145,33 @@ def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
         node: {other for field in ITEM_LISTS for other in said.get(field, ())} & intents.keys()
         for node, said in intents.items()
     }
+    after: dict[str, list[str]] = defaultdict(list)
+    for node, others in before.items():
+        for other in others:
+            after[other].append(node)
     ready = [(str(intents[node].get("timestamp", "")), node) for node, others in before.items() if not others]
     heapify(ready)
     ordered: dict[str, None] = {}
     while ready:
         _, node = heappop(ready)
         ordered[node] = None
-        for other, waits in before.items():
-            if node in waits:
-                waits.discard(node)
-                if not waits:
-                    heappush(ready, (str(intents[other].get("timestamp", "")), other))
+        for other in after[node]:
+            before[other].discard(node)
+            if not before[other]:
+                heappush(ready, (str(intents[other].get("timestamp", "")), other))
     return [*ordered, *sorted(intents.keys() - ordered.keys())]
 
 
-def line_of(node: str, text: list[str]) -> int | None:
+def _lines(text: str) -> dict[str, int]:
+    """Return the number of the first line that begins with a name, an IRI or what follows a prefix and a colon."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in line.split(None, 1)[:1]:
+            found.setdefault(word[1:-1] if word[0] == "<" else ":" + word.partition(":")[2], number)
+    return found
+
+
+def _line_of(node: str, lines: Mapping[str, int]) -> int | None:
     """Return the number of the line that begins the description of *node*."""
-    local = ":" + vocab.local_name(node)
-    for number, line in enumerate(text, 1):
-        first = line.split(None, 1)[:1]
-        if first and (first[0] == f"<{node}>" or first[0].endswith(local)):
-            return number
-    return None
+    found = [lines[name] for name in (node, ":" + vocab.local_name(node)) if name in lines]
+    return min(found, default=None)

@@ -45,6 +45,19 @@ def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
 
 
+def test_what_is_of_another_project_is_refused_once_with_what_helps(run):
+    run("remember", "the build needs Rust 1.80")
+    run("remember", "CI runs on ARM")
+    run("export", "-o", "memory.ttl")
+    run("export", "--format", "nquads", "-o", "memory.nq")
+
+    for kind, name, code, also in (("turtle", "memory.ttl", 3, "1 more are refused"), ("nquads", "memory.nq", 4, "")):
+        refused = run("import", kind, name, "--root", "other", "--project", "q", code=code)
+        assert (refused.stderr.count("error: "), also in refused.stderr) == (1, True)
+        assert "--project p\n" in refused.stderr
+        run("import", kind, name, "--root", f"other-{kind}", "--project", "p")
+
+
 def test_an_export_into_a_folder_is_named_after_its_project(run, tmp_path):
     # C024
     run("export", "-o", ".")

@@ -5,7 +5,8 @@ from conftest import decision, files, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import InvalidRequest, JidomemError
-from jidomem.exchange import export
+from jidomem.exchange import export, turtle
+from jidomem.exchange.documents import parse
 from jidomem.exchange.importing import import_document
 from jidomem.journal.files import Stream
 
@@ -189,6 +190,35 @@ def test_blank_nodes_get_the_same_iris_each_time(memory):
 
     assert first.refusals == []
     assert [entry.outcome for entry in second.entries] == [None, None]
+
+
+def test_many_memories_are_read_each_with_its_line_and_after_what_it_replaces(memory):
+    many = 10_000
+    text = PREFIXES + "".join(
+        f'ex:m{n} a jido:Fact ; jido:summary "s" ;\n  jido:supersedes ex:m{n + 1} .\n' for n in range(many)
+    )
+    rows = parse("memory.ttl", text.encode())[""]
+
+    found = turtle.read(rows, memory.schema, stand_in={}, text=text).statements
+
+    assert [one.intent["iri"] for one in found] == [f"https://example.org/m{n}" for n in reversed(range(many))]
+    assert [one.line for one in found] == [4 + 2 * n for n in reversed(range(many))]
+
+
+def test_a_byte_order_mark_is_no_part_of_what_a_file_says(memory):
+    report = imported(memory, b"\xef\xbb\xbf" + HAND_WRITTEN.replace("\n", "\r\n").encode())
+
+    assert (len(report.accepted), report.refusals) == (2, [])
+
+
+def test_a_file_without_a_memory_says_so_and_what_it_brought(memory):
+    report = imported(memory, '<urn:a> <urn:b> "x" .')
+
+    assert (report.entries, report.notes) == (
+        [],
+        ["memory.ttl: holds no memory; its 1 statements of other things are here now"],
+    )
+    assert '<urn:a> <urn:b> "x"' in exported(memory).decode()
 
 
 def test_a_cycle_of_supersession_is_refused_and_never_hangs(memory):
