@@ -8,6 +8,7 @@ from typing import Any
 from jidomem.errors import InvalidRequest
 from jidomem.govern.freshness import anchors_in_force, fresh
 from jidomem.index import OxigraphIndex
+from jidomem.read import item
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.freshness import freshness
 from jidomem.repository.ignored import matches
@@ -50,7 +51,7 @@ def governing(
             for row in rows:
                 found.setdefault((path, row["item"]), {"path": path, **row})
     known = fresh(index, tree, project, (item for _, item in found))
-    described = [_described(reader, project, row, asked) for row in found.values()]
+    described = [_described(index, project, row, asked) for row in found.values()]
     for row in described:
         row["freshness"] = [found_.to_dict() for found_ in known.get(row["item"], ())]
     place = {path: number for number, path in enumerate(paths)}
@@ -88,29 +89,29 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     return names
 
 
-def _described(reader: MemoryReader, project: str, row: Row, asked: Mapping[str, Any]) -> Row:
+def _described(index: OxigraphIndex, project: str, row: Row, asked: Mapping[str, Any]) -> Row:
     """Return *row* with what is said of its memory."""
-    item = reader.get_memory(project, row["item"], as_of=asked.get("as_of"))
-    said = {name: values[0] for name, values in item["properties"].items() if values}
+    memory = item.get(index, project, row["item"], asked.get("as_of"))
+    said = {name: values[0] for name, values in memory["properties"].items() if values}
     level = local_name(row["level"]) if row["level"] else None
     state = said.get("hasErrorStatus") or said.get("hasTaskStatus") or said.get("decisionStatus")
-    kind = item["type"] or TYPE_OF_CLASS.get(item["class"], item["class"])
+    kind = memory["type"] or TYPE_OF_CLASS.get(memory["class"], memory["class"])
     state = local_name(state) if isinstance(state, str) else None
     return {
         "path": row["path"],
         "item": row["item"],
         "kind": kind,
-        "force": _force(item["class"], level, state, "hasErrorStatus" in said),
+        "force": _force(memory["class"], level, state, "hasErrorStatus" in said),
         "about": row["about"],
         "freshness": [],
         "summary": row["summary"],
         "level": level,
         "severity": said.get("severityLevel"),
         "state": state,
-        "standing": item["status"],
+        "standing": memory["status"],
         "source": local_name(said["hasSourceType"]) if "hasSourceType" in said else None,
         "agent": local_name(said["assertedBy"]) if "assertedBy" in said else None,
-        "recorded": item["recorded_at"],
+        "recorded": memory["recorded_at"],
     }
 
 

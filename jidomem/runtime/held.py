@@ -12,7 +12,6 @@ from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.files import Stream
 from jidomem.keeping import Keeping
 from jidomem.runtime.settings import Settings
-from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
     from jidomem.providers import Providers
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.memoryos.opened import MemoryOSes
     from jidomem.runtime.place import InFolder, Shared
     from jidomem.runtime.root import Jidomem
+    from jidomem.write.writer import MemoryWriter
 
 
 class Held:
@@ -32,7 +32,6 @@ class Held:
     settings: Settings
     place: InFolder | Shared
     sources: Sources
-    writer: MemoryWriter
     index: OxigraphIndex
 
     if TYPE_CHECKING:  # what the root has besides
@@ -40,6 +39,10 @@ class Held:
         @property
         def project(self) -> str:
             """Return the project asked for when none is named."""
+
+        @property
+        def writer(self) -> MemoryWriter:
+            """Return the only way into the memory."""
 
         def catch_up(self, project: str) -> object:
             """Bring the index level with *project*."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,6 @@ from jidomem.runtime.checks import Checks
 from jidomem.runtime.door_log import DoorLog
 from jidomem.runtime.held import Held
 from jidomem.runtime.in_force import InForce, Ruling
-from jidomem.runtime.long_term import LongTerm, RootedLongTerm
 from jidomem.runtime.place import InFolder, Shared, open_place
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import TABLES, ReadLog
@@ -40,7 +40,6 @@ from jidomem.runtime.recalls import Recalls
 from jidomem.runtime.state import State
 from jidomem.terms import Triple
 from jidomem.version import Version
-from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
     from jidomem.govern.briefing import Briefing
@@ -50,7 +49,9 @@ if TYPE_CHECKING:
     from jidomem.govern.report import Report
     from jidomem.index.remote_index import RemoteIndex
     from jidomem.journal.files import FileJournal
+    from jidomem.runtime.long_term import LongTerm
     from jidomem.write.rollback import Rollback
+    from jidomem.write.writer import MemoryWriter
 
 #: The folder of what is derived from the journal.
 INDEX = "index"
@@ -103,15 +104,8 @@ class Jidomem(Held, Recalls):
         self.index = OxigraphIndex()
         self.tail = Tail(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
         self.tree = None if self.place.is_shared else Worktree.around(given.root)
-        self.writer = MemoryWriter(
-            self.tail,
-            self.law,
-            sources,
-            agent=given.agent,
-            session=given.session,
-            literal=given.limits.literal,
-            blobs=self.tree.blobs if self.tree else lambda paths: {},
-        )
+        self._writer: MemoryWriter | None = None
+        self._making = Lock()
         self.remote = _remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
         self._following = Following(self.remote.level) if self.remote else None
         self.tail.told = self._following.told if self._following else None
@@ -131,6 +125,25 @@ class Jidomem(Held, Recalls):
             self.pool.solutions,
             self.remote,
         )
+
+    @property
+    def writer(self) -> MemoryWriter:
+        """Return the only way into the memory: one for all who ask, made for the first of them."""
+        from jidomem.write.writer import MemoryWriter  # a reader has no need of one, and it takes as long as a question
+
+        with self._making:
+            if self._writer is None:
+                given = self.settings
+                self._writer = MemoryWriter(
+                    self.tail,
+                    self.law,
+                    self.sources,
+                    agent=given.agent,
+                    session=given.session,
+                    literal=given.limits.literal,
+                    blobs=self.tree.blobs if self.tree else lambda paths: {},
+                )
+            return self._writer
 
     def _ruling(self) -> Ruling:
         """Return what the files of the root say now."""
@@ -189,6 +202,8 @@ class Jidomem(Held, Recalls):
 
     def long_term(self, project: str | None = None) -> LongTerm:
         """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""
+        from jidomem.runtime.long_term import RootedLongTerm  # most processes have no need of it
+
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 

@@ -22,17 +22,14 @@ from jidomem.write.names import MINTED
 class Form(NamedTuple):
     """A kind of secret: what it is called, what a text that holds one holds, and how it is written.
 
-    Of `words`, where there are any, such a text holds one in whatever case.
+    Of `words`, where there are any, such a text holds one in whatever case. It is compiled once a text has its mark:
+    all of them take as long as the rest of a start.
     """
 
     kind: str
     mark: str
-    pattern: re.Pattern[str]
+    pattern: str
     words: tuple[str, ...] = ()
-
-
-def _form(kind: str, mark: str, pattern: str, words: tuple[str, ...] = ()) -> Form:
-    return Form(kind, mark, re.compile(pattern), words)
 
 
 _ABOUT = ("pass", "pwd", "secret", "key", "token", "_auth")
@@ -76,60 +73,56 @@ _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("an age key", ("AGE-SECRET-KEY-1",), "[A-Z0-9]{58}"),
 )
 FORMS: tuple[Form, ...] = (
-    *(
-        _form(kind, mark, rf"(?<![A-Za-z0-9]){re.escape(mark)}{tail}")
-        for kind, marks, tail in _TOKENS
-        for mark in marks
-    ),
-    _form(
+    *(Form(kind, mark, rf"(?<![A-Za-z0-9]){re.escape(mark)}{tail}") for kind, marks, tail in _TOKENS for mark in marks),
+    Form(
         "a Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]+/[\w/]{20,}"
     ),
-    _form("a Discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]+/{_WORD}{{60,}}"),
-    _form("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
-    _form("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
-    _form("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
-    _form("a JSON web token", "eyJ", rf"(?<!{_WORD})eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
-    _form(
+    Form("a Discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]+/{_WORD}{{60,}}"),
+    Form("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
+    Form("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
+    Form("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
+    Form("a JSON web token", "eyJ", rf"(?<!{_WORD})eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
+    Form(
         "a password in a URL",
         "://",
         r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<said>[^\s/]{3,})@",
         ("@",),
     ),
-    _form("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@", ("@",)),
-    _form(
+    Form("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@", ("@",)),
+    Form(
         "a credential",
         "uthorization",
         r"uthorization[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+"
         r"(?P<said>(?=\S{0,99}[0-9=])[A-Za-z0-9+/_.~=-]{12,}+)",
     ),
-    _form("a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<said>[^\s\"']{3,})"),
-    _form(
+    Form("a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<said>[^\s\"']{3,})"),
+    Form(
         "a password",
         "--",
         rf"--(?:[a-z]{{1,20}}-)?{_NAMES}[ =](?=\S{{0,99}}[0-9])(?P<said>[^\s,;()]{{6,}}+)",
         _ABOUT,
     ),
-    _form("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<said>[^<\s]{{6,}})\s*</", _ABOUT),
-    _form(
+    Form("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<said>[^<\s]{{6,}})\s*</", _ABOUT),
+    Form(
         "a password",
         "=",
         rf"(?i:{_NAMES}[\"']?\s*=>?\s*)(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
         _ABOUT,
     ),
-    _form(
+    Form(
         "a password",
         ":",
         rf"(?i:{_NAMES}[\"']?\s*:\s*)(?=\S{{0,99}}[0-9!#%^&*+])(?P<said>[^\s,;()]{{6,}}+)(?!\()",
         _ABOUT,
     ),
-    _form(
+    Form(
         "a password",
         " is ",
         r"(?i:\b(?:password|passphrase|passwd) is )(?=\S{0,99}[0-9])(?=\S{0,99}[A-Za-z])(?P<said>[^\s,;()]{6,}+)",
         _ABOUT,
     ),
     *(
-        _form(
+        Form(
             "a token",
             sign,
             rf"(?i:(?:token|_auth)[\"']?\s*{sign}\s*)[\"']?"
@@ -214,10 +207,15 @@ def _marked() -> Callable[[str], bool]:
     return finder("|".join(map(re.escape, _MARKS)))
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
 def _of_a_form(text: str, forms: Iterable[Form]) -> Found | None:
     for kind, mark, pattern, _ in forms:
         if mark in text:
-            for match in pattern.finditer(text):
+            for match in _compiled(pattern).finditer(text):
                 said = match.groupdict().get("said")
                 if said is None and _MADE_UP.search(match[0]):
                     continue

@@ -118,6 +118,22 @@ def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_tabl
     assert all(name in printed for name in VERBS)
 
 
+def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
+    assert run("remember", "the build needs Rust 1.80", "--about", "a.py").exit_code == 0
+    heavy = ("rdflib", "pyshacl", "flask", "rich", "numpy", "re2", "asyncio", "http", "jidomem.exchange",
+             "jidomem.serve", "jidomem.write.secrets", "jidomem.write.writer", "jidomem.runtime.long_term")  # fmt: skip
+    code = (
+        "import gc, sys\nfrom jidomem_cli.main import cli\n"
+        "for words in (['ask', 'facts', '--limit', '5'], ['ask'], ['governing', 'a.py'], ['log']):\n"
+        "    try:\n        cli.main(words)\n    except SystemExit as end:\n        assert end.code == 0, words\n"
+        f"print(gc.isenabled(), [name for name in sys.modules if name.startswith({heavy})])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert "the build needs Rust 1.80" in printed
+    assert printed.splitlines()[-1] == "True []"
+
+
 def test_jidomem_alone_prints_its_help():
     assert run().stdout == run("--help").stdout
     assert run().exit_code == 0
