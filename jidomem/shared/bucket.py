@@ -13,7 +13,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotModifiedError, PreconditionError
 from obstore.store import S3Store
 
-from jidomem.errors import Failed, InvalidRequest
+from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.shared.log import File
 
 if TYPE_CHECKING:
@@ -139,7 +139,10 @@ class Bucket:
         return True
 
     def get(self, key: str, unless: str | None = None) -> File | None:
-        """Return an object and its tag; None where there is none, and where its tag is *unless*."""
+        """Return an object and its tag; None where there is none, and where its tag is *unless*.
+
+        Raises JournalDamaged where it had that tag and is gone.
+        """
         try:
             found = obstore.get(self._patient, key, options={"if_none_match": unless} if unless else None)
             return File(bytes(found.bytes()), found.meta["e_tag"] or "")
@@ -148,6 +151,12 @@ class Bucket:
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
                 raise self._unreachable(error) from error
+            if unless is not None:
+                raise JournalDamaged(
+                    "this object is not there any more",
+                    path=f"{self.name}: {key}",
+                    hint="restore the whole prefix from a backup, or begin anew there with jidomem init",
+                ) from error
             return None
         except _ERRORS as error:
             raise self._unreachable(error) from error

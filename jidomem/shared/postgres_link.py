@@ -22,6 +22,10 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 LONGEST = 30.0
 #: How many connections a process has to one root, each for the log and for the working state.
 SIZE = 6
+#: What holds in each session; a machine that is gone without a word lets go of what it held, as it does not answer.
+_SETTINGS = """
+SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
+  set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)"""
 #: Where the next try may do what this one could not: deadlocks, races, a server that starts, ends or is full.
 _AGAIN = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
 
@@ -101,7 +105,7 @@ class Link:
         connection = Connection.connect(**self.address.options, autocommit=True, prepare_threshold=None)
         try:
             _look_at(connection, self.address)
-            connection.execute("SELECT set_config('statement_timeout', %s, false)", (f"{LONGEST * 1000:.0f}",))
+            connection.execute(_SETTINGS, (f"{LONGEST * 1000:.0f}",))
         except BaseException:
             connection.close()
             raise

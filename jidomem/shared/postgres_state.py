@@ -25,10 +25,13 @@ from jidomem.shared.postgres_tables import STATE, prepare
 
 #: How many seconds a transaction waits for that of another process.
 WAIT = 5.0
+#: How many milliseconds who writes may ask nothing: it was stopped, and everybody waits for it.
+_IDLE = 60_000
 #: How many turns a process may have at once, each with a connection of its own.
 _TURNS = 32
 _CHANGING = f"""
 BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO {{s}}; SET LOCAL lock_timeout TO {WAIT * 1000:.0f};
+SET LOCAL idle_in_transaction_session_timeout TO {_IDLE};
 SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'remote_apply'
   THEN 'remote_apply' ELSE 'on' END, true)"""
 _TURN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0"

@@ -194,6 +194,29 @@ def test_what_was_shown_and_guarded_is_kept_for_all_servers(address):
         log.state.close()
 
 
+def test_who_is_stopped_while_it_writes_is_given_up_and_changes_nothing(states):
+    # C023
+    stopped, other = states
+
+    def write_and_stop():
+        with stopped.changing() as store:
+            store.execute(PUT, ("x", "of the one that stopped"))
+            assert store.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("1min",)
+            store.execute("SET LOCAL idle_in_transaction_session_timeout TO 100")
+            put(other, "x", "of the other")
+
+    with pytest.raises(Failed, match="idle-in-transaction timeout"):
+        write_and_stop()
+
+    assert get(stopped, "x") == get(other, "x") == ("of the other",)
+
+
+def test_a_machine_that_is_gone_without_a_word_is_missed_within_a_minute(states):
+    with states[0].reading() as store:
+        asked = [store.execute(f"SHOW tcp_keepalives_{name}").fetchone()[0] for name in ("idle", "interval", "count")]
+    assert asked == ["10", "5", "3"]
+
+
 def test_it_goes_into_a_file_and_out_of_one_as_it_was(states, postgres, tmp_path):
     assert not export_state(states[0], tmp_path / "nothing", ALL)
     queue = jobs.Jobs(states[0], "memory", lambda: START)

@@ -11,7 +11,7 @@ from conftest import decision, files, intent
 
 import jidomem
 from jidomem.clock import Sources
-from jidomem.errors import Conflict, Failed, NotFound
+from jidomem.errors import Conflict, Failed, JournalDamaged, NotFound
 from jidomem.journal.files import Stream
 from jidomem.runtime import keyring
 from jidomem.shared import places
@@ -109,6 +109,23 @@ def test_a_root_that_is_made_anew_under_a_live_process_is_noticed_at_once_though
     assert said == ["forks are counted"]
     here.writer.remember("p", "knives, too")
     assert there.journal.verify(Stream("p")) == here.journal.verify(Stream("p")) == ()
+
+
+@pytest.mark.parametrize("address", ["bucket"], indirect=True)
+def test_a_bucket_that_was_emptied_under_a_live_process_takes_and_answers_nothing(opened, address, request):
+    # C023
+    here = opened("here")
+    here.writer.remember("p", "spoons are counted")
+    made_anew(address, request)
+
+    for asked in (
+        partial(here.writer.remember, "p", "forks"),
+        partial(here.reader.select, "p", "SELECT ?s { ?s ?p ?o }"),
+    ):
+        with pytest.raises(JournalDamaged, match="is not there any more"):
+            asked()
+
+    assert Bucket(address, os.environ, 10.0).below("") == []
 
 
 @both
