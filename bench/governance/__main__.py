@@ -14,6 +14,7 @@ import shlex
 import sqlite3
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -25,7 +26,7 @@ from typing import Any
 from bench import frame
 from bench.governance.figures import SMALL, Found, Measure, Size
 from bench.governance.process import Process, system
-from bench.governance.scenarios import SCENARIOS
+from bench.governance.scenarios import SCENARIOS, run
 from bench.governance.systems import SYSTEMS
 
 Table = dict[Measure, dict[str, Found]]
@@ -39,8 +40,14 @@ def measure(wheres: Sequence[str], only: Sequence[str], size: Size, folder: Path
             own = folder / scenario / system(where).name
             own.mkdir(parents=True)
             start = perf_counter()
-            for each in SCENARIOS[scenario](partial(Process, where), own, size):
-                found.setdefault(each.measure, {})[system(where).name] = each
+            told: dict[Measure, Found] = {}
+            try:
+                told |= {each.measure: each for each in run(scenario, partial(Process, where), own, size)}
+            except Exception as error:  # one that fails stops no other
+                traceback.print_exc()
+                told = {each: Found(each, failed=f"{type(error).__name__}: {error}") for each in SCENARIOS[scenario][1]}
+            for each, cell in told.items():
+                found.setdefault(each, {})[system(where).name] = cell
             say(f"{scenario}, {system(where).name}: {perf_counter() - start:.1f} s", file=sys.stderr)
     return found
 
@@ -80,6 +87,8 @@ def report(found: Table, wheres: Sequence[str], size: Size, folder: Path, second
 
 
 def _raw(cell: Found) -> dict[str, Any]:
+    if cell.failed:
+        return {"failed": cell.failed}
     if cell.unsupported:
         return {"unsupported": cell.unsupported, "counts": cell.counts}
     return {"values": cell.values, "of": cell.of, "counts": cell.counts}
@@ -124,6 +133,7 @@ def main() -> None:
             told = report(found, wheres, size, Path(folder), perf_counter() - start)
             given.json.write_text(json.dumps(told, indent=2, default=str) + "\n", "utf-8")
     print(f"\n`{shlex.join(['python', *sys.orig_argv[1:]])}`: {perf_counter() - start:.0f} s", file=sys.stderr)
+    sys.exit(any(cell.failed for cells in found.values() for cell in cells.values()))
 
 
 if __name__ == "__main__":

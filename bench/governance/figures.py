@@ -22,18 +22,19 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one system gave, round by round, of how many; or why it was not asked. *counts* are the raw counts."""
+    """What one system gave, round by round, of how many, with raw *counts*; or why it was not asked, or failed."""
 
     measure: Measure
     values: Sequence[float] = ()
     of: Sequence[int] = ()
     counts: Mapping[str, Any] = field(default_factory=dict)
     unsupported: str = ""
+    failed: str = ""
 
     def __str__(self) -> str:
         """The cell of the table: `3 of 40`; of several rounds the middle one, with the least and the most."""
-        if self.unsupported:
-            return "unsupported"
+        if self.failed or self.unsupported:
+            return "**broke off**" if self.failed else "unsupported"
         least, middle, most = min(self.values), median(self.values), max(self.values)
         if not self.of:
             return f"{short(middle)} ({short(least)}-{short(most)})" if len(self.values) > 1 else short(middle)

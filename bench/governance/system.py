@@ -137,7 +137,7 @@ class System:
         self._cannot("erase")
 
     def _cannot(self, call: str) -> NoReturn:
-        raise Unsupported(self.cannot.get(call, "the adapter has no way to do it"))
+        raise Unsupported(self.cannot.get(call, f"its adapter has no `{call}`"))
 
 
 def now() -> datetime:

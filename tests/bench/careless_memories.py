@@ -27,7 +27,7 @@ class Careless(System):
 
     def keep(self, fact):
         rows = self._rows()
-        time.sleep(0.002)  # another process may write here
+        time.sleep(0.005)  # another process may write here
         self._write([*rows, [fact.text, True]])
         return Kept(str(len(rows)))
 
@@ -63,6 +63,15 @@ class Careless(System):
 
     def erase(self, text):
         self._write([[held, shown and text not in held] for held, shown in self._rows()])
+
+
+class Failing(Careless):
+    """Cannot be written to."""
+
+    name = "failing"
+
+    def keep(self, fact):
+        raise OSError("no space is left")
 
 
 class Alarmist(Careless):

@@ -6,17 +6,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from careless_memories import Alarmist
 
-from bench.governance.__main__ import lines
+from bench.governance.__main__ import lines, measure
 from bench.governance.figures import SMALL, Found
 from bench.governance.process import Process, system
-from bench.governance.scenarios import SCENARIOS, lost_writes
-from bench.governance.scenarios.keeping import ALARMS, CONTRADICTIONS, contradictions, duplicates
+from bench.governance.scenarios import SCENARIOS, run
+from bench.governance.scenarios.keeping import ALARMS, CONTRADICTIONS, DUPLICATES
 from bench.governance.scenarios.lost_writes import LOST, RATE, UNREADABLE
 from bench.governance.scenarios.past import AS_OF, EXPLAINED, REPLACED, RESTORED
 from bench.governance.scenarios.past import COMPLETE as PROVENANCE
 from bench.governance.scenarios.staleness import CHANGED, EXPIRED
+from bench.governance.scenarios.staleness import REPLACED as OUTLIVED
 from bench.governance.systems import SYSTEMS
 
 ROOT = Path(__file__).parents[2]
@@ -36,29 +36,31 @@ def reachable(monkeypatch):
 def found_by(scenario, where, folder):
     """What *scenario* found; in this process, unless processes are what it is about."""
     folder.mkdir(parents=True)
-    open_ = partial(Process, where) if scenario is lost_writes else system(where)
-    return {found.measure: found for found in scenario(open_, folder, SMALL)}
+    open_ = partial(Process, where) if scenario == "lost_writes" else system(where)
+    found = {found.measure: found for found in run(scenario, open_, folder, SMALL)}
+    assert tuple(found) == SCENARIOS[scenario][1]
+    return found
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=list(SCENARIOS))
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_each_scenario_finds_a_careless_memory_out(scenario, tmp_path):
     found = found_by(scenario, "careless_memories:Careless", tmp_path / "own")
 
-    for measure in found.keys() - {ALARMS, RATE, UNREADABLE}:
-        (value,), (of,) = found[measure].values, found[measure].of
-        worst = 0 if measure.better == "more" else of
-        assert value == worst if measure is not LOST else 0 < value <= worst, measure.words
+    for each in found.keys() - {ALARMS, RATE, UNREADABLE}:
+        (value,), (of,) = found[each].values, found[each].of
+        worst = 0 if each.better == "more" else of
+        assert value == worst if each is not LOST else 0 < value <= worst, each.words
 
 
 def test_a_memory_that_refuses_all_it_has_heard_of_is_found_out_by_its_false_alarms(tmp_path):
-    found = {each.measure: each for each in contradictions(Alarmist, tmp_path, SMALL)}
+    found = found_by("contradictions", "careless_memories:Alarmist", tmp_path / "own")
 
     assert found[CONTRADICTIONS].values == [8]
     assert found[ALARMS].values[0] > 8
 
 
 def test_a_memory_whose_lock_outlives_a_killed_process_is_found_out(tmp_path):
-    found = found_by(lost_writes, "careless_memories:Locked", tmp_path / "own")
+    found = found_by("lost_writes", "careless_memories:Locked", tmp_path / "own")
 
     assert (found[UNREADABLE].values, found[UNREADABLE].of) == ([1], [1])
     assert found[LOST].values == found[LOST].of
@@ -70,8 +72,8 @@ def test_an_adapter_answers_each_question_or_says_why_its_system_does_not(name, 
         pytest.skip(f"{name} is not installed: {missing}")
 
     found = {}
-    for called, scenario in SCENARIOS.items():
-        found |= found_by(scenario, SYSTEMS[name], tmp_path / called)
+    for scenario in SCENARIOS:
+        found |= found_by(scenario, SYSTEMS[name], tmp_path / scenario)
 
     assert {measure for measure, each in found.items() if each.unsupported} == UNSUPPORTED[name]
     assert all("(" in each.unsupported for each in found.values() if each.unsupported)  # where it is documented
@@ -95,13 +97,28 @@ def test_the_table_says_unsupported_with_the_reason_and_shows_rounds_by_their_sp
     assert shown[-1] == "- a, as-of: unsupported; no versions (README)."
 
 
+def test_a_memory_that_fails_says_so_in_its_cell_and_stops_no_other(tmp_path, capsys):
+    wheres = ["careless_memories:Failing", "careless_memories:Careless"]
+
+    found = measure(wheres, ["duplicates"], SMALL, tmp_path)
+
+    assert found[DUPLICATES]["failing"].failed == "OSError: no space is left"
+    assert list(lines(found, ["failing", "careless"]))[2].endswith("| **broke off** | 16 of 16 |")
+    assert "no space is left" in capsys.readouterr().err
+
+
 def test_the_adapter_of_the_readme_is_measured(tmp_path, monkeypatch):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "bench/governance/README.md").read_text("utf-8"), re.DOTALL)
     (tmp_path / "my_module.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "own").mkdir()
 
-    (found,) = duplicates(system("my_module:Folder"), tmp_path / "own", SMALL)
+    found = {}
+    for scenario in SCENARIOS.keys() - {"lost_writes"}:
+        found |= found_by(scenario, "my_module:Folder", tmp_path / scenario)
 
-    assert (found.values, found.of) == ([0], [16])
+    assert {measure for measure, each in found.items() if not each.unsupported} == {DUPLICATES, OUTLIVED}
+    assert (found[DUPLICATES].values, found[DUPLICATES].of) == ([0], [16])
+    assert found[OUTLIVED].values == [0]
+    assert found[AS_OF].unsupported == "a file has no versions (README)"
+    assert found[RESTORED].unsupported == "its adapter has no `undo_to`"
     sys.modules.pop("my_module")

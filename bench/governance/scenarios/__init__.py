@@ -1,12 +1,38 @@
 """The scenarios: the same seeded workload for every system, each a function `(open, folder, size)` with figures."""
 
-from bench.governance.scenarios.erasure import erasure
-from bench.governance.scenarios.keeping import contradictions, duplicates
-from bench.governance.scenarios.lost_writes import lost_writes
-from bench.governance.scenarios.past import as_of, provenance, undo
-from bench.governance.scenarios.staleness import staleness
+from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.governance.figures import Found, Size
+from bench.governance.process import Open
+from bench.governance.scenarios import erasure as erasing
+from bench.governance.scenarios import keeping, past
+from bench.governance.scenarios import lost_writes as losing
+from bench.governance.scenarios import staleness as ageing
+from bench.governance.system import Unsupported
+
+#: Each scenario, by its name, with what it measures.
 SCENARIOS = {
-    each.__name__: each
-    for each in (lost_writes, duplicates, contradictions, staleness, undo, as_of, provenance, erasure)
+    "lost_writes": (losing.lost_writes, (losing.LOST, losing.UNREADABLE, losing.RATE)),
+    "duplicates": (keeping.duplicates, (keeping.DUPLICATES,)),
+    "contradictions": (keeping.contradictions, (keeping.CONTRADICTIONS, keeping.ALARMS)),
+    "staleness": (ageing.staleness, (ageing.REPLACED, ageing.EXPIRED, ageing.CHANGED)),
+    "undo": (past.undo, (past.RESTORED, past.EXPLAINED)),
+    "as_of": (past.as_of, (past.AS_OF,)),
+    "provenance": (past.provenance, (past.COMPLETE, past.REPLACED)),
+    "erasure": (erasing.erasure, (erasing.ERASED,)),
 }
+
+
+def run(name: str, open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+    """Yield what a scenario found for the system that *open_* opens: each of its measures, or why there is none."""
+    scenario, measures = SCENARIOS[name]
+    open_measures = dict.fromkeys(measures)
+    try:
+        for found in scenario(open_, folder, size):
+            del open_measures[found.measure]
+            yield found
+    except Unsupported as error:
+        yield from (Found(each, unsupported=str(error)) for each in open_measures)

@@ -46,22 +46,14 @@ def undo(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
         ids = [system.keep(fact).id for fact in bad]
         for n in range(0, size.facts, 2):
             system.replace(kept[n], Fact(f"step {n} is void", f"step {n}", agent="importer", session="s-2"))
-        try:
-            system.undo_to(moment)
-        except Unsupported as error:
-            yield from (Found(each, unsupported=str(error)) for each in (RESTORED, EXPLAINED))
-            return
+        system.undo_to(moment)
     with opened(open_, folder) as system:
         after = _by_topic(system)
         touched = [f"import {n}" for n in range(size.facts)] + [f"step {n}" for n in range(0, size.facts, 2)]
         right = sum(after[topic] == before[topic] for topic in touched)
         counts = {"untouched that changed": sum(after[fact.topic] != before[fact.topic] for fact in good[1::2])}
         yield Found(RESTORED, [right], [len(touched)], counts)
-        try:
-            told = [(_asked(system, "explain", entry), _asked(system, "ended", entry)) for entry in ids]
-        except Unsupported as error:
-            yield Found(EXPLAINED, unsupported=str(error))
-            return
+        told = [(_asked(system, "explain", entry), _asked(system, "ended", entry)) for entry in ids]
     yield Found(EXPLAINED, [sum(bool(origin and origin.who == "importer" and why) for origin, why in told)], [len(bad)])
 
 
@@ -90,11 +82,7 @@ def as_of(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
     right = 0
     with opened(open_, folder) as system:
         for moment, then in moments:
-            try:
-                told = [entry.text for entry in system.as_of(moment)]
-            except Unsupported as error:
-                yield Found(AS_OF, unsupported=str(error))
-                return
+            told = [entry.text for entry in system.as_of(moment)]
             given = {n: [text for text in told if text.startswith(f"limit {n} ")] for n in topics}
             right += sum(given[n] == ([then[n]] if n in then else []) for n in topics)
     yield Found(AS_OF, [right], [len(moments) * len(topics)], {"moments": len(moments), "topics": len(topics)})
@@ -111,34 +99,35 @@ class _Written:
 def provenance(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
     """Facts of several agents, sessions and sources, every second one replaced by another agent; all restarted."""
     written: dict[str, _Written] = {}
+    cannot: Unsupported | None = None
     with opened(open_, folder) as system:
         for n in range(size.facts):
             fact = Fact(f"owner {n} is team {n}", f"owner {n}", f"agent-{n % 3}", f"s-{n % 4}", f"ticket {n}")
             begun = now()
             entry, replaced = system.keep(fact).id, None
             if n % 2:
-                replaced, fact = fact.text, Fact(f"owner {n} is crew {n}", f"owner {n}", "editor", "s-9", f"letter {n}")
+                after = Fact(f"owner {n} is crew {n}", f"owner {n}", "editor", "s-9", f"letter {n}")
                 begun = now()
-                entry = system.replace(entry, fact).id
+                try:
+                    entry, replaced, fact = system.replace(entry, after).id, fact.text, after
+                except Unsupported as error:  # where it comes from may be told without it
+                    cannot = error
             written[entry] = _Written(fact, replaced, begun, now())
     with opened(open_, folder) as system:
-        yield from _complete(system, written)
         try:
-            told = {entry: _asked(system, "replaced", entry) for entry, each in written.items() if each.replaced}
+            yield _complete(system, written)
         except Unsupported as error:
-            yield Found(REPLACED, unsupported=str(error))
-            return
+            yield Found(COMPLETE, unsupported=str(error))
+        if cannot:
+            raise cannot
+        told = {entry: _asked(system, "replaced", entry) for entry, each in written.items() if each.replaced}
     yield Found(REPLACED, [sum(text == written[entry].replaced for entry, text in told.items())], [len(told)])
 
 
-def _complete(system: Any, written: Mapping[str, _Written]) -> Iterator[Found]:
+def _complete(system: Any, written: Mapping[str, _Written]) -> Found:
     answers = defaultdict[str, list[bool]](list)
     for entry, each in written.items():
-        try:
-            told = _asked(system, "explain", entry) or Origin()
-        except Unsupported as error:
-            yield Found(COMPLETE, unsupported=str(error))
-            return
+        told = _asked(system, "explain", entry) or Origin()
         when = told.when and (told.when if told.when.tzinfo else told.when.replace(tzinfo=UTC))
         answers["who"].append(told.who == each.fact.agent)
         answers["when"].append(when is not None and each.earliest - SECOND <= when <= each.latest + SECOND)
@@ -146,7 +135,7 @@ def _complete(system: Any, written: Mapping[str, _Written]) -> Iterator[Found]:
         answers["source"].append(told.source == each.fact.source)
     counts = {question: f"{sum(right)} of {len(right)}" for question, right in answers.items()}
     right = [each for values in answers.values() for each in values]
-    yield Found(COMPLETE, [sum(right)], [len(right)], counts)
+    return Found(COMPLETE, [sum(right)], [len(right)], counts)
 
 
 def _asked(system: Any, call: str, entry: str) -> Any:
