@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from jidomem.code.taking import ENDINGS, FILES, Report, take_in
+from jidomem.errors import InvalidRequest
 from jidomem.repository import git
 from jidomem.repository.tracked import tracked
+from jidomem.runtime.settings import slug_of
 from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
 
@@ -38,6 +41,7 @@ def code(door: Door, path: Path, dry_run: bool) -> int:
       jidomem import code . --dry-run
     """
     memory = door.open()
+    _refuse_elsewhere(door, memory, path)
     base, below = _place(memory, path.resolve())
     listing = tracked(base, below, ENDINGS)
     show, close = _progress(door, len(listing.files))
@@ -47,6 +51,21 @@ def code(door: Door, path: Path, dry_run: bool) -> int:
         close()
     _tell(door, memory.project, report, dry_run)
     return 0
+
+
+def _refuse_elsewhere(door: Door, memory: Jidomem, path: Path) -> None:
+    """Raise InvalidRequest for code that is not of the memory's repository, unless its project was named.
+
+    A project has one tree: all that was known of it would be gone.
+    """
+    tree = memory.tree
+    if tree is None or door.project is not None or path.resolve().is_relative_to(tree.base.resolve()):
+        return
+    name = slug_of(path.resolve().name)
+    raise InvalidRequest(
+        f"{path} lies outside of {tree.base}, whose code {memory.project} holds: it would take its place",
+        hint=f"name a project for it: jidomem import code {quote(str(path))} --project {name}",
+    )
 
 
 def _place(memory: Jidomem, path: Path) -> tuple[Path, str]:

@@ -285,3 +285,19 @@ def test_the_command_line_reads_a_repository_from_its_top_and_counts_what_it_fou
     assert (second["files"], second["triples"], second["notes"]) == ({"unchanged": 4}, 0, [])
     asked = runner.invoke(cli, ["ask", "dependents", "module=shop.stock", "--json"])
     assert [row["path"] for row in json.loads(asked.stdout)["rows"]] == ["shop/cart.py"]
+
+
+def test_code_of_another_repository_does_not_take_the_place_of_ours(tmp_path, folder, monkeypatch):
+    git(folder, "init", "-q")
+    write(tmp_path / "other", {"a.py": "def f(): pass\n"})
+    monkeypatch.chdir(folder)
+    runner = CliRunner()
+    for words in (["init"], ["import", "code", "."]):
+        assert runner.invoke(cli, words).exit_code == 0
+
+    refused = runner.invoke(cli, ["import", "code", "../other"])
+    apart = runner.invoke(cli, refused.stderr.rpartition("jidomem ")[2].split())
+
+    assert (refused.exit_code, apart.exit_code) == (2, 0)
+    assert "1 new" in apart.stderr
+    assert "gone" not in apart.stderr + runner.invoke(cli, ["import", "code", "."]).stderr
