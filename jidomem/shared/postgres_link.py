@@ -22,6 +22,8 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 LONGEST = 30.0
 #: How many connections a process has to one root, each for the log and for the working state.
 SIZE = 6
+#: Where the schema or a table of it, which were made or seen at the opening, are not there.
+_GONE = ("3F000", "42P01")
 #: What holds in each session; a machine that is gone without a word lets go of what it held, as it does not answer.
 _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
@@ -132,6 +134,9 @@ class Link:
         said, name = self.address.clean(" ".join(line.strip() for line in lines[:6])), self.address.name
         if error.sqlstate == "42501":
             return Failed(f"{name}: {said}", hint=grants(self.address), code="invalid_config")
+        if error.sqlstate in _GONE:
+            hint = "restore the database from a backup; or begin anew there: jidomem init, or jidomem restore FILE"
+            return Failed(f"{name} has no memory any more: {said}", hint=hint, code="store_unreachable")
         hint = f"look whether it runs, and lets this user in: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
         return Failed(f"{name} did not answer: {said}", hint=hint, code="store_unreachable")
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import psycopg
 import pytest
@@ -120,6 +121,16 @@ def test_a_role_that_may_make_nothing_is_told_what_an_administrator_runs(postgre
     least.close()
     postgres.sql(f"DROP SCHEMA {schema} CASCADE")
     postgres.sql("DROP ROLE plain")
+
+
+def test_tables_that_are_gone_are_said_with_what_brings_them_back(postgres, log, address):
+    fill(log, 2)
+    postgres.sql(f"DROP SCHEMA {address.rpartition('=')[2]} CASCADE")
+
+    for asked in (partial(log.reach, [ONE]), partial(log.append, ONE, 3, commit(3), document(3))):
+        with pytest.raises(Failed, match="has no memory any more") as told:
+            asked()
+        assert (told.value.code, "jidomem restore" in told.value.hint) == ("store_unreachable", True)
 
 
 def test_tables_of_a_later_time_are_refused_by_name(postgres, log, address):
