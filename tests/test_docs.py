@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from shown_commands import Reader
 
+from docs.generate import tutorial
 from jidomem.errors import CODES
 
 ROOT = Path(__file__).parent.parent
-#: A page whose blocks are run in their order, each beside what it prints: tests/documentation/test_tutorial.py.
-TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ANY_ORDER = [page for page in PAGES if page not in (TUTORIAL, ROOT / "README.md")]
+#: Pages whose blocks are run in their order, each beside what it prints: tests/documentation/test_tutorial.py.
+BESIDE = {ROOT / "docs" / name for name in tutorial.PAGES}
+ANY_ORDER = [page for page in PAGES if page not in {ROOT / "README.md", *BESIDE}]
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -20,10 +20,11 @@ def main() -> None:
 
 
 def _tutorial() -> dict[str, str]:
-    with tempfile.TemporaryDirectory() as folder:
-        orders = Path(folder).resolve() / "orders"
-        orders.mkdir()
-        return {"tutorial.md": tutorial.refreshed(orders)}
+    found = {}
+    for page in tutorial.PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            found[page] = tutorial.refreshed(page, Path(folder).resolve())
+    return found
 
 
 if __name__ == "__main__":

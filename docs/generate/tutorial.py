@@ -1,4 +1,4 @@
-"""docs/tutorial.md, run from its first line to its last in one folder; `python -m docs.generate` refreshes it."""
+"""The pages that are run from their first line to their last, each in one folder; `python -m docs.generate` refreshes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 import sys
-from contextlib import chdir
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -14,7 +15,16 @@ from click.testing import CliRunner
 from docs.generate.shown import Names, Step, rewritten, steps
 from jidomem_cli.main import cli
 
-PAGE = Path(__file__).parent.parent / "tutorial.md"
+DOCS = Path(__file__).parent.parent
+#: The pages, and the folder each is run in: the others begin with a memory of nothing in it.
+PAGES = {
+    "tutorial.md": "orders",
+    "conflicts.md": "kitchen",
+    "integrity.md": "kitchen",
+    "policy.md": "kitchen",
+    "security.md": "kitchen",
+    "time.md": "kitchen",
+}
 _SHELL = set("|<>&;'\"`$\n") - set("'\"")
 
 
@@ -36,17 +46,35 @@ def run(step: Step, names: Names) -> str:
     return printed
 
 
-def refreshed(folder: Path) -> str:
-    """Return the page with what it shows as a run in *folder*, an empty one, prints it; what is true stays."""
-    with chdir(folder):
-        return rewritten(PAGE.read_text("utf-8"), run, Names(str(folder.parent)))
+@contextmanager
+def beginning(page: str, above: Path) -> Iterator[Names]:
+    """Work in the folder of *page*, made below *above*, as the agent `ana` with a home of her own."""
+    folder = above / PAGES[page]
+    folder.mkdir()
+    own = {"JIDOMEM_AGENT": "ana"} | {f"XDG_{name}_HOME": str(above / name) for name in ("CONFIG", "DATA", "CACHE")}
+    before = dict(os.environ)
+    os.environ.update(own)
+    try:
+        with chdir(folder):
+            if page != "tutorial.md":
+                run(Step("console", "jidomem init -q", None, 0, 0), Names(str(above)))
+            yield Names(str(above))
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
-def differences(folder: Path) -> list[str]:
-    """Return what the page shows otherwise than a run in *folder* prints it, step by step."""
-    names, found = Names(str(folder.parent)), []
-    with chdir(folder):
-        for step in steps(PAGE.read_text("utf-8")):
+def refreshed(page: str, above: Path) -> str:
+    """Return *page* with what it shows as a run below *above*, an empty folder, prints it; what is true stays."""
+    with beginning(page, above) as names:
+        return rewritten((DOCS / page).read_text("utf-8"), run, names)
+
+
+def differences(page: str, above: Path) -> list[str]:
+    """Return what *page* shows otherwise than a run below *above* prints it, step by step."""
+    found = []
+    with beginning(page, above) as names:
+        for step in steps((DOCS / page).read_text("utf-8")):
             printed = run(step, names)
             if step.shown is not None and not names.fits(step.shown, printed):
                 found.append(f"{step.code}\n--- the page shows\n{step.shown}--- it prints\n{printed}")

@@ -1,4 +1,4 @@
-"""The tutorial is run from its first line to its last, and what it shows is held against what is printed."""
+"""The tutorial and other pages are run from first line to last, and what they show is held against what is printed."""
 
 import pytest
 
@@ -41,16 +41,15 @@ def printing(*answers):
     return run, given
 
 
-def test_what_the_tutorial_shows_is_what_its_commands_and_programs_print(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", tutorial.PAGES)
+def test_what_a_page_shows_is_what_its_commands_and_programs_print(page, tmp_path, monkeypatch):
     for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
-    folder = tmp_path / "orders"
-    folder.mkdir()
 
-    found = tutorial.differences(folder)
+    found = tutorial.differences(page, tmp_path)
 
-    assert not found, "mend the page, or let it be written: python -m docs.generate\n\n" + "\n".join(found)
+    assert not found, "mend the page, or let it be written: python -m docs.generate tutorial\n\n" + "\n".join(found)
 
 
 def test_a_page_is_read_as_commands_programs_and_what_they_print():
