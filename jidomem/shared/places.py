@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -120,8 +120,26 @@ def _place(address: str, environment: Mapping[str, str]) -> str:
         endpoint = urlsplit(next(filter(None, map(environment.get, _ENDPOINTS)), ""))
         there = endpoint._replace(netloc=endpoint.netloc.rpartition("@")[2]).geturl()
         return f"s3://{host}{split.path.rstrip('/')} at {there}"
-    kept = sorted(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING)
+    kept = sorted([*(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING), *_implied(split, environment)])
     return f"postgresql://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(kept)}"
+
+
+def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what libpq takes from elsewhere, as an address leaves it out: a database has the name of the user, then."""
+    login, _, host = split.netloc.rpartition("@")
+    pairs = dict(parse_qsl(split.query))
+    if "service" in pairs:
+        return
+    user = login.partition(":")[0] or pairs.get("user") or environment.get("PGUSER", "")
+    for name, is_said, instead in (
+        ("host", host or "hostaddr" in pairs, ""),
+        ("port", ":" in host, ""),
+        ("dbname", split.path.strip("/"), user),
+        ("service", "", ""),
+    ):
+        found = environment.get("PGDATABASE" if name == "dbname" else f"PG{name.upper()}") or instead
+        if found and not is_said and name not in pairs:
+            yield name, found
 
 
 def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> SharedLog:

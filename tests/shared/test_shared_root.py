@@ -268,6 +268,9 @@ def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
     assert home("postgresql://ana:x@db/team") == home("postgres://ben:y@DB/team/?sslmode=require")
     others = [home(f"postgresql://db/{rest}") for rest in ("team", "other", "team?schema=x", "team?host=there")]
     assert len(set(others)) == 4
+    assert home("postgresql://ana:x@db") != home("postgresql://ben:x@db")  # each in the database of that name
+    assert home("postgresql:///team", environment={"PGHOST": "here"}) != home("postgresql:///team")
+    assert home("postgresql://db/team", environment={"PGHOST": "here"}) == home("postgresql://db/team")
     assert home("postgresql://ana:x#y@db/team") == home("postgresql://ana:z#y@db/team")
     stores = [places.home_of("s3://b/p", {"AWS_ENDPOINT_URL": f"http://{user}here"}) for user in ("", "ana:s3cret@")]
     assert stores[0] == stores[1]
