@@ -13,11 +13,11 @@ from jidomem.vocab import jido
 LINES = 1_000
 #: The shipped questions that it answers as the engine of this process does; a test asks both of every question.
 PROVEN = frozenset((
-    "active-decisions", "agent-rules", "commands-and-events", "commits", "conflicts", "conventions",
+    "active-decisions", "agent-rules", "commits", "conflicts", "conventions",
     "dangling-supersessions", "decision-log", "decisions", "decisions-without-rationale", "disagreements",
     "elixir-modules", "errors-of-module", "evidence-contradictions", "facts", "facts-about",
     "items-without-confidence", "items-without-project", "lessons", "open-errors", "open-tasks", "patterns",
-    "policy-changes", "projections", "proposals", "recent-decisions", "recent-lessons", "related", "risks",
+    "policy-changes", "proposals", "recent-decisions", "recent-lessons", "related", "risks",
     "severe-errors", "stale", "strict-conventions", "supersessions", "tasks-of-agent", "tasks-without-assignee",
     "unexplained-root-causes", "verified-conventions",
 ))  # fmt: skip
