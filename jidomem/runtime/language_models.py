@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jidomem.embedder import Embedder
 from jidomem.errors import JidomemError
-from jidomem.model import LanguageModel
 from jidomem.runtime.chosen import Fault, a_file, a_text, a_variable, key, one_of, table, wrong
+
+if TYPE_CHECKING:
+    from jidomem.model import LanguageModel
 
 #: What may be used; where nothing is said, the offline one.
 USES = ("offline", "endpoint")

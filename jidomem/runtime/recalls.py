@@ -14,7 +14,6 @@ from jidomem.journal.files import FileJournal, Stream
 from jidomem.keeping import Keeping
 from jidomem.moments import stamp
 from jidomem.query import moment_of
-from jidomem.recall import Found, RecallRequest, parsed
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.place import InFolder, Shared
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from jidomem.index.held_texts import HeldTexts
     from jidomem.index.texts import Texts
     from jidomem.read.gathering import Alike
+    from jidomem.recall import Found, RecallRequest
     from jidomem.runtime.embedding import Embedding
     from jidomem.runtime.memoryos.pages import Pages
 
@@ -76,6 +76,7 @@ class Recalls:
         from jidomem.govern.freshness import fresh
         from jidomem.govern.recalled import anchored, fitted
         from jidomem.read.recalling import SPOKEN, Recalling
+        from jidomem.recall import parsed
 
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)

@@ -14,7 +14,6 @@ from jidomem import vocab
 from jidomem.authority import PRESETS
 from jidomem.embedder import Embedder
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.model import LanguageModel
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
 from jidomem.runtime import bounds, embedders, language_models, trust
 from jidomem.runtime.limits import Limits
@@ -22,6 +21,7 @@ from jidomem.write.kinds import family
 from jidomem.write.names import slug
 
 if TYPE_CHECKING:
+    from jidomem.model import LanguageModel
     from jidomem.shared.log import SharedLog
 
 FOLDER = ".jidomem"
