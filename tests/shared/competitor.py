@@ -36,7 +36,7 @@ def blind(log_class, home):
     """Let *log_class* take each append under whatever number is next, once two homes beside *home* have one."""
     append = log_class.append
 
-    def on_whatever(self, stream, number, commit, document):
+    def on_whatever(self, stream, number, commit, document, *, after=""):
         home.with_suffix(".built").touch()
         deadline = time.monotonic() + 60
         while len(list(home.parent.glob("*.built"))) < 2:
