@@ -37,10 +37,23 @@ def tables_of_contents(text: str) -> list[tuple[str, list[str]]]:
     return [(found["caption"] or "", _PAGE.findall(found["list"])) for found in _CONTENTS.finditer(text)]
 
 
-def _read(_app, docname, source):
-    """Give Sphinx, of a page, what it does not see by itself: the tables of contents, and the changelog."""
+#: A page -> the file that a site shows in it, where there is one.
+_SHOWN = {"changelog": HERE.parent / "CHANGELOG.md", "statements/table": HERE.parent / "build" / "statements.md"}
+
+
+def shown_in(docname: str, text: str, shown: str) -> str:
+    """Return what the page *docname* says with what is *shown* in it."""
     if docname == "changelog":
-        source[0] = (HERE.parent / "CHANGELOG.md").read_text("utf-8").replace("](docs/", "](")
+        return shown.replace("](docs/", "](")
+    return text + shown.partition("\n")[2]  # below the heading of the page itself
+
+
+def _read(app, docname, source):
+    """Give Sphinx, of a page, what it does not see by itself: the tables of contents, and files of elsewhere."""
+    shown = _SHOWN.get(docname)
+    if shown is not None and shown.exists():
+        app.env.note_dependency(str(shown))
+        source[0] = shown_in(docname, source[0], shown.read_text("utf-8"))
     for caption, pages in tables_of_contents(source[0]):
         options = ":hidden:\n:titlesonly:\n" + f":caption: {caption}\n" * bool(caption)
         source[0] += "\n```{toctree}\n" + "\n".join([options, *pages]) + "\n```\n"

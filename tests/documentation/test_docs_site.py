@@ -81,3 +81,12 @@ def test_a_list_is_a_table_of_contents_where_the_line_above_says_so():
     page = "\n".join(lists)
 
     assert conf["tables_of_contents"](page) == [("How to", ["a", "d/c"])]
+
+
+def test_the_page_of_proofs_shows_the_table_below_its_own_words():
+    conf = runpy.run_path(str(DOCS / "conf.py"))
+    made = "# Statements and their proofs\n\n1 statement\n\n| A001 |\n"
+
+    page = conf["shown_in"]("statements/table", "# Proofs\n\nMade by tests.\n", made)
+
+    assert page == "# Proofs\n\nMade by tests.\n\n1 statement\n\n| A001 |\n"
