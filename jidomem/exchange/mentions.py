@@ -13,8 +13,11 @@ Find = Callable[[str], str | None]
 MOST = 12
 #: Stands for every file of the repository.
 EVERYWHERE = "**"
-_FENCED = re.compile(r"^\s*(`{3,}|~{3,}).*?^\s*\1", re.DOTALL | re.MULTILINE)
-_NAMED = re.compile(r"`([^`\n]+)`|\]\(<?([^)\s>]+)>?[^)\n]*\)")
+#: The longest word that may be a path, how much of a list of patterns is read, and how many are taken from it.
+_LONGEST, _FRONT_MOST, _GLOBS_MOST = 1024, 16_384, 200
+#: Nothing is tried again that was taken once, nor looked for without an end: others wrote what is read.
+_FENCED = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+).*?^[ \t]*+\1", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"`([^`\n]+)`|\]\(<?([^)\s>]{1,1024}+)>?[^)\n]{0,1024}+\)")
 _PLACE_IN = re.compile(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
 _GLOBS = re.compile(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
 _FRONT = re.compile(r"\A\ufeff?---\n(.*?)\n---(?=\n|\Z)", re.DOTALL)
@@ -45,7 +48,7 @@ def scopes(name: str, text: str) -> list[str]:
     folder = re.split(r"(?:^|/)\.", dirname(name))[0].rstrip("/")
     front = _FRONT.match(text.replace("\r\n", "\n"))
     said = _GLOBS.search(front[1]) if front else None
-    globs = [_anywhere(glob) for glob in _listed(said[1])] if said else []
+    globs = [_anywhere(glob) for glob in islice(_listed(said[1][:_FRONT_MOST]), _GLOBS_MOST)] if said else []
     if not globs or EVERYWHERE in globs or "**/*" in globs:
         return [folder] if folder else []
     return list(dict.fromkeys(f"{folder}/{glob}" if folder else glob for glob in globs))
@@ -58,7 +61,7 @@ def _words(text: str) -> Iterator[str]:
         for word in words or [address]:
             word = word.strip("\"'(),;=")
             is_path = "/" in word or "." in word.strip(".") or len(words) == 1
-            if is_path and "://" not in word and not word.startswith(("@", "-", "~", "$")):
+            if is_path and len(word) <= _LONGEST and "://" not in word and not word.startswith(("@", "-", "~", "$")):
                 yield word
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.errors import JidomemError
 from jidomem.exchange import beads, mcp_memory, memory_md
+from jidomem.exchange.mentions import mentions, scopes
 from jidomem.exchange.proposing import propose
 
 CASES = Path(__file__).parent / "cases"
@@ -337,3 +338,26 @@ def test_parts_of_an_issue_that_are_of_another_form_are_left_out_and_counted():
         "a label that is no text": 1,
     }
     assert len(reading.entries) == 2
+
+
+HOSTILE = {
+    "ticks": "`" * 200_000,
+    "blank lines": "\n" * 200_000,
+    "links that never end": "](" * 50_000,
+    "places in a file": f"`{':1' * 100_000}x`",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_page_made_to_be_read_forever_is_read_and_names_what_it_names(what):
+    text = f"See `src/a.py`.\n\n{HOSTILE[what]}\n"
+
+    assert mentions(text, {"src/a.py": "src/a.py"}.get) == ["src/a.py"]
+
+
+def test_a_page_of_instructions_is_for_no_more_patterns_than_people_write():
+    many = scopes("web/.cursor/rules/a.mdc", f"---\nglobs: {'{a,b}' * 40}\n---\n- Mobile first\n")
+    long = scopes("web/.cursor/rules/a.mdc", f"---\nglobs: {'a,' * 400_000}\n---\n- Mobile first\n")
+
+    assert len(many) == len(set(many)) == 200
+    assert long == ["web/**/a"]
