@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from shown_commands import Reader
 
-from docs.generate import tutorial
+from docs.generate import run_pages
 from jidomem.errors import CODES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-#: Pages whose blocks are run in their order, each beside what it prints: tests/documentation/test_tutorial.py.
-BESIDE = {ROOT / "docs" / name for name in tutorial.PAGES}
+#: Pages whose blocks are run in their order, each beside what it prints: tests/documentation/test_run_pages.py.
+BESIDE = {ROOT / "docs" / name for name in run_pages.PAGES}
 ANY_ORDER = [page for page in PAGES if page not in {ROOT / "README.md", *BESIDE}]
 
 

@@ -4,14 +4,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from docs.generate import DOCS, PARTS, tutorial, written
+from docs.generate import DOCS, PARTS, run_pages, written
 
 
 def main() -> None:
     """Write what differs, and name it."""
-    named = sys.argv[1:] or [*PARTS, "tutorial"]
+    named = sys.argv[1:] or [*PARTS, "run_pages"]
     for part in named:
-        for name, text in (_tutorial() if part == "tutorial" else written(part)).items():
+        for name, text in (_run_pages() if part == "run_pages" else written(part)).items():
             page = DOCS / name
             page.parent.mkdir(parents=True, exist_ok=True)
             if not page.exists() or page.read_text("utf-8") != text:
@@ -19,11 +19,11 @@ def main() -> None:
                 print(page)
 
 
-def _tutorial() -> dict[str, str]:
+def _run_pages() -> dict[str, str]:
     found = {}
-    for page in tutorial.PAGES:
+    for page in run_pages.PAGES:
         with tempfile.TemporaryDirectory() as folder:
-            found[page] = tutorial.refreshed(page, Path(folder).resolve())
+            found[page] = run_pages.refreshed(page, Path(folder).resolve())
     return found
 
 

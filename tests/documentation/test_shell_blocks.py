@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: What runs the blocks of a language, and on which pages there may be such blocks (None: on all).
 RUN = {
-    "console": ("tests/test_docs.py, test_readme.py and documentation/test_tutorial.py", None),
+    "console": ("tests/test_docs.py, test_readme.py and documentation/test_run_pages.py", None),
     "python": ("the same", None),
     "sh": ("tests/serve/test_http_page.py and tests/cli/test_help.py", {"docs/http.md", "docs/command-line.md"}),
     "pycon": ("as examples of docstrings", re.compile(r"docs/reference/python.*")),

@@ -51,8 +51,12 @@ def beginning(page: str, above: Path) -> Iterator[Names]:
     """Work in the folder of *page*, made below *above*, as the agent `ana` with a home of her own."""
     folder = above / PAGES[page]
     folder.mkdir()
-    own = {"JIDOMEM_AGENT": "ana"} | {f"XDG_{name}_HOME": str(above / name) for name in ("CONFIG", "DATA", "CACHE")}
+    own = {"JIDOMEM_AGENT": "ana", "JIDOMEM_HOME": str(above / "home")} | {
+        f"XDG_{name}_HOME": str(above / name) for name in ("CONFIG", "DATA", "CACHE")
+    }
     before = dict(os.environ)
+    for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_SESSION", "JIDOMEM_INDEX"):
+        os.environ.pop(name, None)
     os.environ.update(own)
     try:
         with chdir(folder):

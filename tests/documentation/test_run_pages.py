@@ -2,7 +2,7 @@
 
 import pytest
 
-from docs.generate import tutorial
+from docs.generate import run_pages
 from docs.generate.shown import Names, rewritten, steps
 
 PAGE = """\
@@ -41,15 +41,11 @@ def printing(*answers):
     return run, given
 
 
-@pytest.mark.parametrize("page", tutorial.PAGES)
-def test_what_a_page_shows_is_what_its_commands_and_programs_print(page, tmp_path, monkeypatch):
-    for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+@pytest.mark.parametrize("page", run_pages.PAGES)
+def test_what_a_page_shows_is_what_its_commands_and_programs_print(page, tmp_path):
+    found = run_pages.differences(page, tmp_path)
 
-    found = tutorial.differences(page, tmp_path)
-
-    assert not found, "mend the page, or let it be written: python -m docs.generate tutorial\n\n" + "\n".join(found)
+    assert not found, "mend the page, or let it be written: python -m docs.generate run_pages\n\n" + "\n".join(found)
 
 
 def test_a_page_is_read_as_commands_programs_and_what_they_print():
