@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import click
 
-from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
+
+DAMAGED = 7
 
 
 @click.command(cls=Verb, writes=["wait"])
 @pass_door
-def pack(door: Door) -> None:
+def pack(door: Door) -> int:
     """Seal the commit files of every project, or of the one --project names, into packs; the newest stays a file.
 
-    Nothing is lost or changed: a pack holds the same commits. Where git does not track the root this is done whenever
-    there are more than 2,000 files; where it does, commit what this leaves, best on a branch that others then merge.
+    Nothing is lost or changed: a pack holds the same commits. Each file is read anew, and each pack read back, before
+    files go. A damaged file stays where it is and is told; the command then exits with 7. Where git does not track the
+    root this is done whenever there are more than 2,000 files; where it does, commit what this leaves, best on a branch
+    that others then merge.
 
     Examples:
       jidomem pack
@@ -22,11 +26,15 @@ def pack(door: Door) -> None:
     """
     memory = door.read()
     sealed = [(stream, memory.journal.seal(stream)) for stream in door.streams(memory)]
+    damage = [error for stream, _ in sealed for error in memory.journal.damage(stream)]
     if door.json:
         rows = [{"project": stream.project, "stream": stream.name, "sealed": count} for stream, count in sealed]
-        show_json({"streams": rows})
-        return
+        show_json({"streams": rows, "damage": [error.to_dict() for error in damage]})
+        return DAMAGED if damage else 0
     for stream, count in sealed:
         click.echo(f"{stream.project}/{stream.name}  {count} sealed")
     if memory.journal.is_tracked and any(count for _, count in sealed):
         door.say("where two branches were both packed, merge them with: git merge -X find-renames=100% BRANCH")
+    for error in damage:
+        click.echo(clean(error.detail))
+    return DAMAGED if damage else 0

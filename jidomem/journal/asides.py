@@ -6,10 +6,11 @@ import re
 
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
-from jidomem.journal.erasing import without_row
+from jidomem.journal.erasing import alone, repacked, spoiled
 from jidomem.journal.folder import Folder
-from jidomem.journal.names import ASIDE, set_aside, short_id
-from jidomem.journal.sealing import SEALING, changing
+from jidomem.journal.names import ASIDE, file_name, set_aside, short_id
+from jidomem.journal.packs import prepare_pack
+from jidomem.journal.sealing import SEALING, changing, settle, take_away
 from jidomem.journal.writing import INCOMING, move, prepare
 from jidomem.version import SHORT
 
@@ -61,16 +62,22 @@ def _replaced(folder: Folder, descriptor: int, name: str, data: bytes) -> str:
 
 
 def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
-    """Set one commit of a pack aside: another pack, of the others, takes its place."""
+    """Set one commit of a pack aside: another pack, of the others, takes its place.
+
+    What else is spoiled in it gets a file of its own, unless a sound one stands for it: no pack takes it on.
+    """
     rows = folder.contents.shelf.rows(next(each for each in folder.contents.shelf.packs() if each.name == pack))
-    name = f"{key}.redacted.ttl" if rows[key].redacted else f"{key}.ttl"
-    others = without_row(folder, pack, key)
+    name = file_name(rows[key].head, redacted=rows[key].redacted)
+    keys = spoiled(folder, pack) - {key}
+    files, others = alone(folder, pack, keys), repacked(folder, pack, {*keys, key}, {})
     _replaced(folder, descriptor, name, disk.read_part(f"{folder.path}/{pack}", rows[key].offset, rows[key].size))
-    with changing(folder, descriptor, came=[others[0]] if others else [], gone=[pack]):
-        if others:
-            prepare(f"{folder.path}/{SEALING}", others[1])
-            move(f"{folder.path}/{SEALING}", f"{folder.path}/{others[0]}")
-        disk.unlink(f"{folder.path}/{pack}")
+    for file in [file for file in files if not disk.exists(f"{folder.path}/{file}")]:
+        prepare(f"{folder.path}/{INCOMING}", files[file])
+        settle(folder, descriptor, INCOMING, file)
+    if others:
+        prepare_pack(f"{folder.path}/{SEALING}", *others)
+    settle(folder, descriptor, SEALING, others[0] if others else None)
+    take_away(folder, descriptor, [pack])
     return name
 
 

@@ -138,7 +138,7 @@ class Contents:
     def entry(self, name: str) -> Entry | None:
         """Return what is known of the commit in a file, None where it is damaged or gone."""
         if name not in self.entries:
-            commit = self._read(name)
+            commit = self.read(name)
             if commit is not None:
                 self._keep_at_hand(name, commit)
         return self.entries.get(name)
@@ -154,10 +154,10 @@ class Contents:
     def _taken(self, name: str) -> Commit | None:
         """Return the commit in a file, from hand or from disk."""
         commit = self._from_hand(name)
-        return self._read(name) if commit is None else commit
+        return self.read(name) if commit is None else commit
 
-    def _read(self, name: str) -> Commit | None:
-        """Return the commit in a file, verified; note the damage, or that the file has gone."""
+    def read(self, name: str) -> Commit | None:
+        """Return the commit in a file as it is on disk now, verified; note the damage, or that the file has gone."""
         self.entries.pop(name, None)
         try:
             commit = parse(disk.read(f"{self.path}/{name}"))
@@ -201,6 +201,11 @@ class Contents:
             problem, line = str(error), pack.lines_before(row) + (error.line or 1)
         self.broken[name] = self.damaged(name, problem, line=line, identity=row.head.id)
         return None
+
+    def stands_beside(self, row: Row) -> bool:
+        """Return whether a sound file of its own stands for a commit of a pack; a whole one for no redacted one."""
+        own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
+        return any(self.entry(name) is not None for name in own)
 
     def damaged(self, name: str, problem: str, *, line: int | None = None, identity: str = "") -> JournalDamaged:
         """Return the damage of a file, or of a commit in a pack."""

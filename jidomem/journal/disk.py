@@ -47,6 +47,14 @@ def read(path: str) -> bytes:
         return file.readall()
 
 
+def read_back(path: str) -> bytes:
+    """Return the bytes of a file that was flushed, from the disk where this machine lets go of what it remembers."""
+    with _opened(path) as file:
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return file.readall()
+
+
 def read_part(path: str, offset: int, size: int) -> bytes:
     """Return *size* bytes of a file from *offset* on, fewer where it ends before."""
     with _opened(path) as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError, parse
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import file_name, is_pack, stem, stem_of
-from jidomem.journal.packs import Pack, Row, write_pack
+from jidomem.journal.packs import Pack, Row, prepare_pack, write_pack
 from jidomem.journal.redaction import is_order, leaves, recorded, taken_out, without
 from jidomem.journal.sealing import SEALING, changing
 from jidomem.journal.writing import INCOMING, move, prepare
@@ -85,8 +85,10 @@ def _rows(folder: Folder, pack: Pack) -> Iterable[Row]:
 def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> list[str]:
     """Lay forms without the leaves *gone* beside all that still show one, the turn in hand; return the old names.
 
-    *gone* goes by the id of the commit. What one form has lost already, the others lose as well.
+    *gone* goes by the id of the commit. What one form has lost already, the others lose as well. Raise JournalDamaged,
+    and lay nothing, where a pack that is to be written anew has a commit that is spoiled.
     """
+    files: dict[str, bytes] = {}
     old: list[str] = []
     packs: dict[str, dict[str, bytes]] = {}
     for identity, named in gone.items():
@@ -99,11 +101,15 @@ def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> 
                     packs.setdefault(form.name, {})[stem(clean.head)] = clean.data
                 else:
                     name = file_name(clean.head, redacted=True)
-                    _lay(folder, descriptor, INCOMING, name, clean.data)
+                    files[name] = clean.data
                     old += [] if form.name == name else [form.name]
+    left_out = {name: _left_out(folder, name) for name in packs}
+    for name, data in files.items():
+        _lay(folder, descriptor, INCOMING, name, data)
     for name, documents in packs.items():
-        anew, data = _repacked(folder, name, documents)
-        _lay(folder, descriptor, SEALING, anew, data)
+        anew = repacked(folder, name, left_out[name], documents)
+        if anew is not None:
+            _lay(folder, descriptor, SEALING, *anew)
         old.append(name)
     return old
 
@@ -117,31 +123,55 @@ def remove(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
         disk.flush(folder.path)
 
 
-def without_row(folder: Folder, name: str, dropped: str) -> tuple[str, bytes] | None:
-    """Return the pack *name* without the commit of the stem *dropped*, its name and bytes; None where that is all."""
+def spoiled(folder: Folder, name: str) -> set[str]:
+    """Return the stems of the commits of the pack *name* that do not verify, read anew; the damage is noted."""
+    pack, rows = _named(folder, name)
+    return {key for key, row in rows.items() if folder.contents.packed(pack, row) is None}
+
+
+def alone(folder: Folder, name: str, keys: Iterable[str]) -> dict[str, bytes]:
+    """Return the documents of commits in the pack *name* that no sound file stands for, by what theirs are named."""
+    pack, rows = _named(folder, name)
+    found = [row for row in map(rows.__getitem__, keys) if not folder.contents.stands_beside(row)]
+    return {file_name(row.head, redacted=row.redacted): pack.document(row) for row in found}
+
+
+def repacked(
+    folder: Folder, name: str, left_out: Collection[str], documents: Mapping[str, bytes]
+) -> tuple[str, bytes] | None:
+    """Return the pack *name* without some stems, and with redacted *documents* in place of theirs; None if empty."""
+    pack, rows = _named(folder, name)
+    taken = [
+        (row.entry, row.redacted or key in documents, documents.get(key) or pack.document(row))
+        for key, row in rows.items()
+        if key not in left_out
+    ]
+    return write_pack(taken) if taken else None
+
+
+def _named(folder: Folder, name: str) -> tuple[Pack, Mapping[str, Row]]:
+    """Return the pack *name* and its table."""
     pack = next(pack for pack in folder.contents.shelf.packs() if pack.name == name)
-    rows = [row for key, row in folder.contents.shelf.rows(pack).items() if key != dropped]
-    return write_pack([(row.entry, row.redacted, pack.document(row)) for row in rows]) if rows else None
+    return pack, folder.contents.shelf.rows(pack)
+
+
+def _left_out(folder: Folder, name: str) -> set[str]:
+    """Return what is spoiled in a pack, and sound in a file beside; raise JournalDamaged for what is not."""
+    keys = spoiled(folder, name)
+    for file in alone(folder, name, keys):
+        raise folder.contents.broken[f"{name}#{stem_of(file)}"]
+    return keys
 
 
 def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -> None:
     """Put a file in place, *beside* being where it is written; one of that name is replaced in one step."""
     is_new = not disk.exists(f"{folder.path}/{name}")
     with changing(folder, descriptor, came=[name] if is_new else []):
-        prepare(f"{folder.path}/{beside}", data)
+        if is_pack(name):
+            prepare_pack(f"{folder.path}/{beside}", name, data)
+        else:
+            prepare(f"{folder.path}/{beside}", data)
         move(f"{folder.path}/{beside}", f"{folder.path}/{name}")
     if not is_new:
         folder.contents.remove([name])  # what was read of it
         folder.contents.place([name])
-
-
-def _repacked(folder: Folder, name: str, documents: Mapping[str, bytes]) -> tuple[str, bytes]:
-    """Return the pack *name* with these documents in the places of their stems."""
-    pack = next(pack for pack in folder.contents.shelf.packs() if pack.name == name)
-    rows = folder.contents.shelf.rows(pack)
-    return write_pack(
-        [
-            (row.entry, row.redacted or key in documents, documents.get(key) or pack.document(row))
-            for key, row in rows.items()
-        ]
-    )

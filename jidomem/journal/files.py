@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep, time_ns
@@ -20,6 +20,7 @@ from jidomem.journal.erasing import lay, remove
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import each_file, file_name
 from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
+from jidomem.journal.sight import NOTHING
 from jidomem.journal.turns import Turn, locked
 from jidomem.journal.writing import flush_above, put, writing
 from jidomem.version import Head, Version
@@ -155,9 +156,9 @@ class FileJournal:
     def seal(self, stream: Stream) -> int:
         """Put the commits before the oldest head of a stream into packs; return how many had files of their own.
 
-        Other writers wait only while the files change places. Raise Busy while another process seals the stream,
-        JournalDamaged while there is damage, Failed `write_failed` when this machine could not write; what is not
-        sealed then is as it was.
+        Other writers wait only while the files change places. What is damaged stays as it is, and `damage` tells of it.
+        Raise Busy while another process seals the stream, Failed `write_failed` when this machine could not write;
+        what is not sealed then is as it was.
         """
         folder, turn = self._known(stream)
         if not self.exists(stream):
@@ -165,12 +166,12 @@ class FileJournal:
         descriptor = locked(folder.path, f"{folder.path}/{SEAL_LOCK}", 0, 0)
         try:
             sealed = 0
-            for batch in batches(folder, _sound(folder)):
-                with self._alone(stream, self.wait):
+            for batch in batches(folder, folder.look()):
+                with self._held(stream, self.wait):
                     placed = put_in_place(folder, turn.descriptor, batch)
                 for first in range(0, len(batch.files) if placed else 0, SLICE):
                     sleep(PAUSE)  # whoever waits for a turn gets one
-                    with self._alone(stream, self.wait):
+                    with self._held(stream, self.wait):
                         take_away(folder, turn.descriptor, batch.files[first : first + SLICE])
                 sealed += len(batch.files) if placed else 0
             return sealed
@@ -293,13 +294,13 @@ class FileJournal:
         self, stream: Stream, commit: Commit, folder: Folder, turn: Turn, put: Callable[[str, str, bytes], None]
     ) -> Version:
         """Let *put* put the file of *commit* on top of what was last seen of *folder*, and share the sight of it."""
-        seen = folder.sight
+        seen, kept = folder.sight, folder.doubted()
         since = seen.since or time_ns()
-        disk.overwrite(turn.descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
+        disk.overwrite(turn.descriptor, kept.dump())  # believed by nobody until it is true again
         put(folder.path, file_name(commit.head), commit.data)
         sight = folder.added(commit, seen, since)
         with suppress(OSError):
-            disk.overwrite(turn.descriptor, sight.dump())
+            disk.overwrite(turn.descriptor, (sight if kept is not NOTHING else NOTHING).dump())
         if sight.loose > self._enough.get(stream, LOOSE):
             self._seal_soon(stream, sight.loose)
         return sight.version

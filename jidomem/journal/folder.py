@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from time import time_ns
@@ -12,10 +14,10 @@ from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance
 from jidomem.journal.contents import Contents
-from jidomem.journal.links import broken
+from jidomem.journal.links import broken, unfit
 from jidomem.journal.names import each_file, file_name, is_pack, stem, stem_of
-from jidomem.journal.packs import Entry, Pack
-from jidomem.journal.sight import SETTLE, Sight, number
+from jidomem.journal.packs import Entry
+from jidomem.journal.sight import NOTHING, SETTLE, Sight, number
 from jidomem.version import Head, Version
 
 LOCK = ".lock"
@@ -36,7 +38,7 @@ class Folder:
     def forget(self) -> None:
         """Know nothing of the folder any more."""
         with self._lock:
-            self.sight = Sight(-1, 0, 0, 0, 0, Version())
+            self.sight = NOTHING
             self.unshared = False  # whether the sight is news to the lock file
             self.contents = Contents(self.path, self.graph, self._seen)
             self._names: set[str] | None = None  # the names self._base is the version of
@@ -63,6 +65,10 @@ class Folder:
         """Return whether all is as it was last seen, for who holds the lock: only a checkout could have changed it."""
         return not self.is_damaged and self.sight.holds_at(disk.mtime(self.path), time_ns())
 
+    def doubted(self) -> Sight:
+        """Return what the lock file is to say while files change: of a damaged folder nothing, as it may be healed."""
+        return NOTHING if self.is_damaged else replace(self.sight, mtime=-1)
+
     @property
     def is_damaged(self) -> bool:
         """Return whether the last look, or a read since, came upon damage."""
@@ -88,8 +94,14 @@ class Folder:
             self.forget()
             self._list(trust=False)
             for pack in self.contents.shelf.packs():
-                self._verify(pack)
+                self._gaps |= unfit(pack, self.contents)
             return self.damage()
+
+    def read_anew(self, name: str) -> Commit | None:
+        """Return the commit in a file as it is on disk now; None where it has gone, or is damage, which is noted."""
+        with self._lock:
+            commit = self.contents.read(name)
+            return commit if commit is not None and self._fits(name, self.contents.entries[name]) else None
 
     def holds(self, version: Version) -> bool:
         """Return whether every head of *version* is here."""
@@ -142,21 +154,17 @@ class Folder:
 
     def document(self, head: Head) -> tuple[str, int, bytes] | None:
         """Return in which file a commit stands, after how many lines, and its document; None where it has gone."""
-        with self._lock:
+        with self._lock, suppress(FileNotFoundError):
             self._present(head)
-            try:
-                return self.contents.document(stem(head))
-            except FileNotFoundError:
-                return None
+            return self.contents.document(stem(head))
+        return None
 
     def data(self, head: Head) -> bytes | None:
         """Return the document of a commit, unverified; None where it has gone."""
-        with self._lock:
+        with self._lock, suppress(FileNotFoundError):
             self._present(head)
-            try:
-                return self.contents.data(stem(head))
-            except FileNotFoundError:
-                return None
+            return self.contents.data(stem(head))
+        return None
 
     def added(self, commit: Commit, seen: Sight, since: int) -> Sight:
         """Return the sight after *commit*, written by this process on top of *seen*, last certain at *since*."""
@@ -221,9 +229,10 @@ class Folder:
             self.contents.entries = {name: entry for name, entry in self.contents.entries.items() if name in names}
         self.contents.place((names if fresh is None else fresh) - packs)
         newest = kept.newer(names, total) if kept is not None else None
+        last = max(map(stem, self._base.heads), default="")  # what is before it may be known, or in a pack
         if kept is not None and newest is not None:
             self._base = advance(kept.version, self._enter(newest))
-        elif fresh is not None and not self.is_damaged and not fresh & packs:
+        elif fresh is not None and not self.is_damaged and not fresh & packs and min(fresh, default="~") > last:
             self._base = advance(self._base, self._enter(fresh))
         else:
             self._start_over(names - packs)
@@ -241,32 +250,24 @@ class Folder:
                 self._gaps[pack.name] = self.contents.damaged(pack.name, f"its parent {missing} is not here")
             for name in doubted:
                 if name.startswith(f"{pack.name}#"):
-                    self._verify(pack, name.partition("#")[2])
+                    self._gaps |= unfit(pack, self.contents, name.partition("#")[2])
         named = after | {parent for entry in entries for parent in entry.parents}
         heads = tips | {entry.head for entry in entries if not self.contents.shelf.at(stem(entry.head))}
         self._base = Version.of(head for head in heads if head.id not in named)
-
-    def _verify(self, pack: Pack, key: str = "") -> None:
-        """Read what a pack holds, or one commit of it, again, and note what is damaged."""
-        rows = self.contents.shelf.rows(pack)
-        inside = {row.head.id: row.head for row in rows.values()}
-        for row in [rows[key]] if key in rows else rows.values():
-            own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
-            if any(self.contents.entry(name) is not None for name in own):
-                continue  # its own file, sound, stands for it; a whole one for no redacted one
-            problem = broken(row.entry, self.contents, inside)
-            if self.contents.packed(pack, row) is not None and problem:
-                name = f"{pack.name}#{stem(row.head)}"
-                self._gaps[name] = self.contents.damaged(name, problem, identity=row.head.id)
 
     def _enter(self, names: Iterable[str]) -> list[Entry]:
         """Return the entries of the sound files among *names*, their links checked."""
         found = {name: entry for name in sorted(names) if (entry := self.contents.entry(name)) is not None}
         for name, entry in found.items():
-            problem = broken(entry, self.contents)
-            if problem:
-                self._gaps[name] = self.contents.damaged(name, problem, identity=entry.head.id)
+            self._fits(name, entry)
         return list(found.values())
+
+    def _fits(self, name: str, entry: Entry) -> bool:
+        """Return whether the commit in a file fits its parents; note it where it does not."""
+        problem = broken(entry, self.contents)
+        if problem:
+            self._gaps[name] = self.contents.damaged(name, problem, identity=entry.head.id)
+        return not problem
 
     def _aside(self, version: Version) -> list[str]:
         """Return what is not later than *version*, yet neither in it nor before it: a branch that came in beside it.

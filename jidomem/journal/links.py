@@ -1,12 +1,14 @@
-"""Hold a commit of a folder against its parents there."""
+"""Hold the commits of a folder against their parents there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from jidomem.errors import JournalDamaged
 from jidomem.journal.contents import Contents
-from jidomem.journal.packs import Entry
+from jidomem.journal.names import stem
+from jidomem.journal.packs import Entry, Pack
 from jidomem.version import Head
 
 
@@ -26,3 +28,19 @@ def broken(entry: Entry, contents: Contents, near: Mapping[str, Head] = MappingP
     if any(parent.recorded_at >= entry.head.recorded_at for parent in parents):
         return f"it was recorded at {entry.head.recorded_at}, not after its parents"
     return ""
+
+
+def unfit(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDamaged]:
+    """Return what of a pack, or of its commit of the stem *key*, does not fit its parents, all of it read again.
+
+    What is spoiled itself is noted in *contents*.
+    """
+    rows = contents.shelf.rows(pack)
+    inside, found = {row.head.id: row.head for row in rows.values()}, dict[str, JournalDamaged]()
+    for row in [rows[key]] if key in rows else rows.values():
+        if not contents.stands_beside(row):
+            problem = broken(row.entry, contents, inside)
+            if contents.packed(pack, row) is not None and problem:
+                name = f"{pack.name}#{stem(row.head)}"
+                found[name] = contents.damaged(name, problem, identity=row.head.id)
+    return found

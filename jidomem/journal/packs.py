@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from jidomem.journal import disk
-from jidomem.journal.commit import FormatError
+from jidomem.journal.commit import FormatError, parse
 from jidomem.journal.names import compact, pack_name, stem
+from jidomem.journal.writing import prepare
 from jidomem.version import Head
 
 _MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"
@@ -76,8 +79,11 @@ class Pack:
     blocks_size: int
 
     @classmethod
-    def load(cls, path: str) -> Pack:
-        """Return the pack in a file; raise FormatError unless its top is what its name says and it is not cut short."""
+    def load(cls, path: str, name: str = "") -> Pack:
+        """Return the pack in a file; raise FormatError unless its top is what its name says and it is not cut short.
+
+        *name* is what the file is to be named, where it is not in its place yet.
+        """
         top, fields = _top(path)
         count, first, last, tips, after, table, digest, blocks = fields
         heads = [_TIP.fullmatch(line) for line in tips.splitlines()]
@@ -85,7 +91,7 @@ class Pack:
         if None in heads or None in parents:
             raise FormatError("a tip or a parent of the pack is not what it must be", 5)
         expected = pack_name(first, _digest(top))
-        if path.rpartition("/")[2] != expected:
+        if (name or path.rpartition("/")[2]) != expected:
             raise FormatError(f"what begins like this is named {expected}: it was moved or changed", 1)
         if disk.size(path) != len(top) + int(table) + int(blocks):
             raise FormatError(
@@ -159,6 +165,21 @@ def write_pack(sealed: Sequence[tuple[Entry, bool, bytes]]) -> tuple[str, bytes]
     return name, b"".join([header, *(data for _, _, data in sealed)])
 
 
+def prepare_pack(path: str, name: str, data: bytes) -> None:
+    """Write the pack *name* beside its place, durable and proved; where that fails nothing is left of it."""
+    prepare(path, data)
+    prove(path, name, data)
+
+
+def prove(path: str, name: str, data: bytes) -> None:
+    """Raise OSError, and leave no file, unless what is read back from *path* is *data*, and that the pack *name*."""
+    with suppress(FormatError):
+        if disk.read_back(path) == data and Pack.load(path, name).rows():
+            return
+    disk.unlink(path)
+    raise OSError(errno.EIO, "what was read back is not what was written", path)
+
+
 def _header(sealed: Sequence[tuple[Entry, bool, int]]) -> tuple[str, bytes]:
     """Return the name of a pack, its top and its table."""
     inside = {entry.head.id for entry, _, _ in sealed}
@@ -194,6 +215,15 @@ def outline(data: bytes) -> Entry:
         raise FormatError("no description of the commit")
     parents = tuple(parent.decode() for parent, _, _ in said if parent)
     return Entry(Head(moments[0].decode(), block[1].decode(), positions[0]), parents)
+
+
+def verified(data: bytes, graph: str) -> Entry | None:
+    """Return what a document says of itself, None unless every byte of it is what its id stands for, and of *graph*."""
+    with suppress(FormatError):
+        commit = parse(data)
+        if commit.graph == graph:
+            return Entry(commit.head, commit.parents)
+    return None
 
 
 def _top(path: str) -> tuple[bytes, tuple[str, ...]]:

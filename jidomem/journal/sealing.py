@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import time_ns
 
 from jidomem.journal import disk
-from jidomem.journal.commit import FormatError
+from jidomem.journal.commit import Commit
 from jidomem.journal.folder import Folder
-from jidomem.journal.names import file_name, stem, stem_of
-from jidomem.journal.packs import Entry, outline, write_pack
-from jidomem.journal.writing import move, prepare, writing
+from jidomem.journal.names import stem, stem_of
+from jidomem.journal.packs import Entry, prepare_pack, write_pack
+from jidomem.journal.sight import NOTHING
+from jidomem.journal.writing import move, writing
 from jidomem.version import Version
 
 #: The most commits of a pack, and how many bytes it may have before it takes no further one.
@@ -38,20 +39,22 @@ class Batch:
 def batches(folder: Folder, version: Version) -> Iterator[Batch]:
     """Yield what can be sealed of a folder at *version*: all before the oldest head, in the order of the stream.
 
-    A commit that is there in two forms is left alone. Raise JournalDamaged for a file that is not what its name says.
+    Each file is read now, whatever was known of it. One that is not sound stays where it is, damage of the folder from
+    then on, and so does a commit that is there in two forms.
     """
-    oldest = stem(version.heads[0])
+    oldest = stem(version.heads[0]) if version.heads else ""
     names = sorted(name for name in folder.contents.files() if stem_of(name) < oldest)
     forms = Counter(map(stem_of, names))
     again: list[str] = []
     sealed: dict[str, tuple[Entry, bool, bytes]] = {}
     for name in names:
-        with writing(folder.path):
-            data = disk.read(f"{folder.path}/{name}")
-        if forms[stem_of(name)] == 1 and _is_packed(folder, name, data):
+        commit = folder.read_anew(name) if forms[stem_of(name)] == 1 else None
+        if commit is None:
+            continue
+        if _is_packed(folder, commit):
             again.append(name)
-        elif forms[stem_of(name)] == 1 and not folder.contents.shelf.at(stem_of(name)):
-            sealed[name] = (_entry(folder, name, data), ".redacted." in name, data)
+        elif not folder.contents.shelf.at(stem_of(name)):
+            sealed[name] = (Entry(commit.head, commit.parents), commit.redacted, commit.data)
         if len(sealed) == COMMITS or sum(len(data) for _, _, data in sealed.values()) >= BYTES:
             yield _prepared(folder, sealed)
             sealed = {}
@@ -66,19 +69,26 @@ def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
 
     Nothing is done where one of them is no longer what it was: gone, or redacted meanwhile.
     """
+    folder.look()
     files = folder.contents.files()
     forms = Counter(map(stem_of, files))
     if any(name not in files or forms[stem_of(name)] != 1 for name in batch.files):
         return False
-    with changing(folder, descriptor, came=[batch.pack] if batch.pack else []):
-        if batch.pack:
-            move(f"{folder.path}/{SEALING}", f"{folder.path}/{batch.pack}")
-        disk.flush(folder.path)
+    settle(folder, descriptor, SEALING, batch.pack)
     return True
 
 
+def settle(folder: Folder, descriptor: int, beside: str, name: str | None) -> None:
+    """Put a file that was prepared *beside* in its place, if any, and make all names durable, the turn in hand."""
+    with changing(folder, descriptor, came=[name] if name else []):
+        if name:
+            move(f"{folder.path}/{beside}", f"{folder.path}/{name}")
+        disk.flush(folder.path)
+
+
 def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
-    """Remove files that a durable pack stands for, the turn in hand."""
+    """Remove files for which what is durable stands, the turn in hand."""
+    folder.look()
     with changing(folder, descriptor, gone=names):
         for name in names:
             disk.unlink(f"{folder.path}/{name}")
@@ -86,35 +96,27 @@ def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
 
 @contextmanager
 def changing(folder: Folder, descriptor: int, came: Sequence[str] = (), gone: Sequence[str] = ()) -> Iterator[None]:
-    """Change which files hold the commits of a folder, and keep in the lock file what that comes to."""
-    seen = folder.sight
+    """Change which files hold the commits of a folder, and keep in the lock file what that comes to.
+
+    Of a damaged folder nothing is kept: its version is not what the names of its files stand for once it is healed.
+    """
+    seen, kept = folder.sight, folder.doubted()
     since = seen.since or time_ns()
     with writing(folder.path):
-        disk.overwrite(descriptor, replace(seen, mtime=-1).dump())  # believed by nobody until it is true again
+        disk.overwrite(descriptor, kept.dump())  # believed by nobody until it is true again
         yield
     sight = folder.rearranged(came, gone, seen, since)
     with suppress(OSError):
-        disk.overwrite(descriptor, sight.dump())
+        disk.overwrite(descriptor, (sight if kept is not NOTHING else NOTHING).dump())
 
 
 def _prepared(folder: Folder, sealed: dict[str, tuple[Entry, bool, bytes]]) -> Batch:
     name, data = write_pack(list(sealed.values()))
     with writing(folder.path):
-        prepare(f"{folder.path}/{SEALING}", data)
+        prepare_pack(f"{folder.path}/{SEALING}", name, data)
     return Batch(tuple(sealed), name)
 
 
-def _is_packed(folder: Folder, name: str, data: bytes) -> bool:
+def _is_packed(folder: Folder, commit: Commit) -> bool:
     """Return whether a pack has the very same document: a sealing was cut short before the file was removed."""
-    return any(pack.document(row) == data for pack, row in folder.contents.shelf.at(stem_of(name)))
-
-
-def _entry(folder: Folder, name: str, data: bytes) -> Entry:
-    """Return what the document in a file says of itself; raise JournalDamaged where the name says something else."""
-    try:
-        entry = outline(data)
-    except FormatError as error:
-        raise folder.contents.damaged(name, str(error), line=error.line) from error
-    if file_name(entry.head, redacted=".redacted." in name) != name:
-        raise folder.contents.damaged(name, f"holds a commit to be named {file_name(entry.head)}: it was moved")
-    return entry
+    return any(pack.document(row) == commit.data for pack, row in folder.contents.shelf.at(stem(commit.head)))

@@ -63,6 +63,10 @@ class Sight:
         return cls(mtime, since, count, total, loose, Version.of(Head(*head) for head in heads))
 
 
+#: What was seen of a folder that nobody looked at.
+NOTHING = Sight(-1, 0, 0, 0, 0, Version())
+
+
 def _checksum(text: bytes) -> bytes:
     return blake2b(text, digest_size=8, person=b"jidomem sight 2").hexdigest().encode()
 

@@ -16,7 +16,7 @@ from jidomem.journal.files import Stream
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import file_name
 from jidomem.journal.packs import Entry as Outline
-from jidomem.journal.packs import outline, write_pack
+from jidomem.journal.packs import outline, prove, verified, write_pack
 from jidomem.journal.redaction import is_order, is_redacted
 from jidomem.journal.writing import INCOMING, make_folders
 from jidomem.shared.log import Entry, Reach
@@ -144,7 +144,7 @@ def _follows(folder: Folder, found: Outline, known: set[str]) -> bool:
 
 
 def _put(folder: Folder, chunk: Sequence[Entry], outlines: Sequence[Outline | None]) -> None:
-    """Put the files of a chunk in place: a pack of a whole one, else one for each commit."""
+    """Put the files of a chunk in place: a pack of what is sound in a whole one, else one for each commit."""
     documents = [
         (found, is_redacted(entry.document), entry.document) for found, entry in zip(outlines, chunk, strict=True)
     ]
@@ -154,12 +154,16 @@ def _put(folder: Folder, chunk: Sequence[Entry], outlines: Sequence[Outline | No
     for entry, found in zip(chunk, outlines, strict=True):
         if found is None:
             lay(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
-    if len(told) == CHUNK:
-        name, data = write_pack(told)
-        lay(folder.path, name, data)
-        return
+    is_whole = len(chunk) == CHUNK
+    sound = {one[0].head.id: one for one in told if is_whole and one[0] == verified(one[2], folder.graph)}
+    if sound:
+        name, data = write_pack(list(sound.values()))
+        _write(f"{folder.path}/{INCOMING}", data)
+        prove(f"{folder.path}/{INCOMING}", name, data)
+        disk.rename(f"{folder.path}/{INCOMING}", f"{folder.path}/{name}")
     for found, redacted, data in told:
-        lay(folder.path, file_name(found.head, redacted=redacted), data)
+        if found.head.id not in sound:
+            lay(folder.path, file_name(found.head, redacted=redacted), data)
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit
 from jidomem.journal.names import file_name
-from jidomem.journal.packs import Entry, write_pack
-from jidomem.journal.sealing import BYTES, COMMITS
+from jidomem.journal.packs import Entry, prepare_pack, write_pack
+from jidomem.journal.sealing import BYTES, COMMITS, SEALING
 from jidomem.journal.writing import INCOMING, flush_above, make_folders, move, prepare, writing
 
 
@@ -24,7 +24,8 @@ def fill(folder: str, commits: Iterable[Commit], *, packed: bool = True) -> None
             if is_full and packed:
                 ordered = sorted(batch, key=lambda commit: commit.head)
                 name, data = write_pack([(Entry(c.head, c.parents), c.redacted, c.data) for c in ordered])
-                _put(folder, name, data)
+                prepare_pack(f"{folder}/{SEALING}", name, data)
+                move(f"{folder}/{SEALING}", f"{folder}/{name}")
             else:
                 for commit in batch:
                     _put(folder, file_name(commit.head, redacted=commit.redacted), commit.data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -15,8 +15,8 @@ from jidomem.index.clones import Clones, Snapshot
 from jidomem.journal import disk
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.folder import LOCK
-from jidomem.journal.names import each_file, is_pack
-from jidomem.journal.packs import outline, write_pack
+from jidomem.journal.names import each_file, file_name, is_pack
+from jidomem.journal.packs import Entry, prove, verified, write_pack
 from jidomem.journal.redaction import is_order
 from jidomem.shared import copies
 from jidomem.shared.copies import Kept, path_of
@@ -64,7 +64,10 @@ def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> b
 
 
 def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
-    """Return how far what was linked of a stream reaches; None where nobody knows, or a redaction is under way."""
+    """Return how far what was linked of a stream reaches; None where that is not known.
+
+    So it is where a redaction is under way, or a loose file is not sound: no checkpoint takes that to others.
+    """
     source, target = (
         home / "projects" / stream.project / stream.name,
         folder / "projects" / stream.project / stream.name,
@@ -75,11 +78,25 @@ def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
         for name in filter(is_pack, names):
             _link(source / name, target / name)
         loose = [(name, (source / name).read_bytes()) for name in names if not is_pack(name)]
-    if loose:
-        name, data = write_pack([(outline(data), ".redacted." in name, data) for name, data in loose])
+    if kept is None or kept.orders or not _packed(target, stream.graph, loose):
+        return None
+    return kept
+
+
+def _packed(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> bool:
+    """Return whether commit files are sound, each as its name and document; then one pack of them is in *target*."""
+    sealed = list[tuple[Entry, bool, bytes]]()
+    for name, data in loose:
+        entry, redacted = verified(data, graph), ".redacted." in name
+        if entry is None or file_name(entry.head, redacted=redacted) != name:
+            return False
+        sealed.append((entry, redacted, data))
+    if sealed:
+        name, data = write_pack(sealed)
         target.mkdir(parents=True, exist_ok=True)
         (target / name).write_bytes(data)
-    return None if kept is None or kept.orders else kept
+        prove(str(target / name), name, data)
+    return True
 
 
 @contextmanager

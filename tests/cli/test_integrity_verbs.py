@@ -177,6 +177,23 @@ def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repos
     assert run("replay", "--check").exit_code == 0
 
 
+def test_packing_goes_on_around_a_damaged_file_and_tells_of_it(repository, folder):
+    for number in range(3):
+        assert run("remember", f"fact {number}").exit_code == 0
+    (path,) = [path for path in commits(folder) if b"fact 1" in path.read_bytes()]
+    sound = path.read_bytes()
+    path.write_bytes(sound.replace(b"fact 1", b"fact 7"))
+
+    found = told("pack", code=7)
+
+    assert ([damage["commit"] for damage in found["damage"]], list(folder.glob("pack-*"))) != ([], [])
+    assert path.exists()
+    assert path.name in run("pack").stdout
+    path.write_bytes(sound)
+    assert told("pack")["damage"] == []
+    assert told("verify")["damage"] == []
+
+
 def test_a_replay_of_a_damaged_journal_says_so(repository, folder):
     edit(commits(folder)[1])
     assert told("replay", "--check", code=7)["damage"]

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from jidomem import terms, vocab
+from jidomem.journal import disk
 from jidomem.journal.commit import COMMIT, Commit, build
 from jidomem.journal.files import FileJournal, Moved, Stream
 from jidomem.moments import stamp
@@ -62,3 +63,16 @@ def snapshot(root: Path) -> dict[str, tuple[bytes, int]]:
 
 def ids(commits) -> list[str]:
     return [commit.id for commit in commits]
+
+
+def lying(monkeypatch) -> None:
+    """Let the disk turn one bit in the middle of each pack that it is given."""
+    write = disk.write
+
+    def turned(descriptor, data):
+        if data.startswith(b"# jidomem pack"):
+            data = bytearray(data)
+            data[len(data) // 2] ^= 1
+        write(descriptor, bytes(data))
+
+    monkeypatch.setattr(disk, "write", turned)

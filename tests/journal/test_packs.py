@@ -379,8 +379,9 @@ def test_the_file_of_a_commit_laid_beside_a_damaged_pack_heals_it(tmp_path, fold
     written = [add(journal, f"n{number}") for number in range(5)]
     backup = commits_in(folder)[1]
     sound = backup.read_bytes()
-    backup.write_bytes(sound.replace(b'summary "n1"', b'summary "m1"'))  # noticed by nobody, and sealed
     assert journal.seal(STREAM) == 4
+    (pack,) = packs_in(folder)
+    pack.write_bytes(pack.read_bytes().replace(b'summary "n1"', b'summary "m1"'))
     reader = FileJournal(tmp_path)
     assert (len(list(reader.read(STREAM))), len(reader.damage(STREAM))) == (4, 1)
 
@@ -402,19 +403,6 @@ def test_a_pack_under_another_name_or_with_another_top_is_damage(tmp_path):
     name, data = write_pack(entries)  # not in the order of the stream
     (pack.parent / name).write_bytes(data)
     assert "does not fit its table" in FileJournal(tmp_path).verify(STREAM)[0].detail
-
-
-def test_a_damaged_file_is_not_sealed(journal, folder):
-    for number in range(4):
-        add(journal, f"n{number}")
-    path = commits_in(folder)[1]
-    sound = path.read_bytes()
-    path.write_bytes(sound.replace(b"jido:position", b"jido:positron"))
-    with pytest.raises(JournalDamaged, match=path.name):
-        journal.seal(STREAM)
-    assert packs_in(folder) == []
-    path.write_bytes(sound)
-    assert journal.seal(STREAM) == 3
 
 
 # -- machines that fail

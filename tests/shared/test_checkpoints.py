@@ -96,6 +96,19 @@ def test_a_new_copy_has_the_checkpoint_and_reads_no_more_than_what_came_since(lo
     second.tail.close()
 
 
+def test_a_copy_that_is_spoiled_becomes_no_checkpoint_until_it_is_level_again(log, first, tmp_path):
+    path = sorted(first.journal.path(MEMORY).glob("2*.ttl"))[2]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+    assert (make(log, first.home), pieces(log)) == (False, set())
+
+    assert first.journal.verify(MEMORY) == ()
+    assert make(log, first.home)
+    assert fetch(log, tmp_path / "second")
+
+
 def test_what_did_not_change_is_not_put_again_and_what_is_named_no_more_goes_after_a_while(
     log, first, tmp_path, monkeypatch
 ):

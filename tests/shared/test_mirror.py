@@ -5,8 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import verifier
 from file_log import FileLog
-from journal_world import STREAM, add, commit_on, fact, ids, order_on
+from journal_world import STREAM, add, commit_on, fact, ids, lying, order_on
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.journal.files import Moved, Stream
@@ -172,6 +173,39 @@ def test_many_entries_come_as_packs_and_go_on_as_files(opened, monkeypatch):
     written += [add(there, f"n{number}") for number in range(20, 25)]
     assert (ids(opened("there").read(STREAM)), there.loose(STREAM)) == (ids(written), 5)
     assert opened("there").verify(STREAM) == ()
+
+
+@pytest.mark.parametrize("mark", [b'"n4"', b"jido:parent <urn:jido:commit:", b"\n\n<urn:jido:commit:"])
+def test_a_spoiled_entry_of_the_log_comes_into_no_pack_of_the_copy(opened, place, monkeypatch, mark):
+    # C027
+    monkeypatch.setattr(copies, "CHUNK", 10)
+    written = [add(opened(), f"n{number}") for number in range(20)]
+    turned = bytearray(written[4].data)
+    turned[turned.index(mark) + len(mark) - (mark == b'"n4"') * 2] ^= 1
+    spoil(place, 5, bytes(turned))
+
+    there = opened("there")
+    (damage,) = there.verify(STREAM)
+
+    assert damage.commit == written[4].id[:12]
+    packs = [path for path in files_of(there) if path.name.startswith("pack-")]
+    found = [found[0] for path in packs for found in verifier.read_pack(path.name, path.read_bytes())]
+    assert set(found) == {*ids(written)} - {written[4].id}
+    spoil(place, 5, written[4].data)
+    assert (there.verify(STREAM), ids(there.read(STREAM))) == ((), ids(written))
+
+
+def test_a_pack_of_the_copy_that_is_not_what_was_written_is_refused_and_made_again(opened, monkeypatch):
+    monkeypatch.setattr(copies, "CHUNK", 10)
+    written = [add(opened(), f"n{number}") for number in range(20)]
+
+    with monkeypatch.context() as patched:
+        lying(patched)
+        with pytest.raises(Failed, match="what was read back is not what was written"):
+            opened("there").head(STREAM)
+
+    there = opened("there")
+    assert (ids(there.read(STREAM)), there.verify(STREAM), len(files_of(there))) == (ids(written), (), 2)
 
 
 def test_a_stream_that_was_rewritten_is_fetched_anew_everywhere(opened):

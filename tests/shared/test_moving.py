@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import START, decision, files, fixed_sources, intent
 from file_log import FileLog
+from journal_world import lying
 
 import jidomem
 from jidomem.clock import Sources
@@ -100,6 +101,17 @@ def test_many_commits_come_as_packs_and_none_is_a_file_twice(root, tmp_path):
     names = [path.name for path in (tmp_path / "target" / "projects" / "p" / "memory").glob("*.ttl")]
     assert len([name for name in names if name.startswith("pack-")]) == 2
     assert len(names) == 3
+
+
+def test_a_move_whose_pack_is_not_what_was_written_stops_and_goes_on_later(root, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        lying(patched)
+        with pytest.raises(Failed, match="what was read back is not what was written"):
+            migrate(str(root), str(tmp_path / "target"))
+
+    assert not list((tmp_path / "target").rglob("pack-*"))
+    migrate(str(root), str(tmp_path / "target"))
+    assert journal_of(tmp_path / "target") == journal_of(root)
 
 
 def test_where_git_may_track_the_target_every_commit_has_a_file_of_its_own(root, tmp_path):

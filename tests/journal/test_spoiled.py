@@ -1,0 +1,345 @@
+"""What was sound when it was read and is not when it is packed: it stays a file, and once restored nothing is lost."""
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import stream_reader
+import verifier
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journal_world import STREAM, add, ids, lying
+from test_erasing import _dies_at, bytes_below, erase
+from test_files import commits_in
+from test_packs import packs_in
+from test_second_reader import set_aside_by
+
+from jidomem.errors import Failed, JournalDamaged
+from jidomem.journal import sealing
+from jidomem.journal.files import FileJournal
+
+HERE = str(Path(__file__).parent)
+COUNT = 9
+#: Which file, how far into it, which bit.
+FLIPS = st.lists(st.tuples(st.integers(0, COUNT - 2), st.floats(0, 1, exclude_max=True), st.integers(0, 7)), max_size=4)
+
+
+def flip(path, share, bit):
+    """Turn one bit of a file, as a disk does that ages."""
+    data = bytearray(path.read_bytes())
+    data[int(share * len(data))] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def flip_in(path, mark, bit=0):
+    """Turn one bit of what stands right behind *mark* in a file."""
+    data = bytearray(path.read_bytes())
+    data[data.index(mark) + len(mark)] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def packed_documents(folder):
+    """The documents of all packs, each pack read by the second implementation, which verifies every byte."""
+    return {found[0] for pack in packs_in(folder) for found in verifier.read_pack(pack.name, pack.read_bytes())}
+
+
+@pytest.fixture(scope="module")
+def sound_root(tmp_path_factory):
+    """A stream of nine commits, and what was written."""
+    root = tmp_path_factory.mktemp("sound")
+    journal = FileJournal(root / "root")
+    return root, [add(journal, f"n{number}") for number in range(COUNT)]
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return FileJournal(tmp_path / "root")
+
+
+def healed(journal, written, sound):
+    """Assert that once the files are again what they were every process has all, and what is left is packed."""
+    for path, data in sound.items():
+        path.write_bytes(data)
+    for reader in (journal, FileJournal(journal.folder)):
+        assert (reader.verify(STREAM), list(reader.read(STREAM))) == ((), written)
+        assert reader.head(STREAM).ids == (written[-1].id,)
+    told = stream_reader.read(journal.path(STREAM))
+    assert ([each.id for each in told.commits], [*told.damaged]) == (ids(written), [])
+    written = [*written, add(journal, "after")]
+    FileJournal(journal.folder).seal(STREAM)
+    assert FileJournal(journal.folder).verify(STREAM) == ()
+    assert list(FileJournal(journal.folder).read(STREAM)) == written
+
+
+@settings(max_examples=60, deadline=None)
+@given(flips=FLIPS, follower_reads=st.booleans())
+def test_bits_that_turn_between_the_read_and_the_sealing_come_into_no_pack(sound_root, flips, follower_reads):
+    # C027 C075
+    root, written = sound_root
+    shutil.copytree(root / "root", root / "copy")
+    try:
+        journal, follower = FileJournal(root / "copy"), FileJournal(root / "copy")
+        folder = journal.path(STREAM)
+        assert list(journal.read(STREAM)) == written
+        if follower_reads:
+            assert list(follower.read(STREAM)) == written
+        files = commits_in(folder)
+        sound = {files[number]: files[number].read_bytes() for number, _, _ in flips}
+        for number, share, bit in flips:
+            flip(files[number], share, bit)
+        spoiled = {path: path.read_bytes() for path, data in sound.items() if path.read_bytes() != data}
+
+        sealed = journal.seal(STREAM)
+
+        left = COUNT - 1 - len(spoiled)
+        assert sealed == (left if left > 1 else 0)
+        assert packed_documents(folder) <= set(ids(written))
+        assert {path: path.read_bytes() for path in spoiled} == spoiled
+        assert {found.path for found in journal.damage(STREAM)} == set(map(str, spoiled))
+        assert {found.path for found in follower.verify(STREAM)} == set(map(str, spoiled))
+        healed(journal, written, sound)
+        assert list(follower.read(STREAM))[:COUNT] == written
+    finally:
+        shutil.rmtree(root / "copy")
+
+
+@pytest.mark.parametrize("mark", [b"\n\n<urn:jido:commit:", b"jido:parent <urn:jido:commit:", b'jido:position "'])
+def test_an_id_a_parent_or_a_place_that_turned_into_another_leaves_no_trace_in_a_pack(journal, mark):
+    written = [add(journal, f"n{number}") for number in range(6)]
+    path = commits_in(journal.path(STREAM))[2]
+    sound = {path: path.read_bytes()}
+    flip_in(path, mark)
+
+    assert journal.seal(STREAM) == 4
+
+    (damage,) = journal.damage(STREAM)
+    assert (damage.path, damage.commit) == (str(path), written[2].id[:12])
+    with pytest.raises(JournalDamaged), journal.turn(STREAM):
+        raise AssertionError("a turn was given")
+    assert journal.seal(STREAM) == 0
+    healed(journal, written, sound)
+
+
+def test_what_is_sound_is_sealed_around_damage_that_is_known(journal):
+    written = [add(journal, f"n{number}") for number in range(8)]
+    files = commits_in(journal.path(STREAM))
+    sound = {files[4]: files[4].read_bytes()}
+    flip_in(files[4], b'summary "')
+    late = FileJournal(journal.folder)
+
+    assert len(late.verify(STREAM)) == 1
+    assert late.seal(STREAM) == 3  # what lies before the oldest head that it sees
+
+    healed(late, written, sound)
+
+
+def test_the_version_of_a_damaged_stream_is_not_left_for_those_who_come_when_it_is_healed(journal):
+    written = [add(journal, f"n{number}") for number in range(6)]
+    path = commits_in(journal.path(STREAM))[3]
+    sound = path.read_bytes()
+    list(journal.read(STREAM))
+    flip_in(path, b'summary "')
+    assert journal.seal(STREAM) == 4
+
+    with path.open("r+b") as file:  # in place, which leaves the folder's time and names as they are
+        file.write(sound)
+
+    assert FileJournal(journal.folder).head(STREAM).ids == (written[-1].id,)
+    assert list(FileJournal(journal.folder).read(STREAM)) == written
+
+
+# -- killed on the way
+
+
+def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_nothing(tmp_path, monkeypatch):
+    # C075
+    monkeypatch.setattr(sealing, "COMMITS", 3)
+    monkeypatch.setattr(sealing, "PAUSE", 0)
+    steps, done = 0, False
+    while not done:
+        steps += 1
+        journal = FileJournal(tmp_path / f"root{steps}")
+        written = [add(journal, f"n{number}") for number in range(8)]
+        path = commits_in(journal.path(STREAM))[steps % 7]
+        sound = {path: path.read_bytes()}
+        flip(path, random.Random(steps).random(), steps % 8)
+
+        done = _dies_at(monkeypatch, steps, lambda journal=journal: journal.seal(STREAM))
+
+        assert packed_documents(journal.path(STREAM)) <= set(ids(written))
+        assert [found.path for found in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
+        healed(FileJournal(journal.folder), written, sound)
+    assert steps > 10
+
+
+def test_a_sealer_killed_at_any_moment_beside_a_spoiled_file_loses_nothing(tmp_path):
+    # C075
+    code = """
+        import sys
+        from journal_world import *
+        from jidomem.journal import sealing
+        sealing.COMMITS, sealing.SLICE = 20, 4
+        journal = FileJournal(Path(sys.argv[1]))
+        print(len(list(journal.read(STREAM))), flush=True)
+        input()
+        journal.seal(STREAM)
+    """
+    script = f"import sys; sys.path.insert(0, {HERE!r})\n" + textwrap.dedent(code)
+    chance = random.Random()
+    for number in range(2):
+        journal = FileJournal(tmp_path / f"root{number}")
+        written = [add(journal, f"n{number}") for number in range(100)]
+        sealer = subprocess.Popen(
+            [sys.executable, "-c", script, str(journal.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert sealer.stdout.readline() == b"100\n"
+        path = chance.choice(commits_in(journal.path(STREAM))[:-1])
+        sound = {path: path.read_bytes()}
+        flip(path, chance.random(), chance.randrange(8))
+        sealer.stdin.write(b"\n")
+        sealer.stdin.flush()
+        time.sleep(chance.random() * 0.15)
+        sealer.send_signal(signal.SIGKILL)
+        sealer.communicate()
+
+        assert packed_documents(journal.path(STREAM)) <= set(ids(written))
+        assert [found.path for found in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
+        healed(FileJournal(journal.folder), written, sound)
+
+
+# -- a disk that keeps something else than what it was given
+
+
+def ttl_files(journal):
+    return {path.name: path.read_bytes() for path in journal.path(STREAM).glob("*.ttl")}
+
+
+def test_a_pack_that_is_not_what_was_written_does_not_come_into_its_place(journal, monkeypatch):
+    # C075
+    written = [add(journal, f"n{number}") for number in range(6)]
+    before = ttl_files(journal)
+
+    with monkeypatch.context() as patched:
+        lying(patched)
+        with pytest.raises(Failed, match="what was read back is not what was written") as failed:
+            journal.seal(STREAM)
+
+    assert failed.value.code == "write_failed"
+    assert ttl_files(journal) == before
+    assert not (journal.path(STREAM) / sealing.SEALING).exists()
+    assert journal.seal(STREAM) == 5
+    assert (list(FileJournal(journal.folder).read(STREAM)), journal.verify(STREAM)) == (written, ())
+
+
+def test_a_redaction_whose_new_pack_is_not_what_was_written_takes_nothing_away(journal, monkeypatch):
+    written = [add(journal, name) for name in ("first", "hunter2", "third", "fourth", "fifth")]
+    journal.seal(STREAM)
+    before = ttl_files(journal)
+
+    with monkeypatch.context() as patched:
+        lying(patched)
+        with pytest.raises(Failed, match="what was read back"):
+            erase(journal, written[1], "hunter2")
+
+    assert ttl_files(journal) == before
+    erase(journal, written[1], "hunter2")
+    assert b'"hunter2"' not in bytes_below(journal.folder)
+
+
+def test_setting_aside_takes_no_pack_away_for_one_that_is_not_what_was_written(journal, monkeypatch):
+    written = [add(journal, name) for name in ("first", "second", "third", "last")]
+    journal.seal(STREAM)
+    pack, _ = spoiled_pack(journal, "second")
+    assert len(journal.verify(STREAM)) == 1
+    spoiled = pack.read_bytes()
+
+    with monkeypatch.context() as patched:
+        lying(patched)
+        with pytest.raises(Failed, match="what was read back"):
+            journal.set_aside(STREAM, written[1].id, set_aside_by)
+
+    assert (packs_in(journal.path(STREAM)), pack.read_bytes()) == ([pack], spoiled)
+    journal.set_aside(STREAM, written[1].id, set_aside_by)
+    assert packed_documents(journal.path(STREAM)) == {written[0].id, written[2].id}
+
+
+# -- packs that are written anew
+
+
+def spoiled_pack(journal, *texts):
+    """The pack of a stream with the commits that say *texts* spoiled in it, and the bytes it had."""
+    (pack,) = packs_in(journal.path(STREAM))
+    sound = pack.read_bytes()
+    for text in texts:
+        flip_in(pack, f'summary "{text[:1]}'.encode())
+    return pack, sound
+
+
+def test_a_redaction_does_not_take_a_spoiled_commit_on_into_another_pack(journal):
+    written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
+    journal.seal(STREAM)
+    pack, sound = spoiled_pack(journal, "third")
+    before = ttl_files(journal)
+
+    with pytest.raises(JournalDamaged) as refused:
+        erase(journal, written[1], "hunter2")
+
+    assert (refused.value.path, refused.value.commit) == (str(pack), written[2].id)
+    assert ttl_files(journal) == before
+    assert [found.commit for found in journal.damage(STREAM)] == [written[2].id]
+    pack.write_bytes(sound)
+    erase(journal, written[1], "hunter2")
+    assert (FileJournal(journal.folder).verify(STREAM), b'"hunter2"' in bytes_below(journal.folder)) == ((), False)
+
+
+def test_a_redaction_leaves_out_of_a_pack_what_is_spoiled_there_and_sound_beside(journal):
+    written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
+    files = commits_in(journal.path(STREAM))
+    beside = files[2].read_bytes()
+    journal.seal(STREAM)
+    spoiled_pack(journal, "third")
+    files[2].write_bytes(beside)
+
+    order = erase(journal, written[1], "hunter2")
+
+    assert FileJournal(journal.folder).verify(STREAM) == ()
+    assert packed_documents(journal.path(STREAM)) == {written[0].id, written[1].id}
+    assert ids(FileJournal(journal.folder).read(STREAM)) == [*ids(written), order.id]
+
+
+def test_of_two_spoiled_commits_of_a_pack_the_one_not_set_aside_becomes_a_damaged_file(journal):
+    written = [add(journal, name) for name in ("first", "second", "third", "last")]
+    files = commits_in(journal.path(STREAM))
+    sound = {path: path.read_bytes() for path in files[1:3]}
+    journal.seal(STREAM)
+    spoiled_pack(journal, "second", "third")
+    assert len(journal.verify(STREAM)) == 2
+
+    journal.set_aside(STREAM, written[1].id, set_aside_by)
+
+    assert packed_documents(journal.path(STREAM)) == {written[0].id}
+    (damage,) = FileJournal(journal.folder).verify(STREAM)
+    assert (damage.path, damage.commit) == (str(files[2]), written[2].id[:12])
+    files[2].write_bytes(sound[files[2]])
+    assert FileJournal(journal.folder).verify(STREAM) == ()
+    assert set(ids(FileJournal(journal.folder).read(STREAM))) > {written[0].id, written[2].id, written[3].id}
+    assert FileJournal(journal.folder).head(STREAM).position == 5
+
+
+def test_an_old_commit_laid_beside_its_pack_is_no_head(journal):
+    written = [add(journal, f"n{number}") for number in range(4)]
+    old = commits_in(journal.path(STREAM))[1]
+    data = old.read_bytes()
+    journal.seal(STREAM)
+    follower = FileJournal(journal.folder)
+    assert follower.head(STREAM).ids == (written[-1].id,)
+
+    old.write_bytes(data)
+
+    assert [each.head(STREAM).ids for each in (journal, follower)] == [(written[-1].id,)] * 2
