@@ -38,6 +38,29 @@ def forms(folder: Folder, identity: str) -> Iterator[Form]:
             yield Form(pack.name, pack.lines_before(row), parse(pack.document(row)))
 
 
+def _hidden(folder: Folder, identity: str) -> Iterator[str]:
+    """Yield the files with a spoiled form of a commit, which others stand for: what it shows must go, too."""
+    head = folder.contents.head(identity)
+    if head is None:
+        return
+    for name in (file_name(head), file_name(head, redacted=True)):
+        with suppress(OSError):
+            if _is_spoiled(disk.read(f"{folder.path}/{name}")):
+                yield name
+    for pack, row in folder.contents.shelf.at(stem(head)):
+        with suppress(OSError):
+            if _is_spoiled(pack.document(row)):
+                yield pack.name
+
+
+def _is_spoiled(document: bytes) -> bool:
+    try:
+        parse(document)
+    except FormatError:
+        return True
+    return False
+
+
 def orders(folder: Folder) -> Iterator[Commit]:
     """Yield the commits that say of others that they were redacted, or of files that they were set aside.
 
@@ -85,7 +108,8 @@ def _rows(folder: Folder, pack: Pack) -> Iterable[Row]:
 def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> list[str]:
     """Lay forms without the leaves *gone* beside all that still show one, the turn in hand; return the old names.
 
-    *gone* goes by the id of the commit. What one form has lost already, the others lose as well. Raise JournalDamaged,
+    *gone* goes by the id of the commit. What one form has lost already, the others lose as well; a spoiled one goes
+    where another stands for it. Raise JournalDamaged,
     and lay nothing, where a pack that is to be written anew has a commit that is spoiled.
     """
     files: dict[str, bytes] = {}
@@ -103,6 +127,11 @@ def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> 
                     name = file_name(clean.head, redacted=True)
                     files[name] = clean.data
                     old += [] if form.name == name else [form.name]
+        for name in _hidden(folder, identity) if found else ():
+            if is_pack(name):
+                packs.setdefault(name, {})
+            elif name not in files:
+                old.append(name)
     left_out = {name: _left_out(folder, name) for name in packs}
     for name, data in files.items():
         _lay(folder, descriptor, INCOMING, name, data)

@@ -313,6 +313,22 @@ def test_a_redaction_leaves_out_of_a_pack_what_is_spoiled_there_and_sound_beside
     assert ids(FileJournal(journal.folder).read(STREAM)) == [*ids(written), order.id]
 
 
+def test_a_redaction_takes_a_spoiled_form_in_a_pack_with_it_that_a_sound_file_stands_for(journal):
+    written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
+    path = commits_in(journal.path(STREAM))[1]
+    beside = path.read_bytes()
+    journal.seal(STREAM)
+    path.write_bytes(beside)
+    assert journal.verify(STREAM) == ()
+    flip_in(packs_in(journal.path(STREAM))[0], b'"hunter2')
+
+    order = erase(journal, written[1], "hunter2")
+
+    assert b'"hunter2' not in bytes_below(journal.folder)
+    assert FileJournal(journal.folder).verify(STREAM) == ()
+    assert ids(FileJournal(journal.folder).read(STREAM)) == [*ids(written), order.id]
+
+
 def test_of_two_spoiled_commits_of_a_pack_the_one_not_set_aside_becomes_a_damaged_file(journal):
     written = [add(journal, name) for name in ("first", "second", "third", "last")]
     files = commits_in(journal.path(STREAM))
