@@ -62,6 +62,8 @@ def test_the_quick_run_of_one_benchmark_prints_its_table(tmp_path):
         "| jidomem guard, 20 memories, a file that 50 govern",
         "| jidomem guard, 20 memories, one that none does",
         "| jidomem ask, 20 memories",
+        "| jidomem governing, 20 memories",
+        "| jidomem remember, 20 memories",
     ]
 
 

@@ -58,7 +58,14 @@ def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
 
 
 def test_an_interrupt_ends_it_with_130_and_no_traceback():
-    with subprocess.Popen([JIDOMEM, "submit", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+    # A shell's job in the background is deaf to interrupts, and so is what it starts: this one is to hear them.
+    heard = [
+        sys.executable,
+        "-c",
+        "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
+    ]
+    command = [*heard, JIDOMEM, "submit", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
         until = time.monotonic() + 20
         while "pipe" not in Path(f"/proc/{waiting.pid}/wchan").read_text() and time.monotonic() < until:
             time.sleep(0.01)  # then it waits for standard input, which stays open

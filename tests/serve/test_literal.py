@@ -128,15 +128,19 @@ def test_a_text_over_the_limit_is_refused_at_every_door_with_the_limit_and_how_t
     door(root, FITS)
 
 
-def test_a_record_over_the_limit_is_left_out_with_the_limit_and_where_it_stands(root):
+def test_a_record_over_the_limit_is_refused_with_the_limit_and_where_it_stands(root):
     for name, text in (("0001-long", LONG), ("0002-short", FITS)):
         page = f"# {name}\n\n## Status\n\nAccepted\n\n## Context\n\n{text}\n\n## Decision\n\nWe do.\n"
         (root / f"{name}.md").write_text(page)
 
     told = run(root, "import", "adr", root / "0001-long.md", root / "0002-short.md")
 
-    assert [json.loads(line)["became"] for line in told.stdout.splitlines()] == ["kept"]
-    assert "is more than the 2,048 a memory takes; skipped (literal below [limits]" in told.stderr
+    refused, kept = map(json.loads, told.stdout.splitlines())
+    assert (refused["became"], kept["became"]) == ("refused", "kept")
+    assert refused["place"].endswith("0001-long.md")
+    said = json.dumps(refused["outcome"])
+    assert "2,048" in said
+    assert "literal" in said
 
 
 def test_a_raised_limit_lets_in_what_the_usual_one_refuses_and_it_is_there_when_it_was_lowered_again(tmp_path):
