@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.adopting import Adopted
 
 AUTO = "auto"
-_COLUMNS = ("found", "what", "in force", "waits", "here already", "refused")
+_COLUMNS = ("found", "what", "taken in", "waits", "here already", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
 _TOLD = 8
 
@@ -134,7 +134,7 @@ def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool
     found: list[tuple[str, str]] = []
     if file := _governed(memory):
         found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
-    elif any(each.counts()["in_force"] for each in adopted):
+    elif any(each.counts()["taken_in"] for each in adopted):
         found.append(("jidomem memory decisions", "the decisions in force"))
     waits = len(_proposals(memory))
     if waits:

@@ -31,13 +31,13 @@ class Adopted:
     known: int = 0
 
     def counts(self) -> dict[str, int]:
-        """Return how many entries are in force now, wait, were here already, and were refused."""
+        """Return how many entries were taken in with their own status, wait, were here already, and were refused."""
         outcomes = [entry.outcome for entry in self.entries]
         states = Counter(outcome.status for outcome in outcomes if isinstance(outcome, Receipt))
         refused = sum(isinstance(outcome, JidomemError) for outcome in outcomes)
         waits = states["proposed"]
         return {
-            "in_force": states.total() - waits,
+            "taken_in": states.total() - waits,
             "waits": waits,
             "here_already": self.known + len(outcomes) - states.total() - refused,
             "refused": refused,

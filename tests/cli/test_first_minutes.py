@@ -86,7 +86,7 @@ def taken_in(*words, code=0):
 def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
     told = taken_in("auto")
 
-    assert {each["path"]: (each["kind"], each["in_force"], each["waits"]) for each in told["found"]} == TAKEN
+    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in told["found"]} == TAKEN
     assert (told["project"], told["refused"], told["whole"]) == ("shop", [], True)
     assert {each["path"]: each["why"] for each in told["passed"]} == {
         "GEMINI.md": "a link to AGENTS.md",
@@ -113,14 +113,14 @@ def test_again_it_adds_what_is_new_and_nothing_else(repository):
 
     def new(told):
         return {
-            each["path"]: (each["in_force"], each["waits"])
+            each["path"]: (each["taken_in"], each["waits"])
             for each in told["found"]
-            if each["in_force"] + each["waits"]
+            if each["taken_in"] + each["waits"]
         }
 
     assert new(again) == {}
     assert {each["path"]: each["here_already"] for each in again["found"]} == {
-        path: in_force + waits for path, (_, in_force, waits) in TAKEN.items()
+        path: taken_in + waits for path, (_, taken_in, waits) in TAKEN.items()
     }
     assert new(changed) == {"docs/adr": (1, 0), "AGENTS.md": (0, 1)}
 
@@ -129,7 +129,7 @@ def test_a_dry_run_says_the_same_and_leaves_nothing_behind(repository):
     dry = taken_in("auto", "--dry-run")
 
     assert not (repository / ".jidomem").exists()
-    assert {each["path"]: (each["kind"], each["in_force"], each["waits"]) for each in dry["found"]} == TAKEN
+    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in dry["found"]} == TAKEN
     taken_in("adr")
     before = sorted(path for path in (repository / ".jidomem").rglob("*.ttl"))
     assert taken_in("auto", "--dry-run")["found"][0]["here_already"] == 2
@@ -154,7 +154,7 @@ def test_what_is_taken_in_may_be_a_kind_a_folder_or_a_file(repository, words, pa
     told = taken_in(*[part for word in words for part in ("--from", word)][1:])
 
     assert [each["path"] for each in told["found"]] == paths
-    assert all(each["in_force"] + each["waits"] or each["path"] == "CLAUDE.md" for each in told["found"])
+    assert all(each["taken_in"] + each["waits"] or each["path"] == "CLAUDE.md" for each in told["found"])
 
 
 def test_what_records_and_notes_name_governs_those_files(repository):
@@ -215,7 +215,7 @@ def test_a_record_that_cannot_be_read_is_refused_and_the_others_come_in(reposito
     assert [(each["place"], each["detail"].split(";")[0]) for each in told["refused"]] == [
         ("docs/adr/0003-size.md", "not UTF-8 at byte 95")
     ]
-    assert (told["found"][0]["in_force"], told["found"][0]["refused"]) == (2, 1)
+    assert (told["found"][0]["taken_in"], told["found"][0]["refused"]) == (2, 1)
     again = run("import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
     assert again.exit_code == 2
     assert "0 kept, 0 here already, 1 refused" in again.stderr
@@ -229,7 +229,7 @@ def test_names_that_no_path_can_have_are_told_and_stop_nothing(repository):
 
     told, named = taken_in("adr", "--from", "mcp-memory"), taken_in("docs/adr")
 
-    assert (told["found"][0]["in_force"], named["found"][0]["here_already"]) == (2, 2)
+    assert (told["found"][0]["taken_in"], named["found"][0]["here_already"]) == (2, 2)
     unnamed = [each["path"] for each in named["passed"] if "rename it" in each["why"]]
     assert unnamed == [r"docs/adr/0003-\x1b[31m\n.md", r"docs/adr/0004-\udcff.md"]
 
