@@ -25,40 +25,34 @@ class Form:
     commit: Commit
 
 
-def forms(folder: Folder, identity: str) -> Iterator[Form]:
-    """Yield every form of a commit that is in a file of *folder*; what is damaged is left out."""
-    head = folder.contents.head(identity)
-    if head is None:
-        return
-    for name in (file_name(head), file_name(head, redacted=True)):
-        with suppress(OSError, FormatError):
-            yield Form(name, 0, parse(disk.read(f"{folder.path}/{name}")))
-    for pack, row in folder.contents.shelf.at(stem(head)):
-        with suppress(OSError, FormatError):
-            yield Form(pack.name, pack.lines_before(row), parse(pack.document(row)))
+def forms(folder: Folder, identity: str) -> list[Form]:
+    """Return every form of a commit that is in a file of *folder*; what is damaged is left out."""
+    return _parted(folder, identity)[0]
 
 
-def _hidden(folder: Folder, identity: str) -> Iterator[str]:
-    """Yield the files with a spoiled form of a commit, which others stand for: what it shows must go, too."""
+def _parted(folder: Folder, identity: str) -> tuple[list[Form], list[str]]:
+    """Return every form of a commit that is sound, and the files in which there is a spoiled one."""
+    sound: list[Form] = []
+    spoiled_in: list[str] = []
+    for name, before, document in _documents(folder, identity):
+        try:
+            sound.append(Form(name, before, parse(document)))
+        except FormatError:
+            spoiled_in.append(name)
+    return sound, spoiled_in
+
+
+def _documents(folder: Folder, identity: str) -> Iterator[tuple[str, int, bytes]]:
+    """Yield what stands for a commit in each file that can be read: the file, after how many lines, the document."""
     head = folder.contents.head(identity)
     if head is None:
         return
     for name in (file_name(head), file_name(head, redacted=True)):
         with suppress(OSError):
-            if _is_spoiled(disk.read(f"{folder.path}/{name}")):
-                yield name
+            yield name, 0, disk.read(f"{folder.path}/{name}")
     for pack, row in folder.contents.shelf.at(stem(head)):
         with suppress(OSError):
-            if _is_spoiled(pack.document(row)):
-                yield pack.name
-
-
-def _is_spoiled(document: bytes) -> bool:
-    try:
-        parse(document)
-    except FormatError:
-        return True
-    return False
+            yield pack.name, pack.lines_before(row), pack.document(row)
 
 
 def orders(folder: Folder) -> Iterator[Commit]:
@@ -109,14 +103,14 @@ def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> 
     """Lay forms without the leaves *gone* beside all that still show one, the turn in hand; return the old names.
 
     *gone* goes by the id of the commit. What one form has lost already, the others lose as well; a spoiled one goes
-    where another stands for it. Raise JournalDamaged,
-    and lay nothing, where a pack that is to be written anew has a commit that is spoiled.
+    where another stands for it. Raise JournalDamaged, and lay nothing, where a pack that is to be written anew has a
+    commit that is spoiled.
     """
     files: dict[str, bytes] = {}
     old: list[str] = []
     packs: dict[str, dict[str, bytes]] = {}
     for identity, named in gone.items():
-        found = list(forms(folder, identity))
+        found, hidden = _parted(folder, identity)
         out = named.union(*(taken_out(form.commit) for form in found))
         for form in found:
             if not out.isdisjoint(leaves(form.commit).values()):
@@ -127,7 +121,7 @@ def lay(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> 
                     name = file_name(clean.head, redacted=True)
                     files[name] = clean.data
                     old += [] if form.name == name else [form.name]
-        for name in _hidden(folder, identity) if found else ():
+        for name in hidden if found else ():
             if is_pack(name):
                 packs.setdefault(name, {})
             elif name not in files:
