@@ -15,6 +15,7 @@ import pyoxigraph as ox
 
 from jidomem import vocab
 from jidomem.errors import InvalidRequest
+from jidomem.intent import parse_json
 from jidomem.terms import Term, Triple, bare, iri
 
 _GENID = vocab.BASE + ".well-known/genid/"
@@ -80,14 +81,10 @@ def _unreadable(name: str, error: SyntaxError) -> InvalidRequest:
 def _strict(name: str, data: bytes) -> bytes:
     """Return a JSON-LD document whose names without an IRI are read as _NAMELESS instead of being left out."""
     try:
-        document = json.loads(data, object_pairs_hook=_once)
-    except _Twice as error:
-        raise InvalidRequest(f"{name}: {error} stands twice in one object", hint="keep one of them") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        place = f"{name}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else name
-        raise InvalidRequest(f"{place}: no JSON: {error}", hint="correct that line and try again") from error
-    except RecursionError:
-        raise InvalidRequest(f"{name}: nested too deeply", hint="write one object for each node") from None
+        document = parse_json(data)
+    except InvalidRequest as error:
+        hint = "correct that and import the file again"
+        raise InvalidRequest(f"{name}: {error.detail}", hint=hint, code=error.code) from error
     nodes = document if isinstance(document, list) else [document]
     if not all(isinstance(node, dict) for node in nodes):
         hint = 'write {"@context": ..., "@graph": [...]}'
@@ -119,19 +116,6 @@ def _in_view(node: Mapping[str, Any]) -> dict[str, Any]:
     given = node.get("@context", [])
     rest = {key: value for key, value in node.items() if key != "@context"}
     return {"@context": [{"@vocab": _NAMELESS}, *_listed(given)], **rest}
-
-
-class _Twice(ValueError):
-    """A key that stands twice in one JSON object."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _Twice(repr(key))
-        found[key] = value
-    return found
 
 
 def _refuse_unnamed(name: str, terms: tuple[Term, ...]) -> None:

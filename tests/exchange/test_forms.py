@@ -171,10 +171,12 @@ BROKEN = {
     "an unknown prefix": ({"@id": "urn:a", "jido:topic": "x"}, "'jido:topic' has a prefix", "@context"),
     "no object": (3, "JSON-LD is an object", "@graph"),
     "a value in a list": ([{"@id": "urn:a"}, "x"], "JSON-LD is an object", "@graph"),
-    "deep": ("[" * 60_000, "nested too deeply", "one object for each node"),
-    "no JSON": ('{"@id": "urn:a",\n  "x": }', "memory.file:2: no JSON", "correct that line"),
-    "no text": (b"\xff\xfe{", "no JSON", "correct that line"),
-    "a key twice": ('{"@id": "urn:a", "@id": "urn:b"}', "'@id' stands twice", "keep one"),
+    "deep": ("[" * 60_000, "memory.file: nested too deeply", "correct that and import"),
+    "no JSON": ('{"@id": "urn:a",\n  "x": }', "memory.file: line 2 column 8: ", "correct that and import"),
+    "no text": (b"\xff\xfe{", "memory.file: not UTF-8 at byte 2", "correct that and import"),
+    "no number": ('{"@id": "urn:a", "jido:n": NaN}', "memory.file: NaN is not JSON", "correct that and import"),
+    "digits": ('{"@id": "urn:a", "jido:n": ' + "9" * 5_000 + "}", "thousands of digits", "correct that and import"),
+    "a key twice": ('{"@id": "urn:a", "@id": "urn:b"}', "the key '@id' stands twice", "correct that and import"),
     "a node that is no IRI": ({"@context": CONTEXT, "@id": "urn:a b", "jido:topic": "x"}, "'urn:a b' is no IRI", "%20"),
 }  # fmt: skip
 
