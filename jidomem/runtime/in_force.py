@@ -89,7 +89,7 @@ def _marks(folder: str) -> Iterator[tuple[str, int, int, int]]:
 def _below(folder: str) -> Iterator[tuple[str, int, int, int]]:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):  # links may lead round
                 yield from _below(entry.path)
             elif entry.name[0] != ".":
                 yield _mark(entry.path, entry.stat())

@@ -157,3 +157,16 @@ def test_rules_that_do_not_do_stop_writes_and_are_told_and_reads_go_on(opened, c
     change("shapes/own.ttl", SHAPE)
     here.writer.remember("p", "we count knives")
     assert client.get("/readyz").json["status"] == "ok"
+
+
+def test_links_that_lead_round_in_an_open_root_are_not_followed(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.writer.remember("p", "spoons are counted")
+        folder = tmp_path / "root" / "ontology"
+        folder.mkdir()
+        for name in ("a", "b", "c"):  # followed, there are three to the power of forty ways, and no end
+            (folder / name).symlink_to(".")
+
+        memory.writer.remember("p", "forks are counted")
+        facts = memory.reader.ask("facts", project="p")
+        assert [row["summary"] for row in facts] == ["spoons are counted", "forks are counted"]
