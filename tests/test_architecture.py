@@ -153,6 +153,7 @@ PURE = [
     "write/triples.py",
     "write/repair.py",
     "write/restate.py",
+    "write/retry.py",
     "write/difference.py",
     "write/rollback.py",
     "write/session.py",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,15 +9,15 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.anchor import anchored
-from jidomem.errors import Conflict, ConflictItem, IdempotencyMismatch, IntentRefused
+from jidomem.errors import Conflict, ConflictItem, IntentRefused
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.law import Law
 from jidomem.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, iri, literal, parts
-from jidomem.version import Head, Version
+from jidomem.terms import Term, Triple, bare, iri, literal
+from jidomem.version import Version
 from jidomem.vocab import TYPE, jido
-from jidomem.write import conflict, names, permission, placement, promotion, repair, secrets, triples, validate
+from jidomem.write import conflict, permission, placement, promotion, repair, retry, secrets, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
 from jidomem.write.tidy import check_entries
@@ -146,9 +145,9 @@ class Stages:
         looks_secret = self.screened(secrets.screen(intent))
         if self.fresh_ids and "iri" in normal.filled:
             view.add_new(iri(intent.iri or ""), ())
-        request = _request(proposal) if intent.idempotency_key else ""
+        request = retry.request_of(proposal) if intent.idempotency_key else ""
         permission.check_speaks(intent.asserted_by, view, self.policy, self.speaker)
-        if (first := _first_receipt(intent, request, view)) is not None:
+        if (first := retry.first_receipt(intent, request, view)) is not None:
             return Judged(first)
         allowed = permission.permitted(intent, view, self.policy, self.speaker)
         intent = promotion.borne_out(intent, view, allowed.is_curator)
@@ -178,7 +177,7 @@ class Stages:
         )
         kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
         kept += [*self._keys(intent, keys), *marks]
-        kept += _idempotency(iri(receipt.iri), intent, request, receipt)
+        kept += retry.kept(iri(receipt.iri), intent, request, receipt)
         return self.judged(receipt, kept, view)
 
     def _signed(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
@@ -295,66 +294,9 @@ class Stages:
 
     def _deduplicated(self, intent: MemoryUpdateIntent, same: str, request: str, view: View) -> Judged:
         """Return the receipt of the memory that says the same; a key is kept, so that a retry is told the same."""
-        commit, version = _commit_of(iri(same), view)
+        commit, version = retry.commit_of(iri(same), view)
         receipt = Receipt(same, commit, version, "deduplicated")
         if not intent.idempotency_key:
             return Judged(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
-        kept = [
-            (node, TYPE, jido("Submission")),
-            (node, jido("submittedBy"), iri(intent.asserted_by or "")),
-            (node, jido("answeredWith"), iri(same)),
-            *_idempotency(node, intent, request, receipt),
-        ]
-        return self.judged(receipt, kept, view)
-
-
-def _request(proposal: MemoryUpdateIntent) -> str:
-    """Return the digest of the request as it was made; a retry may come from a later session."""
-    told = ("idempotency_key", "asserted_in")
-    values = {name: value for name, value in proposal.to_dict().items() if name not in told}
-    return triples.digest(json.loads(json.dumps(values, default=str)))
-
-
-def _idempotency(node: Term, intent: MemoryUpdateIntent, request: str, receipt: Receipt) -> list[Triple]:
-    """Return the triples that let a retry with the same key be told the same."""
-    if not intent.idempotency_key:
-        return []
-    told = {name: value for name, value in receipt.to_dict().items() if name not in ("commit", "version")}
-    return [
-        (node, jido("idempotencyKey"), literal(intent.idempotency_key)),
-        (node, jido("requestDigest"), literal(request)),
-        (node, jido("receipt"), literal(json.dumps(told, ensure_ascii=False, sort_keys=True))),
-    ]
-
-
-def _first_receipt(intent: MemoryUpdateIntent, request: str, view: View) -> Receipt | None:
-    """Return the receipt this key was first answered with; raise IdempotencyMismatch when it was for something else."""
-    if not intent.idempotency_key or not intent.asserted_by:
-        return None
-    agent = iri(intent.asserted_by)
-    for node in view.subjects(jido("idempotencyKey"), literal(intent.idempotency_key)):
-        if agent not in (*view.objects(node, jido("assertedBy")), *view.objects(node, jido("submittedBy"))):
-            continue
-        if view.first(node, jido("requestDigest")) != literal(request):
-            raise IdempotencyMismatch(
-                f"idempotency_key {intent.idempotency_key!r} was used for another intent ({bare(node)})",
-                hint="use a new key for a new intent, or resubmit the first intent unchanged",
-            )
-        told = json.loads(parts(view.first(node, jido("receipt")) or literal("{}")).text)
-        commit, version = _commit_of(node, view)
-        conflicts = tuple(ConflictItem(**found) for found in told["conflicts"])
-        return Receipt(told["iri"], commit, version, told["status"], told["filled"], conflicts, tuple(told["warnings"]))
-    return None
-
-
-def _commit_of(node: Term, view: View) -> tuple[str | None, Version]:
-    """Return the commit *node* was recorded in; None for what the block being built adds."""
-    commit = view.first(node, jido("recordedIn"))
-    position = view.first(commit, jido("position")) if commit else None
-    recorded_at = view.first(commit, jido("recordedAt")) if commit else None
-    if not (commit and position and recorded_at):
-        return None, Version()
-    moment = names.moment(bare(recorded_at)) or ""  # a store may have shortened it
-    head = Head(moment, vocab.local_name(commit).rsplit(":", 1)[-1], int(parts(position).text))
-    return head.id, Version((head,))
+        return self.judged(receipt, retry.submission(node, intent, request, receipt), view)
