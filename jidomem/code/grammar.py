@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _TOLD = 3
 #: How deep in a tree is looked, by far deeper than people write: without an end the time grows with the depth's square.
 _DEEPEST = 500
+_FLATTER = f"nested in more than {_DEEPEST} others: what is named in here may be missing; write it flatter"
 #: Parts that stand unconnected where a file is broken, beyond which looking through them takes ever longer.
 _LOST = 5_000
 
@@ -39,7 +40,23 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
         elif node.type == "ERROR":
             found.setdefault(line_of(node), "this is not the syntax of the language")
         waiting += [child for child in node.children if child.has_error or child.is_missing]
-    return root, tuple(Fault(line, found[line]) for line in sorted(found)[:_TOLD])
+    deep = _too_deep(root)
+    last = () if deep is None else (Fault(line_of(deep), _FLATTER),)
+    return root, (*(Fault(line, found[line]) for line in sorted(found)[: _TOLD - len(last)]), *last)
+
+
+def _too_deep(root: Node) -> Node | None:
+    """Return the first node that lies too deep to be looked at.
+
+    From one node to the next, in the order they stand, it goes down by one level at most: so most are stepped over.
+    """
+    cursor, at = root.walk(), 0
+    while at < root.descendant_count:
+        cursor.goto_descendant(at)
+        if cursor.depth > _DEEPEST:
+            return cursor.node
+        at += _DEEPEST + 1 - cursor.depth
+    return None
 
 
 @lru_cache

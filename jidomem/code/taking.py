@@ -89,7 +89,7 @@ def take_in(
     at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what `MemoryWriter.append` does.
     """
     tail.catch_up(Stream(project, STREAM))
-    taking = _Taking(project, listing, held(tail.index, project), Report())
+    taking = _Taking(project, listing, *held(tail.index, project), Report())
     for batch in taking.batches(below, seen):
         rows = [*batch.rows, *ended(Names(project), batch.gone, batch.came, listing.revision)]
         taking.report.triples += len(rows)
@@ -99,8 +99,11 @@ def take_in(
     return taking.report
 
 
-def held(index: OxigraphIndex, project: str) -> dict[str, list[_Held]]:
-    """Return the versions of files that count now, by path; there are several only where branches came together."""
+def held(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_Held]], dict[str, list[Term]]]:
+    """Return the versions of files that count now, by path, and beside them those that count no more.
+
+    Several of a path count only where branches came together.
+    """
     graph = Stream(project, STREAM).graph
 
     def said(name: str) -> Iterator[tuple[Term, Term]]:
@@ -112,32 +115,48 @@ def held(index: OxigraphIndex, project: str) -> dict[str, list[_Held]]:
     for node, inside in said("inFileVersion"):
         modules[inside].append(node)
     found: dict[str, list[_Held]] = defaultdict(list)
+    past: dict[str, list[Term]] = defaultdict(list)
     for node, file in said("versionOfFile"):
-        if node not in over and file in paths:
-            path = bare(paths[file])
+        if file not in paths:
+            continue
+        path = bare(paths[file])
+        if node in over:
+            past[path].append(node)
+        else:
             version = Version(path, bare(blobs.get(node, "")), bare(ways.get(node, "")))
             found[path].append(_Held(node, version, tuple(sorted(modules[node]))))
-    return found
+    return found, past
 
 
 class _Taking:
     """One import under way."""
 
-    def __init__(self, project: str, listing: Tracked, known: Mapping[str, list[_Held]], report: Report) -> None:
-        self._names, self._listing, self._known, self.report = Names(project), listing, known, report
+    def __init__(
+        self,
+        project: str,
+        listing: Tracked,
+        known: Mapping[str, list[_Held]],
+        past: Mapping[str, list[Term]],
+        report: Report,
+    ) -> None:
+        self._names, self._listing, self._known, self._past = Names(project), listing, known, past
+        self.report = report
         self._naming = Naming(self._text, lambda path: (listing.base / path).is_file())
 
     def batches(self, below: str, seen: Callable[[str], None]) -> Iterator[_Batch]:
         """Yield what is to be kept, in parts of whole files: of those that are there, then of those that are gone."""
         batch, prefix = _Batch(), f"{below}/" if below else ""
+        for path, why in self._listing.passed.items():
+            self._leave_out(path, why)
         for path in self._listing.files:
             seen(path)
             self._file(path, batch)
             if len(batch.rows) >= AT_ONCE:
                 yield batch
                 batch = _Batch()
+        there = {*self._listing.files, *self._listing.passed}
         for path, versions in sorted(self._known.items()):
-            if path not in self._listing.files and (path.startswith(prefix) or path == below):
+            if path not in there and (path.startswith(prefix) or path == below):
                 self.report.files["gone"] += 1
                 batch.gone += _all(versions)
         if batch.came or batch.gone:
@@ -165,7 +184,9 @@ class _Taking:
         self._tell(path, extracted)
         self.report.files["changed" if before else "new"] += 1
         version = Version(path, blob, read_as)
-        rows = described(self._names, language, version, (each.node for each in before), extracted)
+        # what was gone, and is back as it was, is another version than the one that ended
+        earlier = [each.node for each in before] or self._past.get(path, [])
+        rows = described(self._names, language, version, earlier, extracted)
         batch.rows += rows
         batch.came.append(rows[2][0])
         batch.gone += _all(before)
@@ -186,9 +207,12 @@ class _Taking:
             why = f"a line of more than {LONGEST_LINE:,} bytes: written by a program"
         if why is None:
             return data
+        self._leave_out(path, why)
+        return None
+
+    def _leave_out(self, path: str, why: str) -> None:
         self.report.files["left out"] += 1
         self.report.notes.append(Note(path, 0, f"left out: {why}"))
-        return None
 
     def _tell(self, path: str, extracted: Extracted) -> None:
         self.report.notes += [Note(path, fault.line, fault.message) for fault in extracted.faults]

@@ -20,18 +20,21 @@ _SEEN = re.compile(
 #: Folders that hold no code of the project where no git says what does.
 _NEVER = frozenset((".git", ".jidomem", ".venv", "__pycache__", "node_modules", "_build", ".elixir_ls", ".tox"))
 _RULES = 256 * 1024
+_UNSETTLED = "a merge has not settled it: settle it, then git add"
 
 
 @dataclass(slots=True)
 class Tracked:
     """The files below `base`, by their path from there, with the blob id of those that need not be read for it.
 
-    `revision` is the one checked out, empty without git.
+    `revision` is the one checked out, empty without git. `passed` says why each path that is not in `files` is not,
+    where it would be but for that; a name that cannot be written down is told in ASCII.
     """
 
     base: Path
     files: dict[str, str | None] = field(default_factory=dict)
     revision: str = ""
+    passed: dict[str, str] = field(default_factory=dict)
 
     def read(self, path: str, largest: int) -> bytes | None:
         """Return the content of a file; None for none, for one behind a link or of more than *largest* bytes."""
@@ -57,18 +60,25 @@ def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
     """
     base = base.resolve()
     found = Tracked(base)
-    known = _known(base, below, endings)
+    known = _known(base, below, endings, found.passed)
+    listed = dict.fromkeys(_walked(base, below, endings)) if known is None else known
+    for path in sorted(listed):
+        if _is_text(path):
+            found.files[path] = listed[path]
+        else:
+            found.passed[_written(path)] = "its name cannot be written down: rename it"
     if known is None:
-        found.files = dict.fromkeys(_walked(base, below, endings))
         return found
-    found.files = known
     head = git.found(base, "rev-parse", "--verify", "-q", "HEAD")
     found.revision = head.decode("ascii", "replace").strip() if head else ""
     return found
 
 
-def _known(base: Path, below: str, endings: tuple[str, ...]) -> dict[str, str | None] | None:
-    """Return what git lists; None where there is no git, or *base* is in no repository or is ignored in one."""
+def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, str]) -> dict[str, str | None] | None:
+    """Return what git lists; None where there is no git, or *base* is in no repository or is ignored in one.
+
+    What a merge has not settled is *passed*.
+    """
     place = ["--", f":(literal){below}" if below else "."]
     try:
         known = git.found(base, "ls-files", "-z", "-s", "--debug", *place)
@@ -81,19 +91,22 @@ def _known(base: Path, below: str, endings: tuple[str, ...]) -> dict[str, str | 
     written = _status(base / os.fsdecode(index.rstrip(b"\n"))) or (0, 0)
     files: dict[str, str | None] = {}
     for path, blob, seen in _entries(known.decode("utf-8", "surrogateescape")):
-        if path.endswith(endings) and (now := _status(base / path)) is not None:
+        if not blob:
+            passed |= {_written(path): _UNSETTLED} if path.endswith(endings) else {}
+        elif path.endswith(endings) and (now := _status(base / path)) is not None:
             # git would read a file again that was changed when the index was written, or after it
             files[path] = blob if seen == now and now[0] < written[0] else None
     for path in new.decode("utf-8", "surrogateescape").split("\0"):
         if path.endswith(endings) and _status(base / path) is not None:
             files[path] = None
-    return {path: files[path] for path in sorted(files) if _is_text(path)}
+    return files
 
 
 def _entries(text: str) -> Iterator[tuple[str, str, tuple[int, int] | None]]:
     """Yield path, blob id and what git saw of each file: when it was changed, in nanoseconds, and its size.
 
-    That is None where git says it otherwise than it does today. What a merge has not settled is left out, as are links.
+    That is None where git says it otherwise than it does today. What a merge has not settled has no blob id; links are
+    left out.
     """
     waiting: tuple[str, str] | None = None
     for entry in text.split("\0"):
@@ -101,7 +114,8 @@ def _entries(text: str) -> Iterator[tuple[str, str, tuple[int, int] | None]]:
         if waiting is not None:
             yield *waiting, (int(seen[1]) * 10**9 + int(seen[2]), int(seen[3])) if seen else None
         match = _ENTRY.fullmatch(entry[seen.end() :] if seen else entry)
-        waiting = (match[4], match[2]) if match and match[1].startswith("100") and match[3] == "0" else None
+        is_file = match and match[1].startswith("100")
+        waiting = (match[4], match[2] if match[3] == "0" else "") if match and is_file else None
 
 
 def _walked(base: Path, below: str, endings: tuple[str, ...]) -> Iterator[str]:
@@ -116,7 +130,7 @@ def _walked(base: Path, below: str, endings: tuple[str, ...]) -> Iterator[str]:
         )
         for name in sorted(files):
             path = prefix + name
-            if name.endswith(endings) and _is_text(path) and not is_ignored(path, rules) and _status(base / path):
+            if name.endswith(endings) and not is_ignored(path, rules) and _status(base / path):
                 yield path
 
 
@@ -141,6 +155,11 @@ def _is_text(path: str) -> bool:
     except UnicodeError:
         return False
     return "\0" not in path and "\n" not in path
+
+
+def _written(path: str) -> str:
+    """Return a path as it can be written down."""
+    return path if _is_text(path) else ascii(path)[1:-1]
 
 
 def _status(file: Path) -> tuple[int, int] | None:

@@ -232,6 +232,17 @@ def test_what_no_person_wrote_is_read_in_bounds(data):
     assert [module.name for each in found for module in each.modules] in ([], ["m"])
 
 
+def test_what_is_named_deeper_than_is_looked_is_told_with_the_line_it_begins_on():
+    deep = b"def f():\n  " + b"g(" * 600 + b"Shop.Cart" + b")" * 600 + b"\n"
+    flat = deep.replace(b"g(" * 600, b"g(" * 90).replace(b")" * 600, b")" * 90)
+    elixir_deep = b"defmodule A do\n  def f do\n    " + deep.split(b"\n")[1].strip() + b"\n  end\nend\n"
+
+    found = [python.extract(deep, ModuleName("m")), elixir.extract(elixir_deep), python.extract(flat, ModuleName("m"))]
+
+    told = "nested in more than 500 others: what is named in here may be missing; write it flatter"
+    assert [[(fault.line, fault.message) for fault in each.faults] for each in found] == [[(2, told)], [(3, told)], []]
+
+
 def test_a_grammar_that_is_not_installed_is_named_with_the_command_that_installs_it():
     with pytest.raises(Failed) as refusal:
         grammar.grammar("cobol")

@@ -156,6 +156,18 @@ def test_a_content_that_comes_back_counts_again(memory, folder):
     assert graph(memory) == first
 
 
+def test_a_file_that_was_gone_counts_again_when_it_is_back_as_it_was(memory, folder):
+    take(memory, folder)
+    first, text = graph(memory), (folder / "shop" / "price.py").read_text()
+    for _ in range(2):
+        (folder / "shop" / "price.py").unlink()
+        take(memory, folder)
+        write(folder, {"shop/price.py": text})
+        take(memory, folder)
+
+        assert graph(memory) == first
+
+
 TEXTS = [
     "import json\n\ndef f():\n    ...\n",
     "from shop import b, c\nfrom . import a\n\nclass K:\n    def m(self):\n        ...\n",
@@ -235,6 +247,39 @@ def test_what_is_no_code_that_a_person_wrote_is_left_out_and_told(memory, folder
 
 
 @pytest.mark.parametrize("with_git", [True, False])
+def test_a_file_whose_name_cannot_be_written_down_is_left_out_and_told(memory, folder, with_git):
+    if with_git:
+        git(folder, "init", "-q")
+    for name in (b"line\nbreak.py", b"b\xe9.ex"):
+        (folder / os.fsdecode(name)).write_text("import os\n")
+
+    report = take(memory, folder)
+
+    assert report.files == {"new": 6, "left out": 2}
+    assert sorted(map(str, report.notes)) == [
+        f"{name}: left out: its name cannot be written down: rename it" for name in (r"b\udce9.ex", r"line\nbreak.py")
+    ]
+
+
+def test_what_a_merge_has_not_settled_is_told_and_what_was_known_of_it_stays(memory, folder):
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "1")
+    take(memory, folder)
+    for branch, text in (("other", "import re\n"), ("main", "import json\n")):
+        git(folder, "checkout", "-q", *(["-b", branch] if branch == "other" else [branch]))
+        write(folder, {"shop/price.py": text})
+        git(folder, "commit", "-qam", branch)
+    assert subprocess.run(["git", "merge", "-q", "other"], cwd=folder, capture_output=True, check=False).returncode == 1
+
+    report = take(memory, folder)
+
+    assert report.files == {"unchanged": 5, "left out": 1}
+    assert [*map(str, report.notes)] == ["shop/price.py: left out: a merge has not settled it: settle it, then git add"]
+    assert ask(memory, "functions", module="shop.price") != []
+
+
+@pytest.mark.parametrize("with_git", [True, False])
 def test_what_git_ignores_is_left_out_with_and_without_git(memory, folder, with_git):
     (folder / ".gitignore").write_text("/made/\n*_gen.py\n")
     write(folder, {"made/x.py": "", "shop/y_gen.py": ""})
@@ -249,7 +294,7 @@ def test_without_git_what_mix_fetched_is_left_out_and_a_folder_of_that_name_else
 
     take(memory, tmp_path / "umbrella")
 
-    assert sorted(taking.held(memory.index, "p")) == ["app/mix.exs", "deps/own/a.ex"]
+    assert sorted(taking.held(memory.index, "p")[0]) == ["app/mix.exs", "deps/own/a.ex"]
 
 
 def test_a_part_of_a_folder_is_taken_in_and_the_rest_is_left_as_it_is(memory, folder):
