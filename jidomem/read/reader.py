@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from sys import maxsize
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem import sparql
@@ -15,28 +13,24 @@ from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.bounded import Bounds
 from jidomem.index.ids import Ids
-from jidomem.index.listings import Listings
 from jidomem.index.shelved import Shelved
 from jidomem.query import NamedQuery, to_term
 from jidomem.read import item
 from jidomem.read.functions import Rows
-from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, fingerprint, first_moment, page_size
+from jidomem.read.lists import Apart, Lists
+from jidomem.read.pages import Cursor, Page, fingerprint, first_moment
 from jidomem.read.playbook import Playbook
 from jidomem.read.records import Records
 from jidomem.read.roles import Architect, Debugger, Planner, Role
-from jidomem.read.walk import Place, walk
 from jidomem.read.why import Shown, Why
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, boolean
+from jidomem.terms import Term, Triple, bare
 from jidomem.values import to_value
 from jidomem.version import Version
 from jidomem.vocab import graphs_of
 
 if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
     from jidomem.index.remote_index import RemoteIndex
-
-#: Answers the SELECT of a project, its variables bound to terms, somewhere else.
-Apart = Callable[[str, str, Mapping[str, Term]], Solutions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +74,12 @@ class MemoryReader(Records):
         """
         self.playbook = playbook
         self.index = index
-        self._listings = Listings(index, shelved)
+        self._lists = Lists(index, shelved, apart, remote)
         self._ids = Ids(index)
-        self._shelf = Shelf()
         self._catch_up = catch_up
         self._past = past
         self._schema = schema
         self._shown = shown
-        self._apart = apart or self._here
-        self._remote = remote
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -151,100 +142,25 @@ class MemoryReader(Records):
         question = fingerprint(query, project, bindings)
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
-            return Page(self._all(query, project, bindings), None)
+            return Page(self._lists.whole(query, project, bindings), None)
         if start is None:
             versions = (version, *(self.index.mark(graph).version for graph in graphs_of(project)))
             newest = max(known.recorded_at or "" for known in versions)  # each stream has commits of its own
             start = Cursor(first_moment(bindings, newest), 0, question)
-        return self._page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
+        return self._lists.page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
 
     def keep_lists(self, projects: Iterable[str]) -> None:
         """Throw away the lists kept on disk, and keep those of *projects* anew that are long."""
-        self._listings.discard()
-        courses = [query.course for query in self.playbook if query.course and not query.takes("item")]
+        self._lists.discard()
         for project in projects:
             self._catch_up(project)
-            self._listings.keep(courses, graphs_of(project))
+            self._lists.keep(self.playbook, project)
 
     def _named(self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object) -> dict[str, object]:
         """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""
         items = [param.name for param in query.params if param.type == "item" and param.name in values]
         found = {name: item.resolve(self.index, self._ids, project, values[name], as_of) for name in items}
         return {**values, **found}
-
-    def _page(
-        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
-    ) -> Page:
-        if limit is None:
-            return Page(self._all(query, project, bindings, start), None)
-        size = page_size(limit)
-        if size > LONGEST or not query.is_steady:
-            return self._read_page(query, project, bindings, size, start)
-        state = self._listings.changes(graphs_of(project))
-        return self._shelf.page((start, size), state, partial(self._read_page, query, project, bindings, size, start))
-
-    def _read_page(
-        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, start: Cursor
-    ) -> Page:
-        offset = start.offset + size
-        sorted_before = start.offset > 0 and start.place == Place()
-        walked = None if sorted_before else self._walked(query, project, bindings, size, start.place)
-        if walked is not None:
-            rows, place = walked
-            return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
-        rows = self._rows(query, project, bindings, f"LIMIT {size + 1:d} OFFSET {start.offset:d}")
-        further = replace(start, offset=offset) if len(rows) > size else None
-        return Page(rows[:size], str(further) if further else None)
-
-    def _walked(
-        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, place: Place
-    ) -> tuple[Rows, Place | None] | None:
-        """Return a page of a list that need not be sorted to find it; None where it must be."""
-        course, graphs = query.course, graphs_of(project)
-        if course is None:
-            return None
-        inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
-
-        def candidates(key: str, count: int) -> list[str] | None:
-            if course.pairs and "item" in bindings:
-                return [one for one in self._listings.disagreeing(graphs, bindings["item"]) if one >= key][:count]
-            return self._listings.candidates(
-                course, graphs, start=key, moment=bindings["asOf"], inactive=inactive, count=count
-            )
-
-        def judged(values: str) -> Iterable[tuple[Term | None, ...]]:
-            return self._terms(query, project, bindings, query.among(values))
-
-        walked = walk(course, query.columns, place, size, candidates, judged)
-        return None if walked is None else (_valued(query, walked[0]), walked[1])
-
-    def _all(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: Cursor | None = None) -> Rows:
-        """Return all rows from *start* on."""
-        if query.course is not None and query.course.pairs:
-            page = self._walked(query, project, bindings, maxsize, start.place if start else Place())
-            return page[0] if page else []
-        return self._rows(query, project, bindings, f"OFFSET {start.offset:d}" if start else "")
-
-    def _rows(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str = "") -> Rows:
-        return _valued(query, self._terms(query, project, bindings, f"{query.text}\n{window}"))
-
-    def _terms(
-        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str
-    ) -> list[tuple[Term | None, ...]]:
-        """Return the columns of the rows of *text*, which is the query's or says more."""
-        known = {name: term for name, term in bindings.items() if query.takes(name)}
-        found = self._apart(project, text, known) if query.apart else self._here(project, text, known, query.name)
-        places = [found.variables.index(column) for column in query.columns]
-        return [tuple(row[at] for at in places) for row in found.rows]
-
-    def _here(self, project: str, text: str, bindings: Mapping[str, Term], name: str | None = None) -> Solutions:
-        found = self._answering(name).query(text, graphs=graphs_of(project), bindings=bindings)
-        assert isinstance(found, Solutions)
-        return found
-
-    def _answering(self, name: str | None) -> OxigraphIndex | RemoteIndex:
-        """Return what answers the shipped question of that name; without a name, any other question."""
-        return self._remote if self._remote is not None and self._remote.answers(name) else self.index
 
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
@@ -310,7 +226,7 @@ class MemoryReader(Records):
         """Return what holds a project's memory as it was at a moment: the index, unless one is asked for."""
         self._catch_up(project)
         if as_of is None:
-            return self._answering(None)
+            return self._lists.answering(None)
         moment = bare(to_term(as_of, "dateTime", "as_of"))
         if self._past is None:
             raise InvalidRequest("raw SPARQL knows the present only here", hint="leave out as_of")
@@ -346,10 +262,6 @@ class MemoryReader(Records):
         """
         self._catch_up(project)
         return item.resolve(self.index, self._ids, project, short, as_of)
-
-
-def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:
-    return [dict(zip(query.columns, map(to_value, row), strict=True)) for row in rows]
 
 
 def _reserved(

@@ -146,9 +146,9 @@ def test_a_parameter_arrives_as_the_term_it_is(both, kind, value):
     query = memory.playbook.get(f"echo-{kind}")
     bound = query.bind({"project": "p", "value": value})
 
-    (row,) = memory.reader._terms(query, "p", bound, query.text)
+    (row,) = memory.reader._lists.terms(query, "p", bound, query.text)
 
-    assert memory.reader._here("p", query.text, bound).rows == (row,)
+    assert memory.reader._lists.here("p", query.text, bound).rows == (row,)
     assert to_value(row[1]) == to_value(bound["value"])
 
 
