@@ -12,6 +12,7 @@ from typing import Any
 
 from jidomem.exchange import export
 from jidomem.index.clones import STORE_ERRORS, Clones
+from jidomem.index.filling import Filling
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.tail import Tail
 from jidomem.journal.files import FileJournal, Stream
@@ -103,15 +104,15 @@ def replay(tail: Tail, index: Path, ontology: Iterable[Triple], ontology_version
 
 def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[tuple[str, OxigraphIndex]]:
     """Yield the name of each snapshot that fits the journal, and a clone of it brought level."""
-    probe = Tail(FileJournal(root), OxigraphIndex(), None, ontology)
-    streams = {stream.graph: stream for stream in probe.journal.streams()}
+    journal = FileJournal(root)
+    streams, filling = {stream.graph: stream for stream in journal.streams()}, Filling(journal)
     if not (index / "snapshots").is_dir():
         return
     for live in Clones(index).each():
         try:
             kept = OxigraphIndex(live.store)
-            fits = probe.fits(kept, streams) and probe.fill(kept, [streams[graph] for graph in kept.marks], None)
-            if fits and live.of is not None:
+            fits = filling.fits(kept, streams)
+            if fits and filling.fill(kept, ontology, [streams[graph] for graph in kept.marks]) and live.of is not None:
                 yield live.of.name, kept
         except STORE_ERRORS as error:
             raise OSError(f"{live.of}: {error}") from error

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from math import inf
 from threading import RLock, Thread
 from typing import Any
 
-from jidomem.errors import NotFound
 from jidomem.index.clones import STORE_ERRORS, Clones, Live, Snapshot
 from jidomem.index.document import Mark
+from jidomem.index.filling import Filling
 from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.index.steps import cleared_by, clears, until_cleared
+from jidomem.index.steps import clears, until_cleared
 from jidomem.index.taking import MOST, Taking
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
@@ -51,9 +51,7 @@ class Tail:
         self._ontology = tuple(ontology)
         self._live: Live | None = None
         self._is_open = False
-        self._damaged: dict[Stream, frozenset[str]] = {}
-        self._behind = [0, 0]  # commits and bytes taken in since the snapshot this began with, or kept
-        self._was_ordered = False  # whether a redaction was among what was taken in since the index was opened
+        self._filling = Filling(journal)  # its counts are of what was taken in since a snapshot was opened, or kept
         self._publisher: Thread | None = None
         self._taking = Taking(index)
         self.told: Callable[[Stream], None] | None = None  # of every commit of this process, once it is durable
@@ -108,7 +106,7 @@ class Tail:
                 if clears(stream, commit):
                     self._clear(stream, commit)
                     return
-                self._counted([commit])
+                self._filling.counted([commit])
                 if (size := self.index.take_later(stream.graph, commit)) > WAITING:
                     self._taking.go_on(size > MOST * WAITING)
                 self._outgrow()
@@ -146,7 +144,7 @@ class Tail:
     def _level(self, stream: Stream) -> bool:
         """Bring the index level with one stream; return True where there may be more to take in."""
         head, held = self.journal.head(stream), self.index.mark(stream.graph).version
-        if stream in self._damaged and self._damaged[stream] - self._damage(stream):
+        if self._filling.is_restored(stream):
             self._start([stream])  # what was left out is there again, before what was taken in
         elif head != held and not self.journal.holds(stream, held):
             self._start([stream])  # another branch was checked out
@@ -157,14 +155,14 @@ class Tail:
                     if any(is_order(commit.data) for commit in step):
                         self._start([stream])  # what is held may hold what was taken out of the journal
                         return True
-                    self.index.take(stream.graph, self._counted(step))
+                    self.index.take(stream.graph, self._filling.counted(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
             except STORE_ERRORS:
                 if self._live is None:
                     raise
                 self._mend(self._live.store, [stream])
                 return False
-            return self._note(stream, missed) or cleared
+            return self._filling.note(stream, missed) or cleared
         return False
 
     def _clear(self, stream: Stream, clearing: Commit) -> bool:
@@ -196,7 +194,7 @@ class Tail:
                 live, index = self._clone(self._clones, anew)
                 while live is not None:
                     is_new = not index.marks
-                    if self.fill(index, wanted, progress):
+                    if self._filling.fill(index, self._ontology, wanted, progress):
                         if is_new:
                             index.compact()
                         self._swap(index, live)
@@ -205,7 +203,7 @@ class Tail:
                     self._clones.discard_snapshots()
                     live, index = self._clone(self._clones, True)
         index = OxigraphIndex()
-        while not self.fill(index, wanted, progress):
+        while not self._filling.fill(index, self._ontology, wanted, progress):
             index = OxigraphIndex()
         self._swap(index, None)
 
@@ -214,46 +212,11 @@ class Tail:
         streams = {stream.graph: stream for stream in self.journal.streams()}
         for live in () if anew else clones.each():
             index = OxigraphIndex(live.store)
-            if self.fits(index, streams):
+            if self._filling.fits(index, streams):
                 return live, index
             live.close()
         new = clones.new()
         return new, OxigraphIndex(new.store if new else None)
-
-    def fill(self, index: OxigraphIndex, streams: Iterable[Stream], progress: Callable[[int], None] | None) -> bool:
-        """Bring an index that nobody reads yet level with *streams*.
-
-        Return whether it may be used: not where it may hold what was taken out of the journal, by a redaction that is
-        later than what it began with, or than the beginning.
-        """
-        self._behind, self._damaged = [0, 0], {}
-        index.put_ontology(self._ontology)
-        for stream in streams:
-            missed, began = set[str](), index.mark(stream.graph).version
-            head, self._was_ordered = self.journal.head(stream), False
-            while (clearing := self._take(index, stream, missed, progress)) is not None:
-                before = index.mark(stream.graph).cleared
-                index.empty(stream.graph, cleared_by(self.journal, stream, clearing, before))
-            self._note(stream, missed)
-            if self._was_ordered and (began.heads or self._orders_since(stream, head)):
-                return False
-        return True
-
-    def _orders_since(self, stream: Stream, version: Version) -> bool:
-        """Return whether something was redacted after *version*, as far as that can be told."""
-        with suppress(NotFound):
-            return any(is_order(commit.data) for commit in self.journal.read(stream, after=version))
-        return True
-
-    def _take(
-        self, index: OxigraphIndex, stream: Stream, missed: set[str], progress: Callable[[int], None] | None
-    ) -> Commit | None:
-        """Let *index* take what it has not of *stream*, up to a commit that clears it, which is returned."""
-        clearing, after = list[Commit](), index.mark(stream.graph).version
-        steps = until_cleared(stream, self.journal.read(stream, after=after, missed=missed), clearing)
-        index.take(stream.graph, self._counted(next(steps, []), progress))
-        index.take_many(stream.graph, (commit for step in steps for commit in self._counted(step, progress)))
-        return clearing[0] if clearing else None
 
     def _swap(self, index: OxigraphIndex, live: Live | None) -> None:
         """Let readers have *index*, which works on *live*."""
@@ -285,15 +248,16 @@ class Tail:
     def _keep(self, commits: int, size: int) -> None:
         """Keep a snapshot when more than that was taken in since the last one, and nothing is missing."""
         self._renew()
-        is_due = self._live is not None and (self._behind[0] > commits or self._behind[1] > size)
-        if is_due and not self._damaged and (self._publisher is None or not self._publisher.is_alive()):
-            self._behind = [0, 0]
+        taken = self._filling
+        is_due = self._live is not None and (taken.commits > commits or taken.bytes > size)
+        if is_due and not taken.damaged and (self._publisher is None or not self._publisher.is_alive()):
+            taken.commits = taken.bytes = 0
             self._publisher = Thread(target=self._publish, args=(self._clones, self._live), name="jidomem snapshot")
             self._publisher.start()
 
     def _renew(self) -> None:
         """Go on on a clone of the snapshot just kept: a store has in memory what it once read until it is closed."""
-        if not self._is_kept or self._clones is None or self._damaged:
+        if not self._is_kept or self._clones is None or self._filling.damaged:
             return
         self._is_kept = False
         self.index.settle()
@@ -301,19 +265,14 @@ class Tail:
         with suppress(*STORE_ERRORS):  # then it goes on as it is
             for live in self._clones.each():
                 index = OxigraphIndex(live.store)
-                if index.marks.keys() != self.index.marks.keys() or not self.fits(index, streams):
+                if index.marks.keys() != self.index.marks.keys() or not self._filling.fits(index, streams):
                     live.close()
                     return
-                if self.fill(index, [streams[graph] for graph in index.marks], None):
+                if self._filling.fill(index, self._ontology, [streams[graph] for graph in index.marks]):
                     self._swap(index, live)
                 else:
                     live.close()
                 return
-
-    def fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
-        """Return whether the journal has every commit that *index* holds."""
-        marks = index.marks.items()
-        return all(graph in streams and self.journal.holds(streams[graph], mark.version) for graph, mark in marks)
 
     def _publish(self, clones: Clones, live: Live) -> None:
         with suppress(*STORE_ERRORS):  # a disk that is full: the next one tries again, and until then reads more
@@ -327,27 +286,3 @@ class Tail:
         self._taking.wait()
         if self._publisher is not None:
             self._publisher.join()
-
-    def _counted(self, commits: Iterable[Commit], progress: Callable[[int], None] | None = None) -> list[Commit]:
-        found = list(commits)
-        for commit in found:
-            self._behind[0] += 1
-            self._behind[1] += len(commit.data)
-            self._was_ordered |= is_order(commit.data)
-            if progress is not None:
-                progress(len(commit.data))
-        return found
-
-    def _note(self, stream: Stream, missed: Collection[str]) -> bool:
-        """Remember what was left out because it is damaged: when it is restored, its place has been passed.
-
-        Return whether some of it is restored already.
-        """
-        damage = self._damage(stream)
-        left_out = self._damaged.get(stream, frozenset()).union(damage, missed)
-        if left_out:
-            self._damaged[stream] = left_out
-        return bool(left_out - damage)
-
-    def _damage(self, stream: Stream) -> frozenset[str]:
-        return frozenset(found.path for found in self.journal.damage(stream))

@@ -167,7 +167,7 @@ def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repos
         memory.index._store.update(
             f"INSERT DATA {{ GRAPH <{STREAM.graph}> {{ <urn:x> <urn:p> {literal('never said')} }} }}"
         )
-        memory.tail._behind = [1, 1]
+        memory.tail._filling.commits = 1
         memory.tail._keep(0, 0)
         memory.tail._settle()
     result = run("replay", "--check")

@@ -46,9 +46,9 @@ def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -
     monkeypatch.setattr(steps, "STEP", 2_000)
 
 
-def open_tail(root) -> Tail:
+def open_tail(root, journal: FileJournal | None = None) -> Tail:
     """An index of the journal in *root*, as another process would open it."""
-    return Tail(FileJournal(root), OxigraphIndex(), Clones(root / "index"), ONTOLOGY)
+    return Tail(journal or FileJournal(root), OxigraphIndex(), Clones(root / "index"), ONTOLOGY)
 
 
 def as_stored(triples) -> set:

@@ -194,8 +194,8 @@ def test_an_index_in_memory_that_grows_large_goes_on_on_disk(tmp_path, monkeypat
 
 def test_a_snapshot_is_taken_over_and_only_what_came_later_is_read(disk):
     (late,) = add(FileJournal(disk), "late")
-    tail, told = open_tail(disk), []
-    tail.journal = Watched(tail.journal, told)
+    told = []
+    tail = open_tail(disk, Watched(FileJournal(disk), told))
     assert held(tail) == journalled(disk)
     assert [commit.id for commit in told] == [late.id]
     tail.close()
@@ -241,8 +241,8 @@ def test_who_had_to_read_much_keeps_another_snapshot_and_two_are_kept(disk):
         add(FileJournal(disk), *(f"{turn} {name}" for name in NAMES))
         keep(disk)
     assert len(snapshots(disk)) == 2
-    tail, told = open_tail(disk), []
-    tail.journal = Watched(tail.journal, told)
+    told = []
+    tail = open_tail(disk, Watched(FileJournal(disk), told))
     assert held(tail) == journalled(disk)
     assert told == []
 
@@ -254,8 +254,8 @@ def test_an_older_snapshot_serves_the_branch_it_was_taken_on(disk):
     names = sorted((disk / "projects" / "demo" / "memory").glob("*.ttl"))
     for file in names[12:]:
         file.unlink()
-    tail, told = open_tail(disk), []
-    tail.journal = Watched(tail.journal, told)
+    told = []
+    tail = open_tail(disk, Watched(FileJournal(disk), told))
     assert held(tail) == journalled(disk)
     assert told == []
 
