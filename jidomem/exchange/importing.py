@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
@@ -138,8 +139,11 @@ def _bring_in(
 ) -> list[Entry]:
     """Return what became of each memory; a refusal says what there is to do when it is here already, but different."""
     is_new = [not is_here(writer, project, statement) for statement in statements]
-    new = [statement.intent for statement, wanted in zip(statements, is_new, strict=True) if wanted]
-    outcomes = iter(writer.submit_many(project, new))
+    new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
+    outcomes = chain.from_iterable(
+        writer.submit_many(project, [statement.intent for statement in some], propose=proposed)
+        for proposed, some in groupby(new, key=lambda statement: statement.proposed)
+    )
     entries = []
     for statement, place, wanted in zip(statements, places, is_new, strict=True):
         iri, outcome = str(statement.intent.get("iri", "")), next(outcomes) if wanted else None

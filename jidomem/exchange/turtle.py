@@ -25,12 +25,13 @@ _LINKS = (("supersededBy", "supersedes"), ("invalidatedBy", "invalidates"))
 class Statement:
     """One memory of a file: the intent that says it, and the line its description begins on, where that is clear.
 
-    `assumed` are the fields that the file leaves open.
+    `assumed` are the fields that the file leaves open; one that was `proposed` there waits for a curator here, too.
     """
 
     intent: Mapping[str, Any]
     line: int | None
     assumed: frozenset[str] = frozenset()
+    proposed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,15 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     _link(intents, (triple for rows in about.values() for triple in rows))
     skipped = sorted(bare(node) for node, of in kinds.items() if of & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
+    proposed = {
+        bare(node) for node, said in about.items() if (node, jido("hasAssertionStatus"), jido("Proposed")) in said
+    }
     lines = _lines(text)
     return TurtleFile(
-        tuple(Statement(intents[node], _line_of(node, lines), assumed[node]) for node in _in_order(intents)),
+        tuple(
+            Statement(intents[node], _line_of(node, lines), assumed[node], node in proposed)
+            for node in _in_order(intents)
+        ),
         tuple(t for node in rest for t in about[node] if t[1] not in BOOKKEEPING and not _ends(t)),
         tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
     )

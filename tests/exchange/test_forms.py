@@ -66,6 +66,21 @@ def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_pa
     assert [entry.outcome for entry in again.entries] == [None] * len(report.accepted)
 
 
+@pytest.mark.parametrize(("write", "form"), [(turtle, Form.TURTLE), (jsonld, Form.JSON_LD), (nquads, Form.N_QUADS)])
+def test_a_proposal_comes_back_as_one_and_what_was_made_of_it_as_that(memory, tmp_path, write, form):
+    memory.writer.submit_intent("p", decision(topic="store"), propose=True)
+    settled = memory.writer.submit_intent("p", intent(summary="ports are open"), propose=True)
+    memory.writer.revise("p", settled.iri, changes={"summary": "ports are shut"}, reason="looked")
+    memory.writer.submit_intent("p", decision(topic="index"), propose=True)
+    data = write(memory)
+
+    with jidomem.open(tmp_path / "other") as other:
+        report = imported(other, data, form)
+        assert write(other) == data
+
+    assert [entry.outcome.status for entry in report.entries] == ["proposed", "proposed", "asserted", "proposed"]
+
+
 def test_nquads_hold_every_graph_of_the_project_and_bring_each_back(memory, tmp_path):
     fill(memory)
     known, module = memory.long_term("p"), "https://example.org/code/parser"
