@@ -12,9 +12,9 @@ from jidomem.clients.setups import CLIENTS
 from jidomem.read.tables import plain
 from jidomem.runtime.guard_log import GuardLog
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.governing import path_of
 from jidomem_cli.hook import CLIENTS as HOOKED
 from jidomem_cli.hook import answering
+from jidomem_cli.paths import Paths
 from jidomem_cli.tables import form_of, show_json
 
 
@@ -48,7 +48,7 @@ def briefing(
         agent=who,
         role=role,
         budget_tokens=budget_tokens,
-        about=[path_of(memory, path) for path in about],
+        about=Paths(memory.settings.root, memory.tree).each(about),
         as_of=door.as_of,
         valid_at=door.valid_at,
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from jidomem import Jidomem
 from jidomem.govern.besides import Besides, besides
 from jidomem.govern.governing import COLUMNS
 from jidomem_cli.complain import place
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
+from jidomem_cli.paths import Paths
 from jidomem_cli.tables import form_of, short, show_rows
 
 _TOLD, _LONG = 5, 100
@@ -32,7 +31,7 @@ def governing(door: Door, paths: tuple[str, ...], include_inactive: bool) -> Non
       jidomem governing src/a.py src/b.py --json
     """
     memory = door.read()
-    asked = [*dict.fromkeys(path_of(memory, path) for path in paths)]
+    asked = Paths(memory.settings.root, memory.tree).each(paths)
     rows = memory.governing(*asked, as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive)
     if form_of(door) in ("table", "md"):
         rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
@@ -41,11 +40,6 @@ def governing(door: Door, paths: tuple[str, ...], include_inactive: bool) -> Non
         found = besides(memory.reader, memory.project, asked, {row["item"] for row in rows})
         _say_besides(door, "known of it, and binding nothing", [one for one in found if not one.waits])
         _say_besides(door, "proposed, and not in force until accepted", [one for one in found if one.waits])
-
-
-def path_of(memory: Jidomem, given: str) -> str:
-    """Return a path as memories have it: from the folder that holds the root, wherever the command is called."""
-    return memory.tree.path_here(given, Path.cwd().resolve()) if memory.tree else given
 
 
 def _say_besides(door: Door, what: str, found: Sequence[Besides]) -> None:

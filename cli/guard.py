@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -21,6 +20,7 @@ from jidomem.repository import git
 from jidomem.runtime import settings, trust
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.hook import CLIENTS, answering
+from jidomem_cli.paths import Paths
 
 _STOPPED = 3
 _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
@@ -57,9 +57,10 @@ def guard(
         return
     name = session or post.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
     if override is not None:
-        _override(door, post.guard, [path for each in paths if (path := post.path_of(each))], name, override)
+        _override(door, post.guard, post.paths.others(paths), name, override)
         return
-    edits = _staged(post) if staged else [Edit(path, None, text_of(post.folder / path)) for path in post.paths(paths)]
+    folder = post.paths.folder
+    edits = _staged(post) if staged else [Edit(path, None, text_of(folder / path)) for path in post.paths.others(paths)]
     _tell(door, post.guard.judge(edits, name))
 
 
@@ -69,19 +70,7 @@ class _Post:
     def __init__(self, found: settings.Settings) -> None:
         self.session = found.session
         self.guard = Guard(found, now, lambda command: trust.may_run(settings.own_config(), found.root, command))
-        is_inside = self.guard.tree is not None or found.root.name == settings.FOLDER
-        self.folder = self.guard.folder if is_inside else Path.cwd().resolve()
-
-    def path_of(self, given: str) -> str | None:
-        """Return a path as memories have it, None for one that lies elsewhere, or is of the memory itself."""
-        whole = Path.cwd().resolve() / given
-        whole = Path(os.path.realpath(whole.parent)) / whole.name
-        is_ours = whole.is_relative_to(self.folder) and not whole.is_relative_to(self.guard.root)
-        return whole.relative_to(self.folder).as_posix() if is_ours else None
-
-    def paths(self, given: Iterable[str]) -> list[str]:
-        """Return those of the paths that are of this memory's files, each once."""
-        return list(dict.fromkeys(path for each in given if (path := self.path_of(each)) is not None))
+        self.paths = Paths(found.root, self.guard.tree)
 
 
 def _post(door: Door) -> _Post | None:
@@ -116,14 +105,15 @@ def _edits(post: _Post, told: Any) -> Iterator[Edit]:
         return
     if isinstance(patch := told.get("command"), str) and "*** " in patch:
         for name, (before, after, is_new) in of_patch(patch).items():
-            if (path := post.path_of(name)) is not None:
+            if (path := post.paths.of(name)) is not None:
                 yield Edit(path, None if is_new else before, after, whole=is_new)
         return
     given = next((told[name] for name in _TOUCHED if isinstance(told.get(name), str)), None)
-    path = post.path_of(given) if given else None
+    path = post.paths.of(given) if given else None
     if path is None:
         return
-    file, content = post.folder / path, next((told[name] for name in _WRITTEN if isinstance(told.get(name), str)), None)
+    file = post.paths.folder / path
+    content = next((told[name] for name in _WRITTEN if isinstance(told.get(name), str)), None)
     if content is not None:
         yield Edit(path, text_of(file), content)
     elif (changes := changes_of(told)) is not None:
@@ -141,7 +131,8 @@ def _staged(post: _Post) -> list[Edit]:
     top, index = post.guard.tree.top, os.environ.get("GIT_INDEX_FILE")
     index = os.path.abspath(index) if index else None
     listed = git.found(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", index=index) or b""
-    names = {path: name for name in os.fsdecode(listed).split("\0") if name and (path := post.path_of(str(top / name)))}
+    named = filter(None, os.fsdecode(listed).split("\0"))
+    names = {path: name for name in named if (path := post.paths.of(str(top / name)))}
     rules = post.guard.governing(list(names))
 
     def text(revision: str, name: str) -> str | None:

@@ -10,7 +10,7 @@ from jidomem.govern.recalled import markdown, stale_files
 from jidomem.read.tables import plain
 from jidomem.recall import LIMIT, MOST, Hit
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.governing import path_of
+from jidomem_cli.paths import Paths
 from jidomem_cli.tables import Row, form_of, show_json, show_rows
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
@@ -51,7 +51,7 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
         text,
         limit=limit,
         explain=explain,
-        about=[path_of(memory, path) for path in about],
+        about=Paths(memory.settings.root, memory.tree).each(about),
         as_of=door.as_of,
         valid_at=door.valid_at,
         **narrowing,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from posixpath import normpath
 from typing import Any
 
 from jidomem.errors import InvalidRequest
@@ -12,7 +14,7 @@ from jidomem.read import item
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.freshness import freshness
 from jidomem.repository.ignored import matches
-from jidomem.repository.worktree import Worktree
+from jidomem.repository.worktree import Worktree, path_below
 from jidomem.vocab import TYPE_OF_CLASS, local_name
 from jidomem.write.names import plain_path
 
@@ -34,13 +36,15 @@ def governing(
 ) -> list[Row]:
     """Return what governs each of *paths*, the most binding first, then the nearest, then the newest.
 
-    Paths are relative to the folder that holds the root, with forward slashes. A memory about a file that was renamed
+    Paths are relative to the folder that holds the root, with forward slashes, or absolute; raises InvalidRequest for
+    one that lies outside of that folder. A memory about a file that was renamed
     governs it by its new name too. *asked* are as_of, valid_at and include_inactive. Each row has path, item, kind,
     class, force, about (the place it was found by), summary, level, standing (active, proposed ...), state of a task
     or error, freshness of each file it is about, source, agent and recorded.
     """
     if not paths:
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
+    paths = [*dict.fromkeys(_below(tree, path) for path in paths)]
     earlier = earlier_names(reader, tree, project)
     patterns = _patterns(reader, project, asked)
     found: dict[tuple[str, str], Row] = {}
@@ -64,6 +68,20 @@ def governing(
         )
     )
     return described
+
+
+def _below(tree: Worktree | None, path: str) -> str:
+    """Return *path*, an absolute one from where the paths of memories begin; raises InvalidRequest for one outside."""
+    below: str | None = path
+    if path.startswith("/"):
+        below = path_below(tree.base, Path(path)) if tree is not None else None
+    elif "://" not in path and f"{normpath(path)}/".startswith("../"):
+        below = None
+    if below is None:
+        where = str(tree.base) if tree is not None else "the folder that holds the root"
+        detail = f"{path} lies outside of {where}, where the paths of this memory begin"
+        raise InvalidRequest(detail, hint="name a file from there: src/a.py")
+    return below
 
 
 def _patterns(reader: MemoryReader, project: str, asked: Mapping[str, Any]) -> list[Row]:

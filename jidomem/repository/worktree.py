@@ -66,11 +66,6 @@ class Worktree:
         """Return whether something is at *path*."""
         return os.path.lexists(self.base / path)
 
-    def path_here(self, given: str, folder: Path) -> str:
-        """Return the path, as memories have it, of what is *given* in *folder*; as it is where it lies outside."""
-        whole = Path(os.path.normpath(folder / given))
-        return whole.relative_to(self.base).as_posix() if whole.is_relative_to(self.base) else given
-
     def _from_top(self, path: str) -> str:
         return (self.base / path).relative_to(self.top).as_posix()
 
@@ -83,6 +78,18 @@ class Worktree:
 
     def _counts_in_sha256(self) -> bool:
         return bool(_SHA256.search(_text(self.git / "config")))
+
+
+def path_below(base: Path, whole: Path) -> str | None:
+    """Return the path from the folder *base* of what is at *whole*, None for what lies elsewhere.
+
+    Links on the way are followed; one at its end is itself what is named.
+    """
+    try:
+        real = Path(os.path.realpath(whole.parent)) / whole.name if whole.name != ".." else whole.resolve()
+    except (OSError, ValueError):
+        return None
+    return real.relative_to(base).as_posix() if real.is_relative_to(base) else None
 
 
 def plain_file(whole: Path, largest: int = LARGEST) -> bytes | None:

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import decision, intent
 
 from jidomem.errors import InvalidRequest
 from jidomem.terms import iri
 from jidomem.vocab import TYPE, jido
+from jidomem_cli.main import cli
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
@@ -109,6 +111,76 @@ def test_a_path_is_the_same_however_it_is_written_in_a_memory_or_a_question(memo
 def test_no_path_is_refused(governed):
     with pytest.raises(InvalidRequest, match="a path is needed"):
         governed.governing(project="p")
+
+
+@pytest.mark.parametrize("path", ["../x.py", "src/../../x.py", "..", "/etc/hosts"])
+def test_a_path_outside_of_the_folder_is_refused(governed, path):
+    with pytest.raises(InvalidRequest, match=f"{path} lies outside of the folder that holds the root"):
+        governed.governing("src/db/pool.py", path, project="p")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    (here / "src").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    subprocess.run(["git", "init", "-q"], check=True)
+    run("init", "-q", "--project", "p")
+    run("remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
+    return here
+
+
+def run(*words):
+    return CliRunner().invoke(cli, [*words])
+
+
+@pytest.mark.parametrize("verb", [("governing",), ("guard",), ("briefing", "--about"), ("recall", "x", "--about")])
+@pytest.mark.parametrize("path", ["../x.py", "src/../../x.py", "/etc/hosts", "away/hosts", ""])
+def test_every_verb_refuses_a_path_outside_of_the_repository_and_says_where_paths_begin(here, verb, path):
+    (here / "away").symlink_to("/etc")
+
+    done = run(*verb, path)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert str(here) in done.stderr
+    assert (f"{path} lies outside" if path else "a path is needed") in done.stderr
+
+
+def test_of_a_path_in_another_repository_the_memory_there_is_named(here, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    assert run("init", "-q", "--project", "q", str(other)).exit_code == 0
+
+    refused = run("governing", "../other/b.py", "--json")
+    words = json.loads(refused.stdout)["hint"].partition(": ")[2].split()
+
+    assert run("governing", *words).exit_code == 0
+    assert words == ["--root", str(other / ".jidomem"), str(other / "b.py")]
+
+
+@pytest.mark.parametrize("verb", ["governing", "guard"])
+@pytest.mark.parametrize("stands", ["src", "src/linked", ".."])
+def test_a_file_is_named_from_where_one_stands_or_in_full_and_from_elsewhere_below_the_root_given(
+    here, monkeypatch, verb, stands
+):
+    (here / "src" / "linked").symlink_to(here / "src")
+    monkeypatch.chdir(stands)
+    name = "src/a.py" if stands == ".." else "a.py"
+
+    found = [run(verb, "--root", str(here / ".jidomem"), path) for path in (name, str(here / "src" / "a.py"))]
+
+    assert ["Use x" in done.stdout for done in found] == [True, verb == "governing"]  # guard told it already
+    assert [done.exit_code for done in found] == [0, 0]
+
+
+def test_without_a_repository_paths_are_taken_from_where_one_stands_too(tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path)
+    run("init", "-q", "--project", "p")
+    run("remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
+    monkeypatch.chdir("src")
+
+    assert "Use x" in run("governing", "a.py").stdout
 
 
 def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):

@@ -203,13 +203,14 @@ def test_it_is_silent_where_nothing_governs_and_makes_nothing_where_there_is_no_
         hooked(repository, "Write", file_path=f"{repository}/.jidomem/config.toml", content="y"),
         hooked(repository, "Write"),
         hooked(repository, "Write", file_path=3),
+        hooked(repository, "Write", file_path="a\0b", content="y"),
     ]
-    plain = run("guard", "src/a.py", "../elsewhere.py")
+    plain = run("guard", "src/a.py", ".jidomem/config.toml")
     (tmp_path / "none").mkdir()
     monkeypatch.chdir(tmp_path / "none")
     nowhere = hooked(tmp_path / "none", "Write", file_path=f"{tmp_path}/none/a.py", content="y")
 
-    assert (silent, nowhere, calls) == ({}, {}, [{}] * 5)
+    assert (silent, nowhere, calls) == ({}, {}, [{}] * 6)
     assert (plain.exit_code, plain.stdout, plain.stderr) == (0, "", "")
     assert list((tmp_path / "none").iterdir()) == []
     assert not (tmp_path / "data-home").exists()

@@ -1,0 +1,60 @@
+"""Where the paths of a memory begin, and which of its files somebody names who stands elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+
+from jidomem.errors import InvalidRequest
+from jidomem.repository.worktree import Worktree, path_below
+from jidomem.runtime.settings import FOLDER
+
+
+class Paths:
+    """The paths of the memory at *root*, which lies in the repository *tree* if in any, named from where one stands.
+
+    They begin at the folder that holds the root; those of a root that lies in none, and is no `.jidomem`, here.
+    """
+
+    def __init__(self, root: Path, tree: Worktree | None) -> None:
+        self._root, self._here = root, Path.cwd().resolve()
+        self.folder = tree.base if tree else root.parent if root.name == FOLDER else self._here
+
+    def of(self, given: str) -> str | None:
+        """Return a path as memories have it; None for one that lies elsewhere, or is of the memory itself."""
+        path = path_below(self.folder, self._here / given)
+        return path if path is not None and not self._is_own(path) else None
+
+    def each(self, given: tuple[str, ...]) -> list[str]:
+        """Return the paths as memories have them, each once; raises InvalidRequest for one that lies elsewhere.
+
+        To somebody who stands elsewhere a relative path is one below the folder.
+        """
+        return list(dict.fromkeys(map(self._named, given)))
+
+    def others(self, given: tuple[str, ...]) -> list[str]:
+        """Return the same, without what is of the memory itself."""
+        return [path for path in self.each(given) if not self._is_own(path)]
+
+    def _named(self, given: str) -> str:
+        start = self._here if self._here.is_relative_to(self.folder) else self.folder
+        path = path_below(self.folder, start / given) if given else None
+        if path is None:
+            raise InvalidRequest(
+                f"{given} lies outside of {self.folder}, where the paths of this memory begin"
+                if given
+                else "a path is needed",
+                hint=self._where(start / given),
+            )
+        return path
+
+    def _where(self, whole: Path) -> str:
+        """Return what is right for a path that lies elsewhere: the memory there, if there is one."""
+        real = whole.resolve()
+        other = next((folder / FOLDER for folder in real.parents if (folder / FOLDER).is_dir()), None)
+        if other is None or other == self._root:
+            return f"name a file below {self.folder}; the memory of another folder is named with --root"
+        return f"ask the memory there: --root {quote(str(other))} {quote(str(real))}"
+
+    def _is_own(self, path: str) -> bool:
+        return (self.folder / path).is_relative_to(self._root)
