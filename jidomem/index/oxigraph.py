@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from hashlib import blake2b
 from itertools import islice
 from threading import Lock
 from typing import Any, TypeVar
 
 import pyoxigraph as ox
 
-from jidomem.index import bounded
+from jidomem.index import bounded, ontology
 from jidomem.index.answers import Answer, Serialized, malformed, plain
 from jidomem.index.bounded import Bounds
 from jidomem.index.document import HOLDS, MARKS, Mark, trig
 from jidomem.index.nodes import marks, named, node
 from jidomem.index.observer import Observer
+from jidomem.index.waiting import Waiting
 from jidomem.journal.commit import Commit
 from jidomem.terms import Term, Triple, line
 from jidomem.version import Version
@@ -33,13 +32,6 @@ HELD = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
 _BOUNDS = Bounds()
-
-
-@lru_cache(maxsize=2)  # a process that opens many roots has one ontology
-def _written(triples: tuple[Triple, ...]) -> tuple[bytes, str]:
-    """Return *triples* as N-Triples, in one order, and their digest."""
-    text = "\n".join(sorted(map(line, triples))).encode()
-    return text, blake2b(text, digest_size=16).hexdigest()
 
 
 class OxigraphIndex:
@@ -60,12 +52,10 @@ class OxigraphIndex:
         self.life = 0
         self._store = ox.Store() if store is None else store
         self._marks = marks(self._store)
-        self._ahead: dict[str, Mark] = {}  # the marks once what waits is in
-        self._waiting: dict[str, list[Commit]] = {}
+        self._waiting = Waiting()
         self._held_bytes = 0
         self._others: set[str] = set()
         self._lock = Lock()
-        self._queue = Lock()  # of what waits: it grows while what came before is taken in
 
     def compact(self) -> None:
         """Put in order on disk what was taken in piece by piece, so that a query has fewer files to look into."""
@@ -74,11 +64,11 @@ class OxigraphIndex:
     @property
     def marks(self) -> Mapping[str, Mark]:
         """Return how far each graph reaches."""
-        return {**self._marks, **self._ahead}
+        return {**self._marks, **self._waiting.marks}
 
     def mark(self, graph: str) -> Mark:
         """Return how far *graph* reaches: no commit, and the empty version, where there is nothing."""
-        return self._ahead.get(graph) or self._marks.get(graph, Mark())
+        return self._waiting.marks.get(graph) or self._marks.get(graph, Mark())
 
     def take(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add commits to *graph*, and move its mark, in one step that a crash does not part.
@@ -86,7 +76,7 @@ class OxigraphIndex:
         They come parents first, as the journal gives them; one that is held already adds nothing.
         """
         with self._lock:
-            self._take_waiting()
+            self._waiting.take(self._load)
             fresh = [commit for commit in commits if not self._holds(graph, commit)]
             if fresh:
                 self._load(graph, fresh)
@@ -96,15 +86,11 @@ class OxigraphIndex:
 
         Whoever wrote it need not wait for that. Should it fail then, the graph reaches as far as it did before.
         """
-        with self._queue:
-            ahead = self.mark(graph).after([commit])
-            self._waiting[graph] = [*self._waiting.get(graph, ()), commit]  # first: what is marked is there, or waits
-            self._ahead[graph] = ahead
-            return sum(len(each.data) for commits in self._waiting.values() for each in commits)
+        return self._waiting.add(graph, commit, self.mark)
 
     def settle(self) -> None:
         """Take in what waits; who reads does so first."""
-        if not self._waiting:  # and no other thread is taking it in
+        if not self._waiting.commits:  # and no other thread is taking it in
             return
         store = self._store
         try:
@@ -118,7 +104,7 @@ class OxigraphIndex:
     def take_in(self) -> None:
         """Take in what waits, and mend nothing: for a thread beside that of who writes."""
         with self._lock:
-            self._take_waiting()
+            self._waiting.take(self._load)
 
     def take_many(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.
@@ -126,7 +112,7 @@ class OxigraphIndex:
         Its mark moves last, so a crash leaves a store that is behind its content: to be thrown away.
         """
         with self._lock:
-            self._take_waiting()
+            self._waiting.take(self._load)
             mark, batch, size = self.mark(graph), list[Commit](), 0
             for commit in commits:
                 batch.append(commit)
@@ -144,7 +130,7 @@ class OxigraphIndex:
     def empty(self, graph: str, cleared: Version) -> None:
         """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
         with self._lock:
-            self._take_waiting()
+            self._waiting.take(self._load)
             mark = Mark(self.mark(graph).commits + 1, cleared, cleared)
             said = f"<{graph}> <{HOLDS}> {mark.term}"
             self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {said} }} }}")
@@ -165,7 +151,7 @@ class OxigraphIndex:
     def become(self, other: OxigraphIndex) -> None:
         """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
         with self._lock:
-            self._waiting, self._ahead = {}, {}
+            self._waiting.forget()
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
             self.triples_taken, self.ontology = other.triples_taken, other.ontology
@@ -174,7 +160,7 @@ class OxigraphIndex:
     def move_to(self, store: Any, passage: str) -> None:
         """Go on in *store*, an empty one on disk, with all that is held; *passage* is where a file may be written."""
         with self._lock:
-            self._take_waiting()
+            self._waiting.take(self._load)
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
             store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
             self._store = store
@@ -185,7 +171,7 @@ class OxigraphIndex:
         Nobody else may have the store write its files meanwhile: of two that do, one may wait without end.
         """
         with self._lock:
-            self._take_waiting()
+            self._waiting.take(self._load)
             self._store.backup(folder)
             return dict(self._marks)
 
@@ -196,23 +182,10 @@ class OxigraphIndex:
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
         """Make *triples* the whole content of the ontology graph, unless they are already; its mark is set last."""
-        text, digest = _written(tuple(triples))
+        text, digest = ontology.written(tuple(triples))
         with self._lock:
-            node, holds, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
-            mark = ox.Quad(node, holds, ox.Literal(digest), marks)
             self.ontology = digest
-            if mark not in self._store:
-                others = list(self._store.quads_for_pattern(node, holds, None, marks))
-                for old in others:
-                    self._store.remove(old)
-                if others:  # in one step: somebody may be asking
-                    self._store.update(
-                        f"CLEAR SILENT GRAPH {node}; INSERT DATA {{ GRAPH {node} {{ {text.decode()} }} }}"
-                    )
-                else:
-                    self._store.clear_graph(node)
-                    self._store.load(text, ox.RdfFormat.N_TRIPLES, to_graph=node)
-                self._store.add(mark)
+            ontology.put(self._store, text, digest)
 
     def triples(
         self,
@@ -329,21 +302,6 @@ class OxigraphIndex:
         if self._held_bytes > HELD:
             self._store.flush()
             self._held_bytes = 0
-
-    def _take_waiting(self) -> None:
-        for graph, commits in [*self._waiting.items()]:
-            is_in = False
-            try:
-                self._load(graph, commits)
-                is_in = True
-            finally:  # not before: who reads meanwhile waits
-                with self._queue:
-                    came = self._waiting[graph][len(commits) :]
-                    if is_in and came:
-                        self._waiting[graph] = came
-                    else:  # what follows from what is not in is not taken in either
-                        self._ahead.pop(graph, None)
-                        self._waiting.pop(graph, None)
 
     def _holds(self, graph: str, commit: Commit) -> bool:
         """Return whether a commit's description is in, and so all of it."""
