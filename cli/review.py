@@ -11,7 +11,7 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import InvalidRequest
-from jidomem.govern.review import Line, Queue, Waiting, apply, queue, queued, settle_by_rule
+from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
 from jidomem.govern.review_text import parse, todo, without_settled
 from jidomem.write.settlement import ACTIONS
 from jidomem_cli.complain import tell
@@ -27,7 +27,12 @@ _COLUMNS = ("tier", "kind", "item", "summary", "other", "days", "leaning")
 @click.argument("action", type=click.Choice(ACTIONS), required=False)
 @click.argument("item", metavar="[IRI]", required=False)
 @click.argument("other", metavar="[IRI]", required=False)
-@click.option("--all", "all_", is_flag=True, help="With accept: every proposal that disagrees with nothing in force.")
+@click.option(
+    "--all",
+    "all_",
+    is_flag=True,
+    help="With accept: every proposal that disagrees with nothing in force, of several versions the newest.",
+)
 @click.option("--edit", is_flag=True, help="Settle many at once: a line each, in $VISUAL or $EDITOR.")
 @click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Do what such lines say.")
@@ -106,9 +111,12 @@ def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) 
     """Accept every proposal that disagrees with nothing in force; what cannot be accepted stops no other."""
     waiting = queue(memory.reader, memory.project, memory.sources.now())
     proposals = [one for one in waiting if one.kind == "proposal"]
-    lines = [Line(0, "accept", one, reason) for one in proposals if one.other is None]
+    unopposed = [one for one in proposals if one.other is None]
+    lines = [Line(0, "accept", one, reason) for one in newest(memory.reader, memory.project, unopposed)]
     code = _told(door, apply(memory.writer, memory.project, lines, dry_run=dry_run))
-    if left := len(proposals) - len(lines):
+    if replaced := len(unopposed) - len(lines):
+        door.say(f"{replaced} have a newer version here, and are left to it")
+    if left := len(proposals) - len(unopposed):
         door.say(f"{left} disagree with what is in force, and wait on: jidomem review")
     return code
 

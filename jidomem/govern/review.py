@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -144,9 +144,16 @@ def settle_by_rule(
 
 _ENDING = """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT DISTINCT ?item WHERE { GRAPH <%s> { VALUES ?item { %s } ?item jido:supersedes|jido:invalidates ?any } }
-ORDER BY ?item
+SELECT DISTINCT ?item ?any WHERE { GRAPH <%s> { VALUES ?item { %s } ?item jido:supersedes|jido:invalidates ?any } }
+ORDER BY ?item ?any
 """
+
+
+def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
+    """Return those of *waiting* in whose place no other one of them would stand once it is accepted."""
+    items = [one.item for one in waiting]
+    replaced = {row["any"] for row in asked(reader, project, _ENDING, items) if row["any"] != row["item"]}
+    return [one for one in waiting if one.item not in replaced]
 
 
 @dataclass(frozen=True, slots=True)

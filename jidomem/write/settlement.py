@@ -75,7 +75,7 @@ class Settlements(Corrections):
             )
         proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
         replaced = [item, *(twins(item, view) if proposed else [])]
-        replaced += view.objects(item, jido("supersedes")) if proposed else []
+        replaced += replaces(item, view) if proposed else []
         replaced += rivals if action == "supersede" else []
         values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(bare, replaced))]}
         if action == "keep-both":
@@ -96,6 +96,18 @@ _REASONS = {
     "supersede": "accepted in review, in place of what it disagrees with",
     "keep-both": "accepted in review, beside what it disagrees with",
 }
+
+
+def replaces(item: Term, view: View) -> list[Term]:
+    """Return what *item* names as replaced, and what a proposal among that, which never counted, names in its turn."""
+    found: dict[Term, None] = {}
+    left = [item]
+    while left:
+        for other in view.objects(left.pop(), jido("supersedes")):
+            if other not in found and jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other):
+                left.append(other)
+            found[other] = None
+    return [*found]
 
 
 def twins(item: Term, view: View) -> list[Term]:

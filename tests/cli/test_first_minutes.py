@@ -186,6 +186,21 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert "known of it, and binding nothing: 1\n" in run("governing", "web/ui/a.ts").stderr
 
 
+def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_is_accepted(repository):
+    taken_in("AGENTS.md")
+    run("policy", "grant", "ana", "curator")
+    for text in ("Sign every commit with gpg", "Sign every commit with an ssh key"):
+        (repository / "AGENTS.md").write_text(FILES["AGENTS.md"].replace("Sign every commit", text))
+        taken_in("AGENTS.md")
+
+    accepted = run("review", "accept", "--all")
+
+    assert (accepted.exit_code, "2 have a newer version here" in accepted.stderr) == (0, True)
+    held = {row["name"] for row in json.loads(run("memory", "conventions", "--json").stdout)["rows"]}
+    assert held == {"Never edit `src/gen.py` by hand", "Sign every commit with an ssh key"}
+    assert json.loads(run("review", "--json").stdout)["rows"] == []
+
+
 def test_where_there_is_no_git_a_short_walk_finds_the_same(tmp_path, monkeypatch):
     folder = laid_out(tmp_path / "shop", FILES, with_git=False)
     monkeypatch.chdir(folder)
