@@ -46,15 +46,18 @@ class Folder:
             self._heard: set[str] = set()  # names in _places known from a version, not from a listing
             self._gaps: dict[str, JournalDamaged] = {}
 
-    def look(self) -> Version:
-        """Return the version of the folder now; list it only where its time and the lock file leave a doubt."""
+    def look(self, *, holding: bool = False) -> Version:
+        """Return the version of the folder now; list it only where its time and the lock file leave a doubt.
+
+        Who is *holding* the lock to lay commits into other files leaves a doubt, and damage, to the next look.
+        """
         with self._lock:
             now, mtime = time_ns(), disk.mtime(self.path)
-            if self._names is not None and not self.is_damaged:
-                if self.sight.since == 0 and self.sight.mtime == mtime:
+            if holding or (self._names is not None and not self.is_damaged):
+                if (self.sight.since == 0 and self.sight.mtime == mtime) or self.is_damaged:
                     return self.sight.version
                 kept = Sight.load(self.lock_path)
-                if kept is not None and kept.holds_at(mtime, now):
+                if kept is not None and (kept.holds_at(mtime, now) or (holding and kept.mtime == mtime)):
                     self._hear(map(file_name, kept.version.heads))
                     self.sight, self.unshared = kept, False
                     return kept.version
@@ -76,8 +79,7 @@ class Folder:
 
     def damage(self) -> tuple[JournalDamaged, ...]:
         """Return what is damaged now, by file name: files that do not verify, and parents that are not there."""
-        found = self.damaged()
-        return tuple(found[name] for name in sorted(found))
+        return tuple(found for _, found in sorted(self.damaged().items()))
 
     def damaged(self) -> Mapping[str, JournalDamaged]:
         """Return what is damaged now by the name of the file, or pack#stem."""
@@ -187,12 +189,13 @@ class Folder:
             mtime = disk.mtime(self.path)
             self.contents.remove(gone)
             self.contents.place(name for name in came if not is_pack(name))
-            self.contents.hold_packs()
-            known = self._names is not None and self._base == seen.version and self._names.issuperset(gone)
-            self._names = (self._names or set()).difference(gone).union(came) if known else None
-            count, total = len(came) - len(gone), sum(map(number, came)) - sum(map(number, gone))
-            loose = seen.loose + sum(not is_pack(name) for name in came) - sum(not is_pack(name) for name in gone)
-            self.sight = Sight(mtime or -1, since, seen.count + count, seen.sum + total, loose, seen.version)
+            if any(map(is_pack, (*came, *gone))):
+                self.contents.hold_packs()
+            self._names = self._names if self._base == seen.version and not self.is_damaged else None
+            if self._names is not None:
+                self._names.difference_update(gone)
+                self._names.update(came)
+            self.sight = NOTHING if self.is_damaged else seen.changed(mtime or -1, since, came, gone)
             return self.sight
 
     def _list(self, *, trust: bool = True) -> None:
@@ -217,10 +220,9 @@ class Folder:
     def _account(self, names: set[str], total: int, *, trust: bool) -> None:
         """Set the version of exactly *names*, from the cheapest source that is certain."""
         kept = Sight.load(self.lock_path) if trust and not self.is_damaged else None
-        before = self._names
+        before, self._names = self._names, names
         self.contents.remove(self._heard - names)
         self._heard = set()
-        self._names = names
         packs = {name for name in names if is_pack(name)}
         self.contents.shelf.hold(packs)
         fresh = names - before if before is not None and before <= names else None

@@ -47,6 +47,7 @@ def batches(folder: Folder, version: Version) -> Iterator[Batch]:
     forms = Counter(map(stem_of, names))
     again: list[str] = []
     sealed: dict[str, tuple[Entry, bool, bytes]] = {}
+    size = 0
     for name in names:
         commit = folder.read_anew(name) if forms[stem_of(name)] == 1 else None
         if commit is None:
@@ -55,9 +56,10 @@ def batches(folder: Folder, version: Version) -> Iterator[Batch]:
             again.append(name)
         elif not folder.contents.shelf.at(stem_of(name)):
             sealed[name] = (Entry(commit.head, commit.parents), commit.redacted, commit.data)
-        if len(sealed) == COMMITS or sum(len(data) for _, _, data in sealed.values()) >= BYTES:
+            size += len(commit.data)
+        if len(sealed) == COMMITS or size >= BYTES:
             yield _prepared(folder, sealed)
-            sealed = {}
+            sealed, size = {}, 0
     if len(sealed) > 1:
         yield _prepared(folder, sealed)
     if again:
@@ -69,10 +71,9 @@ def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
 
     Nothing is done where one of them is no longer what it was: gone, or redacted meanwhile.
     """
-    folder.look()
-    files = folder.contents.files()
-    forms = Counter(map(stem_of, files))
-    if any(name not in files or forms[stem_of(name)] != 1 for name in batch.files):
+    folder.look(holding=True)
+    forms = {name: (f"{stem_of(name)}.ttl", f"{stem_of(name)}.redacted.ttl") for name in batch.files}
+    if any([form for form in forms[name] if disk.exists(f"{folder.path}/{form}")] != [name] for name in forms):
         return False
     settle(folder, descriptor, SEALING, batch.pack)
     return True
@@ -88,7 +89,7 @@ def settle(folder: Folder, descriptor: int, beside: str, name: str | None) -> No
 
 def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
     """Remove files for which what is durable stands, the turn in hand."""
-    folder.look()
+    folder.look(holding=True)
     with changing(folder, descriptor, gone=names):
         for name in names:
             disk.unlink(f"{folder.path}/{name}")

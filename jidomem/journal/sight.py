@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import nlargest
@@ -43,6 +44,12 @@ class Sight:
             return None
         newest = nlargest(more, (name for name in names if not is_pack(name)))
         return newest if self.sum == total - sum(map(number, newest)) else None
+
+    def changed(self, mtime: int, since: int, came: Sequence[str], gone: Sequence[str]) -> Sight:
+        """Return the sight after some files came and others, of the same commits, went."""
+        count, total = len(came) - len(gone), sum(map(number, came)) - sum(map(number, gone))
+        packs = sum(map(is_pack, came)) - sum(map(is_pack, gone))
+        return Sight(mtime, since, self.count + count, self.sum + total, self.loose + count - packs, self.version)
 
     def dump(self) -> bytes:
         """Return the sight as one line with a checksum; a longer one before it may leave its rest behind it."""

@@ -21,7 +21,7 @@ from test_packs import packs_in
 from test_second_reader import set_aside_by
 
 from jidomem.errors import Failed, JournalDamaged
-from jidomem.journal import sealing
+from jidomem.journal import disk, files, sealing
 from jidomem.journal.files import FileJournal
 
 HERE = str(Path(__file__).parent)
@@ -160,7 +160,7 @@ def test_the_version_of_a_damaged_stream_is_not_left_for_those_who_come_when_it_
 def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_nothing(tmp_path, monkeypatch):
     # C075
     monkeypatch.setattr(sealing, "COMMITS", 3)
-    monkeypatch.setattr(sealing, "PAUSE", 0)
+    monkeypatch.setattr(files, "PAUSE", 0)
     steps, done = 0, False
     while not done:
         steps += 1
@@ -183,8 +183,8 @@ def test_a_sealer_killed_at_any_moment_beside_a_spoiled_file_loses_nothing(tmp_p
     code = """
         import sys
         from journal_world import *
-        from jidomem.journal import sealing
-        sealing.COMMITS, sealing.SLICE = 20, 4
+        from jidomem.journal import files, sealing
+        sealing.COMMITS, files.SLICE = 20, 4
         journal = FileJournal(Path(sys.argv[1]))
         print(len(list(journal.read(STREAM))), flush=True)
         input()
@@ -359,3 +359,20 @@ def test_an_old_commit_laid_beside_its_pack_is_no_head(journal):
     old.write_bytes(data)
 
     assert [each.head(STREAM).ids for each in (journal, follower)] == [(written[-1].id,)] * 2
+
+
+@pytest.mark.parametrize("is_spoiled", [False, True])
+def test_sealing_lists_a_stream_for_each_pack_and_not_for_each_slice(journal, monkeypatch, is_spoiled):
+    for number in range(60):
+        add(journal, f"n{number}")
+    if is_spoiled:
+        flip_in(commits_in(journal.path(STREAM))[30], b'summary "')
+    monkeypatch.setattr(files, "SLICE", 4)
+    monkeypatch.setattr(files, "PAUSE", 0.06)  # so long that no sight is believed for its age
+    listed, names = [], disk.names
+    monkeypatch.setattr(disk, "names", lambda path: listed.append(path) or names(path))
+
+    assert journal.seal(STREAM) == 59 - is_spoiled
+
+    assert len(listed) < 59 / 4
+    assert len(FileJournal(journal.folder).verify(STREAM)) == is_spoiled
