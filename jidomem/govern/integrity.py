@@ -14,7 +14,7 @@ from jidomem.govern.orders import said_of
 from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
-from jidomem.journal.names import ASIDE, set_aside
+from jidomem.journal.names import ASIDE, aside_of, set_aside
 from jidomem.journal.redaction import leaves, recorded, taken_out
 from jidomem.judge import Severity
 from jidomem.terms import Triple, bare, parts
@@ -127,7 +127,7 @@ def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> 
         else:
             who, reason = (bare(said_of(order, said)[0]) for said in ("orderedBy", "orderReason"))
             detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
-            hint = f"found again, put it back as {file}, remove {name} and run: jidomem reindex"
+            hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem reindex"
             yield Finding("set_aside", "warning", detail, hint, path)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from itertools import count
 
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.erasing import alone, repacked, spoiled
 from jidomem.journal.folder import Folder
-from jidomem.journal.names import ASIDE, file_name, set_aside, short_id
+from jidomem.journal.names import ASIDE, aside_of, file_name, set_aside, short_id
 from jidomem.journal.packs import prepare_pack
 from jidomem.journal.sealing import SEALING, changing, settle, take_away
 from jidomem.journal.writing import INCOMING, move, prepare
@@ -36,9 +38,10 @@ def put_aside(folder: Folder, descriptor: int, which: str) -> str:
                 raise found  # all that is in it would go with it
             if key:
                 return _taken_out(folder, descriptor, pack, key)
+            kept = _free(folder, name)
             with changing(folder, descriptor, gone=[name]):
-                disk.rename(f"{folder.path}/{name}", f"{folder.path}/{name}{ASIDE}")
-            return name
+                disk.rename(f"{folder.path}/{name}", f"{folder.path}/{kept}{ASIDE}")
+            return kept
     for name in set_aside(folder.path):
         file = name.removesuffix(ASIDE)
         if which in (name, file) or _means(which, short_id(file) or ""):
@@ -54,26 +57,48 @@ def _means(which: str, identity: str) -> bool:
 
 
 def _replaced(folder: Folder, descriptor: int, name: str, data: bytes) -> str:
-    """Keep *data* as what was set aside under *name*."""
+    """Keep *data* as what was set aside under *name*, or where that has other bytes under the next; return which."""
+    kept = _free(folder, name, data)
     with changing(folder, descriptor):
         prepare(f"{folder.path}/{INCOMING}", data)
-        move(f"{folder.path}/{INCOMING}", f"{folder.path}/{name}{ASIDE}")
+        move(f"{folder.path}/{INCOMING}", f"{folder.path}/{kept}{ASIDE}")
+    return kept
+
+
+def _free(folder: Folder, name: str, data: bytes | None = None) -> str:
+    """Return the first of name.ttl, name.2.ttl and so on under which nothing but *data* was set aside."""
+    for number in count(2):
+        path = f"{folder.path}/{name}{ASIDE}"
+        if not disk.exists(path) or _has(path, data):
+            break
+        name = f"{aside_of(name).removesuffix('.ttl')}.{number}.ttl"
     return name
+
+
+def _has(path: str, data: bytes | None) -> bool:
+    with suppress(OSError):
+        return disk.read(path) == data
+    return False
 
 
 def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
     """Set one commit of a pack aside: another pack, of the others, takes its place.
 
-    What else is spoiled in it gets a file of its own, unless a sound one stands for it: no pack takes it on.
+    What else is spoiled in it gets a file of its own, unless a sound one stands for it: no pack takes it on. Where that
+    is spoiled, too, what the pack had is set aside beside it.
     """
     rows = folder.contents.shelf.rows(next(each for each in folder.contents.shelf.packs() if each.name == pack))
     name = file_name(rows[key].head, redacted=rows[key].redacted)
     keys = spoiled(folder, pack) - {key}
     files, others = alone(folder, pack, keys), repacked(folder, pack, {*keys, key}, {})
-    _replaced(folder, descriptor, name, disk.read_part(f"{folder.path}/{pack}", rows[key].offset, rows[key].size))
-    for file in [file for file in files if not disk.exists(f"{folder.path}/{file}")]:
-        prepare(f"{folder.path}/{INCOMING}", files[file])
-        settle(folder, descriptor, INCOMING, file)
+    data = disk.read_part(f"{folder.path}/{pack}", rows[key].offset, rows[key].size)
+    name = _replaced(folder, descriptor, name, data)
+    for file in files:
+        if not disk.exists(f"{folder.path}/{file}"):
+            prepare(f"{folder.path}/{INCOMING}", files[file])
+            settle(folder, descriptor, INCOMING, file)
+        elif not _has(f"{folder.path}/{file}", files[file]):
+            _replaced(folder, descriptor, file, files[file])
     if others:
         prepare_pack(f"{folder.path}/{SEALING}", *others)
     settle(folder, descriptor, SEALING, others[0] if others else None)

@@ -11,6 +11,7 @@ from jidomem.version import SHORT, Head
 _COMMIT = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}(?:\.redacted)?\.ttl")
 #: What the name of a damaged file ends with once it was set aside: readers pass it over.
 ASIDE = ".aside"
+_NUMBERED = re.compile(r"\.[0-9]+\.ttl\Z")
 _PACK = re.compile(r"pack-[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}\.ttl")
 
 
@@ -60,6 +61,15 @@ def is_pack(name: str) -> bool:
 def each_file(path: str) -> Iterator[str]:
     """Yield the names in a folder that are, or claim to be, commits or packs; nothing where there is no folder."""
     return (name for name in disk.names(path) if name.endswith(".ttl") and name[0] != ".")
+
+
+def aside_of(name: str) -> str:
+    """Return the name of the file that was set aside under a name, less the number that tells it from another form.
+
+    >>> aside_of("20261121T080000.123456Z-3fa9c1d20b7e.2.ttl")
+    '20261121T080000.123456Z-3fa9c1d20b7e.ttl'
+    """
+    return _NUMBERED.sub(".ttl", name)
 
 
 def set_aside(path: str) -> Iterator[str]:

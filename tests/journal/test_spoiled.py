@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from test_second_reader import set_aside_by
 
 from jidomem.errors import Failed, JournalDamaged
 from jidomem.journal import disk, files, sealing
+from jidomem.journal.asides import asides
 from jidomem.journal.files import FileJournal
+from jidomem.journal.packs import Pack
 
 HERE = str(Path(__file__).parent)
 COUNT = 9
@@ -376,3 +379,56 @@ def test_sealing_lists_a_stream_for_each_pack_and_not_for_each_slice(journal, mo
 
     assert len(listed) < 59 / 4
     assert len(FileJournal(journal.folder).verify(STREAM)) == is_spoiled
+
+
+def set_aside_bytes(journal):
+    return sorted(path.read_bytes() for path in journal.path(STREAM).glob("*.ttl.aside"))
+
+
+def test_of_a_commit_that_is_spoiled_in_a_pack_and_beside_it_setting_another_aside_loses_neither_form(journal):
+    # C075
+    written = [add(journal, name) for name in ("first", "second", "third", "last")]
+    files = commits_in(journal.path(STREAM))
+    beside = bytearray(files[2].read_bytes())
+    journal.seal(STREAM)
+    pack, _ = spoiled_pack(journal, "second", "third")
+    rows = {row.head.id: row for row in Pack.load(str(pack)).rows().values()}
+    packed = [pack.read_bytes()[row.offset :][: row.size] for row in (rows[written[1].id], rows[written[2].id])]
+    beside[beside.index(b'summary "') + 10] ^= 2
+    files[2].write_bytes(beside)
+
+    assert len(journal.verify(STREAM)) == 3
+
+    journal.set_aside(STREAM, written[1].id, set_aside_by)
+
+    (damage,) = journal.verify(STREAM)
+    assert (damage.path, set_aside_bytes(journal)) == (str(files[2]), sorted(packed))
+    assert files[2].read_bytes() == beside
+    journal.set_aside(STREAM, written[2].id, set_aside_by)
+    assert journal.verify(STREAM) == ()
+    assert set_aside_bytes(journal) == sorted([*packed, bytes(beside)])
+    assert set(ids(FileJournal(journal.folder).read(STREAM))) >= {written[0].id, written[3].id}
+    assert len(asides(journal.seen(STREAM))) == 3
+
+
+def test_both_forms_of_one_commit_that_are_set_aside_are_kept_though_the_first_was_cut_short(journal, monkeypatch):
+    # C075
+    written = [add(journal, name) for name in ("first", "second", "last")]
+    file = commits_in(journal.path(STREAM))[1]
+    data = file.read_bytes()
+    journal.seal(STREAM)
+    spoiled_pack(journal, "second")
+    file.write_bytes(data[:-9])
+    assert len(journal.verify(STREAM)) == 2
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "unlink", lambda path: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        for _ in range(2):  # the file is renamed; then the pack stays, twice
+            with suppress(Failed):
+                journal.set_aside(STREAM, written[1].id, set_aside_by)
+    while journal.verify(STREAM):
+        journal.set_aside(STREAM, written[1].id, set_aside_by)
+
+    kept = set_aside_bytes(journal)
+    assert len(kept) == 2
+    assert data[:-9] in kept
