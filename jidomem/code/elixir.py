@@ -37,7 +37,7 @@ class _Building:
     of: tuple[str, ...] = ()
     functions: list[Function] = field(default_factory=list)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
-    events: commanded.Events = field(default_factory=commanded.Events)
+    written: list[commanded.Written] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -105,7 +105,8 @@ class _Reading:
             if word in _DEFINES and (named := head(node)) is not None:
                 private = _DEFINES[word]
                 frame.module.functions.append(Function(*named, private, line_of(node), last_line(node)))
-            frame.module.events.take(word, node, lambda each: frame.names.of(each, _name(frame.module)))
+            if word in commanded.WORDS:
+                frame.module.written.append(commanded.Written(word, node, frame.names.copy()))
 
     def _open(self, word: str, node: Node, frame: _Frame) -> None:
         """Begin a module, protocol or implementation."""
@@ -172,7 +173,7 @@ class _Reading:
             first, last = line_of(built.node), last_line(built.node)
             for name, of in zip_longest(built.names, built.of):
                 also = {("refersTo", of)} - {("refersTo", each) for each in said} if of else set()
-                tells = tuple(sorted(built.events.tells(name, built.needs)))
+                tells = tuple(sorted({*commanded.tells(name, built.needs, built.written)}))
                 found.append(Module(name, first, last, functions, tuple(sorted({*needs, *also})), (), tells))
         return found
 

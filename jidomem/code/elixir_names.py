@@ -103,17 +103,19 @@ def option(call: Node, name: str) -> Node | None:
     return None
 
 
+def signature(call: Node) -> Node | None:
+    """Return what `def` and its like define, without its guard: the call `name(parameters)`, or another form."""
+    node = next(iter(arguments(call)), None)
+    while node is not None and node.type == _BINARY and text_of(node.child_by_field_name("operator")) == "when":
+        node = node.child_by_field_name("left")
+    return node
+
+
 def head(call: Node) -> tuple[str, int] | None:
     """Return the name and number of arguments of what `def` and its like define; None for a name that is computed."""
-    given = arguments(call)
-    if not given:
+    node = signature(call)
+    if node is None:
         return None
-    node = given[0]
-    while node.type == _BINARY and text_of(node.child_by_field_name("operator")) == "when":
-        left = node.child_by_field_name("left")
-        if left is None:
-            return None
-        node = left
     if node.type == "identifier":
         return text_of(node), 0
     if node.type == "call":

@@ -28,7 +28,7 @@ LARGEST, LONGEST_LINE = 2 * 1024 * 1024, 100_000
 #: Triples of one commit; a first import of more is kept in several, each of whole files.
 AT_ONCE = 150_000
 #: Counted up when a reader finds something else in the same file, so that all are read again.
-_READER = {"python": 1, "elixir": 1}
+_READER = {"python": 1, "elixir": 2}
 
 
 @dataclass(frozen=True, slots=True)

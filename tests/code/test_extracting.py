@@ -160,6 +160,113 @@ def test_commands_events_and_projections_are_those_that_an_aggregate_and_a_proje
     assert orders.tells == (("Events.Placed", "handledByProjection", "Shop.Orders"),)
 
 
+APPLIES = """
+  def apply(o, %Placed{}), do: o
+  def apply(o, e = %Paid{of: %Money{}}), do: o
+  def apply(o, _ = %__MODULE__.Sent{}), do: o
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "emitted"),
+    [
+        ("def place(%Order{}, %Place{id: id} = c) when id > 0, do: %Placed{id: id}", {"Place Placed"}),
+        ("def execute(o, c = %Pay{}), do: [%Placed{}, %Paid{of: %Money{}}]", {"Pay Placed", "Pay Paid"}),
+        ("def execute(o, %Send{} = c), do: struct(__MODULE__.Sent, id: c.id)", {"Send O.Sent"}),
+        (
+            "def execute(o, %Pay{} = c), do: o |> Multi.new() |> Multi.execute(&pay(&1, c)) |> Multi.execute(&send/1)\n"
+            "defp pay(o, c), do: sum(c)\ndefp sum(c), do: %Paid{of: c}\ndefp send(o), do: %Sent{}",
+            {"Pay Paid"},
+        ),
+        (
+            "def execute(o, %Pay{} = c), do: run(o, c)\ndef execute(o, %Place{} = c), do: run(o, c)\n"
+            "defp run(o, %Pay{}), do: %Paid{}\ndefp run(o, %Place{}), do: %Placed{}",
+            {"Pay Paid", "Place Placed"},
+        ),
+        (
+            "def execute(o, %Pay{}), do: pay(o)\ndefp pay(o), do: [%Paid{}, again(o)]\ndefp again(o), do: pay(o)",
+            {"Pay Paid"},
+        ),
+        ("def follow(o, %Placed{} = e), do: %Paid{}", set()),
+        ("defp place(o, %Place{}), do: %Placed{}", set()),
+        ("def place(o, %Place{}, extra), do: %Placed{}", set()),
+        ("def execute(o, %Place{}), do: {:error, :placed}", set()),
+    ],
+    ids=[
+        *("by its name", "list", "struct", "called", "clauses", "in turn", "event", "private", "three", "refused"),
+    ],
+)
+def test_an_aggregate_tells_which_of_the_events_it_applies_come_of_a_command(code, emitted):  # C100
+    (module,) = elixir.extract(f"defmodule O do\n{APPLIES}\n{code}\nend".encode()).modules
+
+    assert {" ".join((one, other)) for one, name, other in module.tells if name == "emitsEvent"} == emitted
+
+
+def test_a_module_of_more_functions_than_people_write_is_read_in_bounds():
+    calls = "\n".join(
+        f"def execute(o, %C{number}{{}}), do: pay(o)\ndefp pay({number}), do: %Paid{{}}" for number in range(9_000)
+    )
+    sides = "c = " * 9_000
+
+    (module,) = elixir.extract(f"defmodule O do\n{APPLIES}\n{calls}\nend".encode()).modules
+    (other,) = elixir.extract(
+        f"defmodule O do\n{APPLIES}\ndef execute(o, {sides}%Pay{{}}), do: %Paid{{}}\nend".encode()
+    ).modules
+
+    assert (len(module.functions), module.tells) == (3, ())
+    assert other.tells == (("Pay", "emitsEvent", "Paid"),)
+
+
+def test_a_module_that_applies_nothing_and_handles_no_commands_tells_nothing_of_them():
+    (module,) = elixir.extract(b"defmodule O do\n  def execute(o, %Pay{}), do: %Paid{}\nend").modules
+
+    assert module.tells == ()
+
+
+def test_a_command_handler_tells_which_events_it_builds():  # C100
+    (module,) = elixir.extract(b"""
+defmodule PayHandler do
+  @behaviour Commanded.Commands.Handler
+  def handle(%Order{paid: true}, %Pay{}), do: {:error, :paid}
+  def handle(%Order{} = order, %Pay{} = pay) do
+    %Pay{sum: sum} = pay
+    with %Rate{} <- rate(sum), {:ok, _} <- check(order) do
+      case sum do
+        %Fixed{} -> {:ok, %Paid{by: %Customer{id: 1}, sum: sum}}
+        _ -> {:error, %Draft{order | paid: false}}
+      end
+    end
+  end
+  defp check(order), do: {:ok, %Checked{by: order}}
+end
+""").modules
+
+    assert module.tells == (("Pay", "emitsEvent", "Checked"), ("Pay", "emitsEvent", "Paid"))
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "handled"),
+    [
+        ("Orders", "use Shop.Projector\nproject %Placed{of: %Item{}} = placed, _meta do\n%Row{}\nend", ["Placed"]),
+        ("Orders", "use Shop.Projector\nproject(%Events.Placed{}, fn multi -> multi end)", ["Events.Placed"]),
+        (
+            "Shop.OrderProjector",
+            "use Commanded.Event.Handler, name: 1\ndef handle(%Placed{} = e, _), do: :ok",
+            ["Placed"],
+        ),
+        ("Projections.Orders", "@behaviour Commanded.Event.Handler\ndef handle(%Placed{}, _), do: :ok", ["Placed"]),
+        ("Shop.SendMail", "use Commanded.Event.Handler, name: 1\ndef handle(%Placed{}, _), do: :ok", []),
+        ("Shop.OrderProjector", "def handle(%Placed{}, _), do: :ok", []),
+        ("Shop.Sphere", "def draw(it), do: project(%Placed{}, it)", []),
+    ],
+    ids=["do", "fn", "handler", "folder", "a policy", "no handler", "a function"],
+)
+def test_a_projection_tells_which_events_it_handles(module, code, handled):  # C100
+    (found,) = elixir.extract(f"defmodule {module} do\n{code}\nend".encode()).modules
+
+    assert list(found.tells) == [(event, "handledByProjection", module) for event in handled]
+
+
 @pytest.mark.parametrize(
     ("text", "name", "needs", "maybe"),
     [
