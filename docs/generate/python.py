@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from functools import cache, cached_property
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -115,17 +116,44 @@ def _kind(value: Any) -> str:
 
 
 def _class(name: str, value: type) -> str:
-    below = ", ".join(base.__name__ for base in value.__bases__ if base is not object and base.__name__ != "Protocol")
+    bases = [base for base in value.__bases__ if base is not object and base not in _hidden(value)]
+    below = ", ".join(base.__name__ for base in bases if base.__name__ != "Protocol")
     head = f"class {name}({below})" if below else f"class {name}"
     signature = "" if _is_plain(value) else _signature(value, gives=False)
     text = f"\n### {name}\n\n{_shown(head)}\n{_doc(value)}"
     if signature:
         text += f"\n{_shown(f'{name}{signature}')}"
-    members = {key: each for key, each in vars(value).items() if not key.startswith("_")}
-    rows = [(f"`{key}`", _first(each)) for key, each in members.items() if isinstance(each, property)]
+    members = {key: each for key, each in _members(value).items() if not key.startswith("_")}
+    rows = [(f"`{key}`", _first(each)) for key, each in members.items() if isinstance(each, property | cached_property)]
     if rows:
         text += "\n" + table(["property", ""], rows)
     return text + "".join(_methods(members))
+
+
+def _members(value: type) -> dict[str, Any]:
+    """Return what *value* has, by its name: its own, then what its hidden bases bring and no language's type has."""
+    of_python = {name for base in value.__mro__ if not _is_ours(base) for name in vars(base)}
+    found = dict(vars(value))
+    for base in _hidden(value):
+        found |= {name: each for name, each in vars(base).items() if name not in found.keys() | of_python}
+    return found
+
+
+def _hidden(value: type) -> list[type]:
+    """Return the bases of *value* that no page shows: what they bring is shown as its own."""
+    return [base for base in value.__mro__[1:] if _is_ours(base) and base not in _classes()]
+
+
+def _is_ours(value: type) -> bool:
+    return value.__module__.partition(".")[0] == "jidomem"
+
+
+@cache
+def _classes() -> frozenset[type]:
+    """Return the classes that some page shows."""
+    modules = [importlib.import_module(each) for _, names in PAGES.values() for each in names]
+    found = (getattr(module, name) for module in modules for name in public(module))
+    return frozenset(each for each in found if inspect.isclass(each))
 
 
 def _methods(members: dict[str, Any]) -> Iterator[str]:

@@ -158,13 +158,13 @@ class Held:
         by = writer or self.writer
         return EntryStore(project or self.project, by, cast("Jidomem", self))
 
-    def redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
+    def _redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
         """Take each text that *shows* says yes to out of what the agents of *project* hold and keep in this root."""
         from jidomem.runtime.redacting import redact_held
 
         redact_held(self._state, project, shows)
 
-    def close_held(self) -> None:
+    def _close_held(self) -> None:
         """Let go of what was opened of it."""
         for name in ("_contexts", "_memory_oses", "_state"):
             if name in self.__dict__:

@@ -162,7 +162,7 @@ class Recalls:
 
         return Embedding(self.place.vectors(self.settings.root, self.texts, embedder))
 
-    def close_recall(self) -> None:
+    def _close_recall(self) -> None:
         """Let go of what was opened of it; the vectors that are being made are waited for, but not for long."""
         for pages in self.__dict__.get("_pages", {}).values():
             pages.close()

@@ -221,7 +221,7 @@ class Jidomem(Held, Recalls):
         def unlog(project: str, shows: Callable[[str], bool]) -> None:
             self._shown.forget(project, shows)  # what was kept before it was switched off, too
             self.door_log.forget(shows)
-            self.redact_held(project, shows)
+            self._redact_held(project, shows)
 
         return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog)
 
@@ -333,8 +333,8 @@ class Jidomem(Held, Recalls):
         if self._following is not None and self.remote is not None:
             self._following.close()
             self.remote.close()
-        self.close_held()
-        self.close_recall()
+        self._close_held()
+        self._close_recall()
         self._shown.state.close()
         self.door_log.state.close()
         self.tail.close()

@@ -2,11 +2,13 @@
 
 import ast
 import importlib
+import inspect
 import re
 from functools import cache
 
 import pytest
 
+import jidomem
 from docs.generate import DOCS, PARTS, configuration, mcp, python, written
 from jidomem import resources
 from jidomem.errors import CODES
@@ -43,6 +45,17 @@ def test_every_name_that_a_program_in_the_documentation_imports_is_in_the_refere
                         where = f"{page.name}: from {node.module} import {name.name}"
                         whole = f"{node.module}.{name.name}"
                         assert whole in known or (node.module in known and name.name in python.public(module)), where
+
+
+@pytest.mark.parametrize("name", ["Jidomem", "MemoryReader", "MemoryWriter"])
+def test_every_function_that_a_root_its_reader_and_its_writer_have_is_in_the_reference(name):
+    page = written("python")["reference/python/jidomem.md"]
+    has = {key for key, _ in inspect.getmembers(getattr(jidomem, name), inspect.isfunction) if not key.startswith("_")}
+
+    _, _, section = page.partition(f"\n### {name}\n")
+    shown = re.findall(r"^#### (\w+)$", section.partition("\n### ")[0], re.MULTILINE)
+
+    assert has == set(shown)
 
 
 def test_every_variable_of_the_environment_that_the_code_reads_is_in_the_reference():

@@ -481,7 +481,7 @@ def test_a_text_that_is_redacted_goes_from_settings_and_from_what_jobs_failed_wi
     model.fails = True
     talk(ada, "the secret word is hunter2")
 
-    memory.redact_held("p", lambda text: "hunter2" in text)
+    memory._redact_held("p", lambda text: "hunter2" in text)
 
     assert ada.config.extra == {"about": "[redacted]", "weight": 2}
     assert (ada.status()["error"], ada.tiers.stm[0].query) == ("[redacted]", "[redacted]")
@@ -501,14 +501,14 @@ def test_what_is_redacted_while_a_model_reads_it_does_not_come_back_with_its_ans
         def _after_a_redaction(self, shown):
             redacted.append(asked)
             said = getattr(self, asked)(shown)
-            memory.redact_held("p", lambda text: "hunter" in text)
+            memory._redact_held("p", lambda text: "hunter" in text)
             return said
 
     ada = memory.os(model=Slow(), policy=small(stm_capacity=1, heat_threshold=1.0))
     talk(ada, "I work as a hunter of bears", "I like tea")
 
     ada.maintain()
-    memory.redact_held("p", lambda text: asked == "nothing" and "hunter" in text)
+    memory._redact_held("p", lambda text: asked == "nothing" and "hunter" in text)
 
     assert ada.promote(0.1) == []
     assert redacted == [asked] * (asked != "nothing")
