@@ -92,7 +92,8 @@ def _below(folder: str) -> Iterator[tuple[str, int, int, int]]:
             if entry.is_dir(follow_symlinks=False):  # links may lead round
                 yield from _below(entry.path)
             elif entry.name[0] != ".":
-                yield _mark(entry.path, entry.stat())
+                with suppress(OSError):  # a link that leads nowhere, or a file that has just gone
+                    yield _mark(entry.path, entry.stat())
 
 
 def _mark(path: str, said: os.stat_result) -> tuple[str, int, int, int]:

@@ -170,3 +170,17 @@ def test_links_that_lead_round_in_an_open_root_are_not_followed(tmp_path):
         memory.writer.remember("p", "forks are counted")
         facts = memory.reader.ask("facts", project="p")
         assert [row["summary"] for row in facts] == ["spoons are counted", "forks are counted"]
+
+
+def test_a_link_that_leads_nowhere_hides_no_change_of_a_file_after_it(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.writer.remember("p", "spoons are counted")
+        shapes = tmp_path / "root" / "shapes"
+        shapes.mkdir()
+        (shapes / "a.md").symlink_to("gone")
+        memory.writer.remember("p", "forks are counted")
+
+        (shapes / "own.ttl").write_text(SHAPE)
+
+        with pytest.raises(IntentRefused, match="begins with: we"):
+            memory.writer.remember("p", "knives are counted")
