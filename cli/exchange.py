@@ -32,6 +32,7 @@ from jidomem_cli.tables import short, show_json
 
 #: The largest file of another memory that is taken in.
 LARGEST = 64 * 1024 * 1024
+MOVING = "to bring a whole root elsewhere: jidomem migrate ROOT NEW-ROOT"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -59,6 +60,8 @@ def export(door: Door, output: Path | None, form: str) -> int:
     memory.catch_up(memory.project)
     moment = None if door.as_of is None else _moment(door.as_of)
     data = _in_force(door, memory, form, moment) if form in ("markdown", "mcp-memory") else _rdf(memory, form, moment)
+    if len(data) > LARGEST:
+        door.say(f"{len(data):,} bytes are more than jidomem import takes ({LARGEST:,}); {MOVING}")
     if output is not None:
         _save(door, memory.project, data, output, form)
     elif door.json:
@@ -217,8 +220,7 @@ def _finder(memory: Jidomem) -> Callable[[str], Find]:
 
 def _content(path: Path) -> bytes:
     if (size := path.stat().st_size) > LARGEST:
-        hint = "split it, or leave out what is old; a whole root: jidomem migrate"
-        raise TooLarge(f"{path} has {size:,} bytes; at most {LARGEST:,} are read", hint=hint)
+        raise TooLarge(f"{path} has {size:,} bytes; at most {LARGEST:,} are read", hint=f"split it; {MOVING}")
     return path.read_bytes()
 
 

@@ -1,6 +1,7 @@
 """Import, export and check from the command line."""
 
 import json
+from pathlib import Path
 
 import cli_world
 import pytest
@@ -43,6 +44,20 @@ def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
     run("import", "turtle", "memory.ttl", "--root", "other", "--project", "p")
     elsewhere = run("export", "--root", "other", "--project", "p")
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
+
+
+def test_an_export_that_no_import_takes_is_told_as_such_and_the_way_that_is_named_brings_all_of_it(run, monkeypatch):
+    run("remember", "the build needs Rust 1.80")
+    monkeypatch.setattr("jidomem_cli.exchange.LARGEST", 400)
+
+    exported = run("export", "--format", "nquads", "-o", "memory.nq")
+    refused = run("import", "nquads", "memory.nq", "--root", "other", "--project", "p", code=1)
+
+    way = "jidomem migrate ROOT NEW-ROOT"
+    assert (way in exported.stderr, way in refused.stderr) == (True, True)
+    run(*way.replace("NEW-ROOT", "new").replace("ROOT", ".jidomem").split()[1:])
+    run("export", "--format", "nquads", "-o", "new.nq", "--root", "new", "--project", "p")
+    assert Path("new.nq").read_bytes() == Path("memory.nq").read_bytes()
 
 
 def test_what_is_of_another_project_is_refused_once_with_what_helps(run):
