@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.journal.files import Stream
-from jidomem.runtime import root, settings
+from jidomem.runtime import making, settings
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
 
@@ -82,7 +82,7 @@ def _make(door: Door, folder: Path) -> dict[str, Any]:
     """Make the root in *folder*, and return what there is to tell of it."""
     before = {name for name in _FILES if (folder / settings.FOLDER / name).exists()}
     try:
-        made = root.init(folder, door.project)
+        made = making.init(folder, door.project)
     except OSError as error:
         hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error
@@ -152,7 +152,7 @@ def _init_shared(door: Door, address: str) -> None:
     from jidomem.shared import root_files
 
     name = Stream(door.project or settings.slug_of(Path.cwd().name)).project
-    text, made = root.CONFIG.format(project=name), list[str]()
+    text, made = making.CONFIG.format(project=name), list[str]()
 
     def begun(files: root_files.Files) -> root_files.Files:
         made[:] = [] if settings.CONFIG in files else [settings.CONFIG]

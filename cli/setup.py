@@ -15,7 +15,7 @@ from jidomem.clients import git_hook, setups
 from jidomem.clients.setups import CLIENTS, Change, Client
 from jidomem.clients.writing import check_inside, write
 from jidomem.errors import InvalidRequest
-from jidomem.runtime import root
+from jidomem.runtime import making
 from jidomem.runtime.settings import FOLDER
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
@@ -139,7 +139,7 @@ def _told(change: Change) -> dict[str, object]:
 def _ready(door: Door, name: str, folder: Path, user: bool) -> None:
     """Make the memory where there is none, and say what else there is to do."""
     if not user and not (folder / FOLDER).exists():
-        door.say(f"made {root.init(folder, door.project)}")
+        door.say(f"made {making.init(folder, door.project)}")
     command = _command()
     if command != "jidomem":
         door.say(f"a fresh shell finds no jidomem, so {command} is called: others who clone this have it elsewhere")

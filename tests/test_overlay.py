@@ -6,7 +6,7 @@ from conftest import intent
 import jidomem
 from jidomem import schema
 from jidomem.overlay import named
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 
 PREFIXES = """\
 @prefix jido: <https://jido.ai/ontology#> .

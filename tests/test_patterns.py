@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.errors import Failed, IntentRefused
 from jidomem.patterns import LONGEST, Unsearchable, compiled, finder
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 
 ENDLESS = [
     r"(a+)+b",

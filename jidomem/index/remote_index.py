@@ -17,6 +17,7 @@ from jidomem.index.bounded import Bounds
 from jidomem.index.document import Mark
 from jidomem.index.endpoint import TIMEOUT, Endpoint, Refused
 from jidomem.index.feed import Feed
+from jidomem.index.following import Following
 from jidomem.index.marked import Shelf
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.spelled import spelled
@@ -49,6 +50,7 @@ class RemoteIndex:
         self._feed: Feed | None = None
         self._fit: fitness.Fit | None = None
         self._lock = Lock()
+        self._following = Following(self.level)
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:
         """Feed the store with *ontology* from now on; one that has another is refused until it is taken over."""
@@ -70,6 +72,10 @@ class RemoteIndex:
     def level(self, streams: Sequence[Stream]) -> None:
         """Return once the store holds all that the journal has of *streams*; raises what `Feed.level` raises."""
         self._fed().level(streams)
+
+    def told(self, stream: Stream) -> None:
+        """Take note that there is more in *stream*, and return at once: the store is brought level beside this."""
+        self._following.told(stream)
 
     def rebuild(self) -> dict[Stream, Mark]:
         """Return how far each stream reaches in the store, after all of it was put in anew."""
@@ -110,7 +116,8 @@ class RemoteIndex:
         return bounded.written(found, rows_as, graph_as, within)
 
     def close(self) -> None:
-        """Close the connections that were kept."""
+        """Close the connections that were kept, once what is being fed is in; that is not waited for long."""
+        self._following.close()
         self._query.close()
         self._update.close()
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from threading import RLock
 from typing import Protocol
 
+from jidomem import schema
 from jidomem.errors import JidomemError
 from jidomem.policy import Policy
 from jidomem.read.playbook import Playbook
+from jidomem.runtime import settings
 from jidomem.schema import Schema
 
 #: The folders of a root that extend what is shipped, and the file beside them.
@@ -72,6 +74,18 @@ class InForce:
                 self._take(self._load())
             except JidomemError as error:
                 self.problem = error
+
+
+def read(root: Path) -> Ruling:
+    """Return what the files of *root* say now; raises what cannot be used of them."""
+    policy = settings.policy_of(root)
+    found = schema.load([root] if _has(root, "ontology", "shapes") else [], by_reference=policy.judge == "pyshacl")
+    return Ruling(found, policy, Playbook([root / "queries"] if _has(root, "queries") else []))
+
+
+def _has(root: Path, *folders: str) -> bool:
+    """Return whether a root extends what is shipped in one of *folders*."""
+    return any((root / folder).is_dir() for folder in folders)
 
 
 def mark_of(folder: Path) -> object:

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
-from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jidomem import schema
 from jidomem.clock import Sources
 from jidomem.embedder import Embedder
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.index.clones import Clones
-from jidomem.index.following import Following
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.past import past
 from jidomem.index.shelved import Shelved
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, Stream
 from jidomem.law import Law
-from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import door_log, settings
 from jidomem.runtime.bounds import check_root
 from jidomem.runtime.checks import Checks
 from jidomem.runtime.door_log import DoorLog
+from jidomem.runtime.governed import Governed
 from jidomem.runtime.held import Held
-from jidomem.runtime.in_force import InForce, Ruling
+from jidomem.runtime.in_force import InForce, Ruling, read
 from jidomem.runtime.place import InFolder, Shared, open_place
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import TABLES, ReadLog
@@ -42,40 +38,16 @@ from jidomem.terms import Triple
 from jidomem.version import Version
 
 if TYPE_CHECKING:
-    from jidomem.govern.briefing import Briefing
-    from jidomem.govern.check import Options
-    from jidomem.govern.keeper import Keeper
-    from jidomem.govern.proposals import TermProposals
-    from jidomem.govern.report import Report
     from jidomem.index.remote_index import RemoteIndex
     from jidomem.journal.files import FileJournal
     from jidomem.runtime.long_term import LongTerm
-    from jidomem.write.rollback import Rollback
     from jidomem.write.writer import MemoryWriter
 
 #: The folder of what is derived from the journal.
 INDEX = "index"
-GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
-GITATTRIBUTES = "projects/** -text\n"
-CONFIG = """\
-# jidomem: the memory of this repository. Every key has a default; unknown keys are an error.
-project = "{project}"
-
-# What happens when an intent disagrees with what is in force: "refuse" (default), "propose" or "warn".
-# [conflicts]
-# decision = "propose"
-
-# Keep in state/ which memories were shown in which briefing, for jidomem why.
-# read_log = false
-
-# The role and capabilities an agent is declared with when it is first named.
-# [agents.architect]
-# role = "Architect"
-# capabilities = ["CanPlan", "CanQueryMemory"]
-"""
 
 
-class Jidomem(Held, Recalls):
+class Jidomem(Held, Recalls, Governed):
     """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
 
     `pool` answers SPARQL nobody vouches for, in processes of its own; none is started before it is needed.
@@ -95,7 +67,7 @@ class Jidomem(Held, Recalls):
         self.sources = sources
         self.embedder = embedder
         self.journal = self.place.journal(wait)
-        self.in_force = InForce(self.place, self._ruling, self._take)
+        self.in_force = InForce(self.place, lambda: read(given.root), self._take)
         found = self.in_force.first
         self.schema, self.playbook = found.schema, found.playbook
         self.law = Law(found.schema, given.policy)
@@ -107,8 +79,7 @@ class Jidomem(Held, Recalls):
         self._writer: MemoryWriter | None = None
         self._making = Lock()
         self.remote = _remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
-        self._following = Following(self.remote.level) if self.remote else None
-        self.tail.told = self._following.told if self._following else None
+        self.tail.told = self.remote.told if self.remote else None
         self.pool = Pool(given.root, given.limits, self.remote)
         self.checks = Checks(given.root, sources.now)
         self._shown = ReadLog(self.place.state("read", TABLES), sources.now)
@@ -144,13 +115,6 @@ class Jidomem(Held, Recalls):
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
                 )
             return self._writer
-
-    def _ruling(self) -> Ruling:
-        """Return what the files of the root say now."""
-        root, policy = self.settings.root, settings.policy_of(self.settings.root)
-        overlay = [root] if _overlaid(root, "ontology", "shapes") else []
-        found = schema.load(overlay, by_reference=policy.judge == "pyshacl")
-        return Ruling(found, policy, Playbook([root / "queries"] if _overlaid(root, "queries") else []))
 
     def _take(self, found: Ruling) -> None:
         """Judge, ask and answer by *found* from now on."""
@@ -207,116 +171,6 @@ class Jidomem(Held, Recalls):
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 
-    @property
-    def keeper(self) -> Keeper:
-        """Return who takes secrets out of the journal, and sets damage aside."""
-        from jidomem.govern.keeper import Keeper  # most processes have no need of one
-        from jidomem.index import vector_file
-
-        def forget() -> None:
-            self.texts.files.forget_all()
-            vector_file.forget(self.settings.root)
-            self.reader.keep_lists(self.projects())
-
-        def unlog(project: str, shows: Callable[[str], bool]) -> None:
-            self._shown.forget(project, shows)  # what was kept before it was switched off, too
-            self.door_log.forget(shows)
-            self._redact_held(project, shows)
-
-        return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog)
-
-    def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:
-        """Return what governs the files *paths*: rules, decisions, errors and lessons, the most binding first.
-
-        *asked* are as_of, valid_at and include_inactive; what a row holds, `jidomem.govern.governing` says.
-        """
-        from jidomem.govern.governing import governing  # a writer has no need of it
-
-        return governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
-
-    def briefing(
-        self,
-        project: str | None = None,
-        *,
-        agent: str | None = None,
-        role: str | None = None,
-        budget_tokens: int | None = None,
-        about: Sequence[str] = (),
-        as_of: object = None,
-        valid_at: object = None,
-    ) -> Briefing:
-        """Return what *agent* should know first, in 1,500 tokens unless said otherwise: `text`, `tokens`, `to_dict()`.
-
-        *about* are files it will work on. Without a *role* it is the one the agent is declared with. Raises
-        InvalidRequest for a role there is not and for a budget that cannot hold what says what was left out.
-        """
-        from jidomem.govern.briefed import Briefed
-
-        name = project or self.project
-        self.catch_up(name)
-        now = self.sources.now()
-        asked = Briefed(self.reader, self.index, self.tree, name, now=now, agent=agent, role=role, about=about,
-                        as_of=as_of, valid_at=valid_at)  # fmt: skip
-        told = asked.brief() if budget_tokens is None else asked.brief(budget_tokens)
-        if self.read_log is not None:
-            self.read_log.shown(name, told.items, by=agent, in_="briefing")
-        return told
-
-    def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:
-        """Return what was done so that what was in force at *to*, a moment or a version, is in force, and nothing else.
-
-        The corrections are of one commit and in a recovery session of their own; what was recorded stays. Raises what
-        `writer.roll_back` and `reader.moment` raise.
-        """
-        name = project or self.project
-        return self.writer.roll_back(name, self.reader.moment(name, to), reason=reason, dry_run=dry_run)
-
-    def check(self, project: str | None = None, asked: Options | None = None) -> Report:
-        """Return what is wrong with the memory of *project*, as *asked*: by `check_options` unless given.
-
-        A root's own gates are asked in a process that can be killed; what its baseline waives does not count.
-        """
-        from jidomem.govern.check import check_project
-        from jidomem.govern.waivers import waive
-
-        name = project or self.project
-        self.catch_up(name)
-        options = replace(
-            asked or self.check_options(),
-            disagreements=lambda: self.reader.ask("conflicts", project=name),
-            changed_files=lambda: self.changed_files(name),
-            ask_own=partial(self.pool.solutions, name),
-        )
-        report = check_project(self.tail, self.schema, name, options)
-        if options.baseline is not None:
-            today, in_part = self.sources.now().date(), options.revision is not None
-            waive(report, options.baseline, today, project=name, in_part=in_part)
-        return report
-
-    def check_options(self) -> Options:
-        """Return what a check of this root looks at: its own gates, terms and waivers, as its policy has it."""
-        from jidomem.govern import gates
-        from jidomem.govern.check import Options
-        from jidomem.runtime import waivers
-
-        root = self.settings.root
-        own, refused = gates.of_root(root)
-        strict, baseline = self.settings.policy.strict, waivers.of_root(root)
-        return Options(strict=strict, own_gates=own, refused=refused, overlay=root, baseline=baseline)
-
-    def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
-        """Return the files that memories in force are about and that were changed, renamed or removed since."""
-        from jidomem.govern.freshness import changed_files
-
-        return changed_files(self.reader, self.tree, project or self.project)
-
-    def term_proposals(self, project: str | None = None) -> TermProposals:
-        """Return the terms proposed in *project*, the configured one unless given, and who answers them."""
-        from jidomem.govern.proposals import TermProposals  # most processes have no need of one
-
-        root, change = self.settings.root, self.place.change_file
-        return TermProposals(root, change, project or self.project, self.schema, self.writer, self.tail)
-
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
         """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""
         streams = [stream for stream in self.journal.streams() if stream.project == project]
@@ -330,8 +184,7 @@ class Jidomem(Held, Recalls):
     def close(self) -> None:
         """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
         self.stop()
-        if self._following is not None and self.remote is not None:
-            self._following.close()
+        if self.remote is not None:
             self.remote.close()
         self._close_held()
         self._close_recall()
@@ -356,11 +209,6 @@ def _remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: It
     from jidomem.index.remote_index import RemoteIndex
 
     return RemoteIndex(address, journal, own, ontology)
-
-
-def _overlaid(root: Path, *folders: str) -> bool:
-    """Return whether a root extends what is shipped in one of *folders*."""
-    return any((root / folder).is_dir() for folder in folders)
 
 
 def open_root(
@@ -390,21 +238,3 @@ def open_root(
     except BaseException:
         place.close()
         raise
-
-
-def init(folder: Path, project: str | None = None) -> Path:
-    """Make the root `.jidomem/` in *folder* and return it; what is there already is left alone.
-
-    Raises NotFound `invalid_project` for a project id of another form.
-    """
-    root = folder.resolve() / settings.FOLDER
-    name = Stream(project or settings.slug_of(folder.resolve().name)).project
-    root.mkdir(parents=True, exist_ok=True)
-    for file, text in (
-        (settings.CONFIG, CONFIG.format(project=name)),
-        (".gitignore", GITIGNORE),
-        (".gitattributes", GITATTRIBUTES),
-    ):
-        if not (root / file).exists():
-            (root / file).write_text(text, "utf-8")
-    return root

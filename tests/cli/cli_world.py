@@ -9,8 +9,8 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.runtime import own
+from jidomem.runtime.making import init
 from jidomem.runtime.own import Token
-from jidomem.runtime.root import init
 from jidomem.runtime.settings import own_config
 from jidomem_cli.main import cli
 

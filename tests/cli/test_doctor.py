@@ -14,7 +14,7 @@ from conftest import fixed_sources, intent
 import jidomem
 from jidomem.clock import Sources, now
 from jidomem.runtime.keyring import Keyring
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.runtime.settings import own_config
 from jidomem_cli.main import cli
 

@@ -9,7 +9,7 @@ from conftest import files
 
 from jidomem.errors import Failed
 from jidomem.runtime import own, settings
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.runtime.settings import load, own_config
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from cli_world import rows, run
 
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 
 
 @pytest.fixture(autouse=True)

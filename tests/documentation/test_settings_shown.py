@@ -9,7 +9,7 @@ import pytest
 from jidomem.errors import Failed
 from jidomem.govern.waivers import read_baseline
 from jidomem.runtime import settings
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = [

@@ -10,7 +10,7 @@ from conftest import intent
 import jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.govern.changed_terms import changes, now_failing, version
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem_cli.main import cli
 
 PREFIXES = """\

@@ -17,7 +17,7 @@ from jsonschema import Draft4Validator
 import jidomem
 from jidomem import clock
 from jidomem.journal.files import FileJournal, Stream
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.vocab import TYPE
 from jidomem_cli.main import cli
 

@@ -14,7 +14,7 @@ from corpus import append
 
 import jidomem
 from jidomem.journal.files import FileJournal
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 
 ROOT = Path(__file__).parent.parent.parent
 SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from jidomem import schema
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern import glossary
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.vocab import jido
 from jidomem_cli.main import cli
 

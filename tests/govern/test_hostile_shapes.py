@@ -13,7 +13,7 @@ from conftest import intent
 import jidomem
 from jidomem import deadline, schema
 from jidomem.errors import Failed, QueryTimeout, TooLarge
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem_cli.main import cli
 
 PREFIXES = """\

@@ -10,7 +10,7 @@ from jidomem import resources, schema
 from jidomem.errors import JidomemError
 from jidomem.govern.overlay import check_overlay
 from jidomem.read.playbook import Playbook
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem_cli.main import cli
 
 PREFIXES = """\

@@ -13,7 +13,7 @@ import jidomem
 from jidomem import schema
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, PolicyDenied
 from jidomem.govern.overlay import check_overlay
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.terms import boolean
 from jidomem.vocab import TYPE, jido
 from jidomem_cli.main import cli

@@ -4,7 +4,7 @@ import pytest
 
 from jidomem.govern.overlay import check_overlay
 from jidomem.govern.unmet import unmet
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.schema import load
 
 PREFIXES = """@prefix jido: <https://jido.ai/ontology#> .

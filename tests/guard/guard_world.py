@@ -9,7 +9,7 @@ from conftest import decision, intent
 import jidomem
 from jidomem.clock import now
 from jidomem.guard.guard import Guard
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.runtime.settings import load
 from jidomem_cli.main import cli
 

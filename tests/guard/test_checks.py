@@ -12,7 +12,7 @@ from jidomem.errors import IntentRefused
 from jidomem.guard.checks import Found, judge
 from jidomem.guard.edits import Edit
 from jidomem.guard.rule import Check
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 
 TOUCH = "touch ran"
 

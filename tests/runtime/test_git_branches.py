@@ -17,7 +17,7 @@ from jidomem.journal.commit import parse
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.names import file_name
 from jidomem.journal.redaction import leaves
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem_cli.main import cli
 
 STREAM = Stream("p")

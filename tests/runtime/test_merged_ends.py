@@ -18,7 +18,7 @@ from jidomem.govern.report import SUCCESSORS
 from jidomem.govern.review import queue
 from jidomem.govern.sources import JournalSource
 from jidomem.journal.files import Stream
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.terms import bare
 
 STALE = "stale_supersession"

@@ -17,7 +17,7 @@ from http_world import BIN
 import jidomem
 from jidomem.errors import Failed, IntentRefused, JidomemError
 from jidomem.index import listings, tail
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.runtime.settings import load
 
 VERBS = (["status"], ["briefing"], ["check"], ["ask"], ["ask", "facts"], ["memory", "decisions"], ["remember", "it is"])

@@ -13,7 +13,7 @@ from mcp.client.client import Client as McpClient
 import jidomem
 from jidomem.entries import Entry, WriteRequest, list_entries
 from jidomem.errors import JidomemError, TooLarge
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.runtime.settings import own_config
 from jidomem.serve.desk import Desks
 from jidomem.serve.mcp import server

@@ -29,7 +29,7 @@ from jidomem.authority import Change
 from jidomem.clock import Sources
 from jidomem.read.sessions import session, sessions
 from jidomem.runtime.keyring import Keyring
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.runtime.settings import own_config
 from jidomem.serve.desk import Desks
 from jidomem.serve.gate import HEADERS

@@ -15,7 +15,7 @@ from http_world import BIN, JSON, NDJSON, Client, running
 import jidomem
 from jidomem.clock import Sources
 from jidomem.runtime.keyring import Keyring, take_back
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 from jidomem.runtime.settings import own_config
 from jidomem_cli.serve import serve
 

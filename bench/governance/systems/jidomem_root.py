@@ -10,7 +10,7 @@ from typing import Any
 import jidomem
 from bench.governance.system import Entry, Fact, Kept, Origin, Refused, System, now
 from jidomem.errors import Conflict
-from jidomem.runtime.root import init
+from jidomem.runtime.making import init
 
 PROJECT = "p"
 

@@ -1,0 +1,45 @@
+"""Make a root: the folder `.jidomem/`, its configuration, and what git is told of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jidomem.journal.files import Stream
+from jidomem.runtime import settings
+
+GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
+GITATTRIBUTES = "projects/** -text\n"
+CONFIG = """\
+# jidomem: the memory of this repository. Every key has a default; unknown keys are an error.
+project = "{project}"
+
+# What happens when an intent disagrees with what is in force: "refuse" (default), "propose" or "warn".
+# [conflicts]
+# decision = "propose"
+
+# Keep in state/ which memories were shown in which briefing, for jidomem why.
+# read_log = false
+
+# The role and capabilities an agent is declared with when it is first named.
+# [agents.architect]
+# role = "Architect"
+# capabilities = ["CanPlan", "CanQueryMemory"]
+"""
+
+
+def init(folder: Path, project: str | None = None) -> Path:
+    """Make the root `.jidomem/` in *folder* and return it; what is there already is left alone.
+
+    Raises NotFound `invalid_project` for a project id of another form.
+    """
+    root = folder.resolve() / settings.FOLDER
+    name = Stream(project or settings.slug_of(folder.resolve().name)).project
+    root.mkdir(parents=True, exist_ok=True)
+    for file, text in (
+        (settings.CONFIG, CONFIG.format(project=name)),
+        (".gitignore", GITIGNORE),
+        (".gitattributes", GITATTRIBUTES),
+    ):
+        if not (root / file).exists():
+            (root / file).write_text(text, "utf-8")
+    return root
