@@ -56,10 +56,10 @@ def tell(error: JidomemError, door: Door, *, options: Options | None = None, whe
     for line in lines:
         click.echo(f"  {clean(line)}", err=True)
     fixed = getattr(error, "fixed_intent", None)
-    if fixed:
+    if fixed and not _mended(error, options):
         click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
     elif error.hint and not (isinstance(error, Conflict) and options):
-        click.echo(f"{door.painted('hint:', 'cyan')} {clean(_hint(error, options))}", err=True)
+        click.echo(f"{door.painted('hint:', 'cyan')} {clean(_mended(error, options) or error.hint)}", err=True)
 
 
 def as_options(fields: Mapping[str, Any]) -> str:
@@ -87,20 +87,20 @@ def _entries(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, shlex.quote(short(entry))
 
 
-def _hint(error: JidomemError, options: Options | None) -> str:
-    """Return the hint of *error*; where all is put right by options of its verb, the options to give."""
+def _mended(error: JidomemError, options: Options | None) -> str:
+    """Return which options of its verb put all of *error* right, empty where they do not."""
     found = error.violations
     mended = all(violation.field in HELP and (violation.nearest or violation.value is None) for violation in found)
     if not found or options is None or not mended:
-        return error.hint
+        return ""
     return f"give {options({str(violation.field): violation.nearest or 'TEXT' for violation in found})}"
 
 
 def _misused(error: click.ClickException) -> InvalidRequest:
-    """Return what was called wrongly as an error of ours: with an example of the verb, where an argument is missing."""
+    """Return what was called wrongly as an error of ours, with an example where arguments are missing or too many."""
     context, detail = getattr(error, "ctx", None), error.format_message()
     hint = f"see: {context.command_path if context else 'jidomem'} --help"
-    if isinstance(error, click.MissingParameter) and context is not None:
+    if context is not None and (isinstance(error, click.MissingParameter) or detail.startswith("Got unexpected extra")):
         _, _, examples = (context.command.help or "").partition("Examples:\n")
         example = next((line.strip() for line in examples.splitlines() if line.strip()), None)
         hint = f"for example: {example}; {hint}" if example else hint

@@ -248,7 +248,7 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
             click.echo(f"{short(entry.iri)}  {word}  {clean(entry.summary)}")
     for count in refused.values():
         if count > 1:
-            door.say(f"{count - 1:,} more are refused for that reason")
+            door.say(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
     for note in report.notes:
         door.say(clean(note))
     counts = ", ".join(f"{count} {word}" for word, count in _counts(report).items())

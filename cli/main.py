@@ -117,7 +117,7 @@ class Jidomem(Verbs):
         sys.exit(code or 0)
 
 
-@click.group(cls=Jidomem, params=everywhere(hidden=False))
+@click.group(cls=Jidomem, params=everywhere(hidden=False), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(None, "--version", package_name="jidomem", message="%(prog)s %(version)s")
 def cli() -> None:
     """The governed memory of AI agents.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 
 import click
@@ -81,6 +82,9 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
 
     serving.leave_on_signals(desks, leave)
     if not http:
+        if sys.stdin.isatty():
+            door.say(f"serving {memory.settings.place} to a client that writes MCP here (stop with Ctrl-C)")
+            door.say("a client starts this by itself, once it is told to: jidomem setup claude")
         mcp_stdio.serve_stdio(desks, tools, leave, operation)
         return
     from jidomem.serve import mcp_http, server

@@ -226,7 +226,7 @@ def _told(door: Door, outcomes: list[tuple[Line, Receipt | JidomemError]]) -> in
             door.say(f"{'would be ' if outcome.commit is None else ''}{outcome.status}: {short(outcome.iri)}")
     for count in refused.values():
         if count > 1:
-            door.say(f"{count - 1} more are refused for that reason")
+            door.say(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
     if not outcomes and not door.json:
         door.say("nothing was settled")
     return code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jidomem.moments import parse_moment
 from jidomem.read.item import short_id
 from jidomem.read.tables import cell, plain, tsv_line
 from jidomem.vocab import BASE, JIDO, local_name
@@ -24,6 +25,9 @@ Row = Mapping[str, Any]
 _BEGIN = """: nothing is remembered here yet
 take in what the repository has: jidomem init --from auto
 or begin with: jidomem remember "what an agent should know\""""
+_FIRST = (
+    "PREFIX jido: <https://jido.ai/ontology#> SELECT (MIN(?at) AS ?first) { ?made a jido:Commit ; jido:recordedAt ?at }"
+)
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
@@ -40,15 +44,19 @@ def show_rows(
         return
     _PRINTERS[form](door, rows, columns)
     if not rows:
-        door.say("none" + (_why_none(memory) if memory is not None else ""))
+        door.say("none" + (_why_none(memory, door.as_of) if memory is not None else ""))
     if cursor:
         door.say(f"more: --cursor {cursor}")
 
 
-def _why_none(memory: Jidomem) -> str:
+def _why_none(memory: Jidomem, as_of: str | None) -> str:
     """Return what may be the reason that nothing is found, with the command that helps."""
     if not memory.journal.knows(memory.project):
         return _BEGIN
+    if as_of is not None:
+        (row,) = memory.reader.select(memory.project, _FIRST)
+        is_before = (asked := parse_moment(as_of)) is not None and asked < row["first"]
+        return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem log" * is_before
     waiting = len(memory.reader.ask("proposals", project=memory.project))
     return f" in force; proposals that wait: {waiting}, see: jidomem review" if waiting else ""
 

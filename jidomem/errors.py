@@ -127,9 +127,20 @@ class JidomemError(Exception):
         if self.code not in CODES:
             raise ValueError(f"{self.code!r} is not in the error table")
         self.detail = detail
+        self._hint = ""
         self.hint = hint
         self.position: int | None = None  # which intent of a batch this is about, from 0
         super().__init__(detail)
+
+    @property
+    def hint(self) -> str:
+        """Return how to put it right, empty where nobody knows; tracebacks show it as a note."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        notes = [note for note in getattr(self, "__notes__", ()) if note != f"hint: {self._hint}"]
+        self._hint, self.__notes__ = hint, [*notes, f"hint: {hint}"] if hint else notes
 
     @property
     def violations(self) -> tuple[Violation, ...]:

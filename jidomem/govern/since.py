@@ -24,6 +24,7 @@ class Revision:
         if ref.startswith("-") or git.found(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") is None:
             hint = "name a commit, branch or tag; in CI fetch it first (actions/checkout with fetch-depth: 0)"
             if (said := git.complaint(folder)) is not None:
+                hint = "--since compares with what git has: leave it out, or make a repository: git init"
                 raise InvalidRequest(f"--since: {folder} is in no git repository that may be read: {said}", hint=hint)
             raise InvalidRequest(f"--since: git knows no revision {ref!r}", hint=hint)
 

@@ -27,6 +27,7 @@ _TEXTS = ("summary", "detailed_explanation")
 #: Who says one of these anew has looked at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
+_HELD_BACK = "proposed, not asserted: "  # how the warning begins that says why it only waits
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
 
 
@@ -119,7 +120,8 @@ class Corrections(Policing):
             return
         if receipt.conflicts:
             raise Conflict(receipt.conflicts)
-        raise self._not_theirs(project_id, "; ".join(receipt.warnings))
+        held_back = [said.removeprefix(_HELD_BACK) for said in receipt.warnings if said.startswith(_HELD_BACK)]
+        raise self._not_theirs(project_id, "; ".join(held_back or receipt.warnings))
 
     def _not_theirs(self, project_id: str, why: str) -> PolicyDenied:
         names = ", ".join(map(vocab.local_name, self.authority(project_id).curators))
@@ -219,7 +221,7 @@ def in_place_of(error: Conflict) -> str | None:
 def restated_in(view: View, item: str) -> dict[str, Any]:
     """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
     if not is_absolute(item) or not view.is_item(iri(item)):
-        raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask")
+        raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask timeline")
     rows = view.about(iri(item))
     pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
     labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}

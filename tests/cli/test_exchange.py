@@ -66,7 +66,7 @@ def test_what_is_of_another_project_is_refused_once_with_what_helps(run):
     run("export", "-o", "memory.ttl")
     run("export", "--format", "nquads", "-o", "memory.nq")
 
-    for kind, name, code, also in (("turtle", "memory.ttl", 3, "1 more are refused"), ("nquads", "memory.nq", 4, "")):
+    for kind, name, code, also in (("turtle", "memory.ttl", 3, "1 more is refused"), ("nquads", "memory.nq", 4, "")):
         refused = run("import", kind, name, "--root", "other", "--project", "q", code=code)
         assert (refused.stderr.count("error: "), also in refused.stderr) == (1, True)
         assert "--project p\n" in refused.stderr

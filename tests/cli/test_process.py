@@ -39,6 +39,11 @@ def test_data_and_words_part_and_the_exit_code_is_that_of_the_error_table():
     assert call("nothing").returncode == 2
 
 
+def test_help_has_the_short_option_too():
+    assert call("-h").stdout == call("--help").stdout
+    assert call("memory", "facts", "-h").stdout == call("memory", "facts", "--help").stdout != ""
+
+
 def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
     (repository / "many.jsonl").write_text(
         "".join(json.dumps({**INTENTS[0], "about": [str(n)]}) + "\n" for n in range(300))
@@ -94,6 +99,20 @@ def test_a_table_is_drawn_on_a_terminal_and_plain_in_a_pipe():
     assert "\x1b[" not in colorless
     assert "─" not in plain
     assert "\x1b" not in plain
+
+
+def test_a_person_who_starts_the_server_of_a_client_is_told_what_waits_there():
+    reader, writer = pty.openpty()
+    with subprocess.Popen([JIDOMEM, "mcp"], stdin=writer, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        said = [server.stderr.readline().decode() for _ in range(2)]
+        server.send_signal(signal.SIGINT)
+        answered = server.stdout.read()
+    os.close(reader)
+    os.close(writer)
+
+    assert said[0].endswith("(stop with Ctrl-C)\n")
+    assert said[1].endswith("jidomem setup claude\n")
+    assert answered == b""
 
 
 @pytest.fixture

@@ -76,6 +76,15 @@ def test_an_empty_answer_says_so_in_words_and_leaves_standard_output_empty():
     assert run("memory", "conventions", "-q").stderr == ""
 
 
+def test_before_the_first_commit_nothing_was_remembered_and_that_is_said():
+    before = run("memory", "tasks", "--as-of", "2020-01-01")
+    since = run("memory", "conventions", "--as-of", "2100-01-01")
+
+    first = rows("log")[-1]["recorded_at"][:19].replace("T", " ")
+    assert before.stderr == f"none by then: the first commit is of {first}Z, see: jidomem log\n"
+    assert (before.stdout, before.exit_code, since.stderr) == ("", 0, "none by then\n")
+
+
 def test_pages_follow_one_another_until_nothing_is_left():
     for number in range(5):
         assert run("remember", f"fact number {number}").exit_code == 0

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -269,3 +270,11 @@ def test_a_person_is_told_the_detail_and_what_to_do(code, root):
     assert (printed.exit_code, printed.stdout) == (CODES[code][1], "")
     assert "error: " in printed.stderr
     assert "hint: " in printed.stderr
+
+
+def test_a_traceback_shows_the_hint_that_holds_by_then():
+    error = JidomemError("no", hint="try again")
+    error.add_note("at noon")
+    error.hint = "give up"
+
+    assert "".join(traceback.format_exception(error)).endswith("JidomemError: no\nat noon\nhint: give up\n")

@@ -163,7 +163,9 @@ def test_a_revision_git_does_not_know_is_misuse(repository, tmp_path, monkeypatc
     assert "git knows no revision 'nowhere'" in run("check", "--since", "nowhere", code=2).stderr
     assert "git knows no revision" in run("check", "--since=--output=x", code=2).stderr
     shutil.rmtree(repository / ".git")
-    assert "in no git repository" in run("check", "--since", "HEAD", code=2).stderr
+    without = run("check", "--since", "HEAD", code=2).stderr
+    assert "in no git repository" in without
+    assert "make a repository: git init" in without
 
 
 def baseline(repository, name="waivers.toml", **changed):

@@ -402,7 +402,7 @@ def test_what_is_no_memory_is_not_corrected(memory, name):
         with pytest.raises(NotFound) as refusal:
             memory.writer.correct("p", name, **correcting)
         assert refusal.value.detail == f"{name} is no memory of this project"
-        assert refusal.value.hint == "list them with: jidomem ask"
+        assert refusal.value.hint == "list them with: jidomem ask timeline"
 
 
 def test_a_memory_in_the_place_of_another_stands_beside_what_that_stood_beside(memory):
