@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from threading import Lock
+from typing import TypeVar
 
 from jidomem import vocab
 from jidomem.clock import Sources
@@ -27,6 +28,8 @@ from jidomem.vocab import jido
 from jidomem.write.stages import WRITER_AGENT, Judged
 from jidomem.write.triples import read_back
 from jidomem.write.view import View
+
+T = TypeVar("T")
 
 BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
@@ -130,6 +133,21 @@ class CommitLine:
         self._law.look()
         return self.view()
 
+    def answer(self, ask: Callable[[View], T]) -> T:
+        """Return what *ask* finds in all that is known now.
+
+        The index need not take in what waits where the last one whose turn it was knew all there is, and none has it.
+        """
+        if self._lock.acquire(blocking=False):
+            try:
+                version = self._tail.journal.head(self._stream)
+                if self._known is not None and self._is_all(self._known, version):
+                    return ask(self._known.view)
+            finally:
+                self._lock.release()
+        self._tail.catch_up(self._stream)
+        return ask(self.view())
+
     def _held(self, version: Version) -> _Known:
         """Return what is known at *version*, whose turn is held: what was known when it was reached, if that was here.
 
@@ -137,10 +155,13 @@ class CommitLine:
         """
         self._law.look()  # whose turn it is has just looked at the journal
         known, self._known = self._known, None
-        at = version, self._tail.index.life, self._law.number
-        if known is not None and (known.version, known.life, known.law) == at and known.view.size < VIEW_TRIPLES:
+        if known is not None and known.view.size < VIEW_TRIPLES and self._is_all(known, version):
             return known
-        return _Known(*at, self.load())
+        return _Known(version, self._tail.index.life, self._law.number, self.load())
+
+    def _is_all(self, known: _Known, version: Version) -> bool:
+        """Return whether *known* is all there is to know at *version*."""
+        return (known.version, known.life, known.law) == (version, self._tail.index.life, self._law.number)
 
     def _keep(self, known: _Known, version: Version) -> None:
         """Let the next one use what is known, now at *version*; but other streams see memories, that others write."""

@@ -46,7 +46,7 @@ class Policing(Submitter):
 
     def authority(self, project_id: str) -> Authority:
         """Return the policy of *project_id* as it is now: who may assert, propose or do nothing at all."""
-        return permission.authority(self._fresh_view(project_id), self._stages.policy)
+        return self._line(project_id).answer(lambda view: permission.authority(view, self._stages.policy))
 
     def change_policy(
         self, project_id: str, changes: Iterable[Change], *, reason: str | None = None, dry_run: bool = False

@@ -157,6 +157,18 @@ def test_what_an_agent_says_of_its_own_role_grants_nothing(memory, raising):
     assert say(memory, agent="urn:own:bob", summary="Use Lucene", topic="other").status == "proposed"
 
 
+def test_who_judges_is_known_as_soon_as_anybody_says_so(memory, root):
+    say(memory)
+    assert not memory.writer.is_curator("p", "bob")
+
+    with jidomem.open(root) as another:
+        ruled(another, Change(agent="bob", grants="Curator"))
+    assert memory.writer.is_curator("p", "bob")
+
+    ruled(memory, Change(agent="bob", grants="Implementer"))
+    assert not memory.writer.is_curator("p", "bob")
+
+
 def test_a_name_in_the_configuration_is_that_of_the_agent_however_it_is_written(tmp_path):
     (tmp_path / "config.toml").write_text('[agents."The Rita"]\nrole = "Reviewer"\n')
     with jidomem.open(tmp_path, project="p") as memory:
