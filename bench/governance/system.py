@@ -100,6 +100,13 @@ class System:
         """Return what is found by *words*: asked before an erasure, so that what is kept for searching is there."""
         self._cannot("search")
 
+    def embed(self) -> None:
+        """Keep a vector of each text as well, made by `bench.governance.vectors.vector`, until it is closed.
+
+        Asked for before anything else. `search` returns once the vectors are kept.
+        """
+        self._cannot("embed")
+
     def as_of(self, moment: datetime) -> Sequence[Entry]:
         """Return all that was known at a moment that is over."""
         self._cannot("as_of")

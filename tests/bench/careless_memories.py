@@ -3,9 +3,11 @@
 import json
 import os
 import time
+from array import array
 from pathlib import Path
 
 from bench.governance.system import Entry, Kept, Origin, Refused, System
+from bench.governance.vectors import vector
 
 
 class Careless(System):
@@ -16,6 +18,7 @@ class Careless(System):
     def __init__(self, folder: Path):
         super().__init__(folder)
         self.path = folder / "memory.json"
+        self.vectors = None
 
     def _rows(self):
         return json.loads(self.path.read_text()) if self.path.exists() else []
@@ -29,6 +32,9 @@ class Careless(System):
         rows = self._rows()
         time.sleep(0.005)  # another process may write here
         self._write([*rows, [fact.text, True]])
+        if self.vectors is not None:
+            with self.vectors.open("ab") as file:
+                file.write(self.written(vector(fact.text)))
         return Kept(str(len(rows)))
 
     def replace(self, old, fact):
@@ -36,6 +42,13 @@ class Careless(System):
 
     def in_force(self):
         return [Entry(str(n), text) for n, (text, shown) in enumerate(self._rows()) if shown]
+
+    def embed(self):
+        self.vectors = self.folder / "vectors"
+
+    @staticmethod
+    def written(vector):
+        return array("f", vector).tobytes()
 
     def as_of(self, moment):
         return self.in_force()
@@ -84,6 +97,16 @@ class Alarmist(Careless):
         if any(thing & set(entry.text.casefold().split()) for entry in self.in_force()):
             raise Refused(fact.text)
         return super().keep(fact)
+
+
+class Scrambling(Careless):
+    """Writes vectors so that nobody sees them in its files."""
+
+    name = "scrambling"
+
+    @staticmethod
+    def written(vector):
+        return bytes(255 - each for each in array("f", vector).tobytes())
 
 
 class Locked(Careless):

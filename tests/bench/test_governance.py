@@ -1,6 +1,9 @@
 """The governance benchmark: each scenario finds a broken memory out, and the three adapters answer or say why not."""
 
+import math
 import re
+import sqlite3
+import struct
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,6 +14,7 @@ from bench.governance.__main__ import lines, measure
 from bench.governance.figures import SMALL, Found
 from bench.governance.process import Process, system
 from bench.governance.scenarios import SCENARIOS, run
+from bench.governance.scenarios.erasure import VECTORS
 from bench.governance.scenarios.keeping import ALARMS, CONTRADICTIONS, DUPLICATES
 from bench.governance.scenarios.lost_writes import LOST, RATE, UNREADABLE
 from bench.governance.scenarios.past import AS_OF, EXPLAINED, REPLACED, RESTORED
@@ -18,13 +22,27 @@ from bench.governance.scenarios.past import COMPLETE as PROVENANCE
 from bench.governance.scenarios.staleness import CHANGED, EXPIRED
 from bench.governance.scenarios.staleness import REPLACED as OUTLIVED
 from bench.governance.systems import SYSTEMS
+from bench.governance.vectors import traces, vector
 
 ROOT = Path(__file__).parents[2]
 UNSUPPORTED = {
     "jidomem": set(),
-    "server-memory": {CONTRADICTIONS, ALARMS, EXPIRED, CHANGED, RESTORED, EXPLAINED, AS_OF, PROVENANCE, REPLACED},
+    "server-memory": {
+        CONTRADICTIONS,
+        ALARMS,
+        EXPIRED,
+        CHANGED,
+        RESTORED,
+        EXPLAINED,
+        AS_OF,
+        PROVENANCE,
+        REPLACED,
+        VECTORS,
+    },
     "langgraph-store": {CONTRADICTIONS, ALARMS, CHANGED, RESTORED, EXPLAINED, AS_OF, REPLACED},
 }
+if not hasattr(sqlite3.Connection, "enable_load_extension"):
+    UNSUPPORTED["langgraph-store"].add(VECTORS)
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +82,23 @@ def test_a_memory_whose_lock_outlives_a_killed_process_is_found_out(tmp_path):
 
     assert (found[UNREADABLE].values, found[UNREADABLE].of) == ([1], [1])
     assert found[LOST].values == found[LOST].of
+
+
+def test_a_memory_whose_vectors_are_not_seen_is_said_to_be_so_and_not_to_have_erased_them(tmp_path):
+    with pytest.raises(ValueError, match="2 of 4 are in no file before they are erased"):
+        found_by("erasure", "careless_memories:Scrambling", tmp_path / "own")
+
+
+@pytest.mark.parametrize(("kind", "scale"), [("f", 1), ("f", None), ("d", 1), ("e", None), ("b", 1)])
+def test_a_vector_is_told_in_what_is_left_of_it_however_it_was_written(kind, scale):
+    secret = "0123456789abcdef01234567"
+    numbers = vector(f"the key is {secret}, they say")
+    length = 1 if scale else math.sqrt(math.fsum(each * each for each in numbers))
+
+    written = b"".join(struct.pack(f"<{kind}", round(each) if kind == "b" else each / length) for each in numbers)
+
+    assert any(each in written[len(written) // 2 :] for each in traces(secret))
+    assert not any(each in written for each in traces(secret[::-1]))
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -22,7 +22,7 @@ SCENARIOS = {
     "undo": (past.undo, (past.RESTORED, past.EXPLAINED)),
     "as_of": (past.as_of, (past.AS_OF,)),
     "provenance": (past.provenance, (past.COMPLETE, past.REPLACED)),
-    "erasure": (erasing.erasure, (erasing.ERASED,)),
+    "erasure": (erasing.erasure, (erasing.ERASED, erasing.VECTORS)),
 }
 
 

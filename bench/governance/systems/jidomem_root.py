@@ -9,10 +9,23 @@ from typing import Any
 
 import jidomem
 from bench.governance.system import Entry, Fact, Kept, Origin, Refused, System, now
+from bench.governance.vectors import DIMENSIONS, vector
 from jidomem.errors import Conflict
 from jidomem.runtime.making import init
 
 PROJECT = "p"
+
+
+class Vectors:
+    """An embedder whose vectors can be told in a file."""
+
+    name = "bench-governance"
+
+    def dimensions(self) -> int:
+        return DIMENSIONS
+
+    def generate(self, texts: Sequence[str]) -> Sequence[list[float]]:
+        return [vector(text) for text in texts]
 
 
 class JidomemRoot(System):
@@ -54,6 +67,11 @@ class JidomemRoot(System):
 
     def search(self, words: str) -> Sequence[Entry]:
         return [Entry(hit.id, hit.content) for hit in self.memory.recall(words).entries]
+
+    def embed(self) -> None:
+        self.memory.close()
+        self.memory = jidomem.open(self.folder / ".jidomem", wait=60, embedder=Vectors())
+        self.memory.embeds_for = 60.0  # seconds that recall waits for the vectors that are missing
 
     def as_of(self, moment: datetime) -> Sequence[Entry]:
         return self._facts(as_of=moment)

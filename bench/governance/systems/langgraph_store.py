@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bench.governance.system import Entry, Fact, Kept, Origin, System, now
+from bench.governance.system import Entry, Fact, Kept, Origin, System, Unsupported, now
+from bench.governance.vectors import DIMENSIONS, vector
 
 SPACE = ("memories",)
 _REFERENCE = "reference of BaseStore: get, put, delete, search, list_namespaces"
+_REPLACES = "`put` replaces what is there, no version stays"
 
 
 class LangGraphStore(System):
     name = "langgraph-store"
     how = "`put` under the topic as the key, so that what is said again replaces; who, session and source in its JSON"
     cannot: ClassVar = {
-        "as_of": f"`put` replaces what is there, no version stays ({_REFERENCE}); checkpoints are of threads",
-        "undo_to": f"`put` replaces what is there, no version stays ({_REFERENCE})",
-        "replaced": f"`put` replaces what is there, no version stays ({_REFERENCE})",
+        **dict.fromkeys(("undo_to", "replaced"), f"{_REPLACES} ({_REFERENCE})"),
+        "as_of": f"{_REPLACES} ({_REFERENCE}); checkpoints are of threads",
         "disagreements": f"nothing compares values: the last `put` of a key stays ({_REFERENCE})",
         "changed": f"an item is about no file ({_REFERENCE})",
     }
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        self._open()
+
+    def _open(self, **how: Any) -> None:
         from langgraph.store.sqlite import SqliteStore
 
-        self.entered = SqliteStore.from_conn_string(str(folder / "store.sqlite"))
+        self.entered = SqliteStore.from_conn_string(str(self.folder / "store.sqlite"), **how)
         self.store = self.entered.__enter__()
         self.store.setup()
 
@@ -61,6 +66,13 @@ class LangGraphStore(System):
 
     def search(self, words: str) -> Sequence[Entry]:
         return [Entry(item.key, item.value["text"]) for item in self.store.search(SPACE, query=words)]
+
+    def embed(self) -> None:
+        if not hasattr(sqlite3.Connection, "enable_load_extension"):
+            raise Unsupported("the sqlite3 of this Python loads no extensions, which its index needs (`sqlite-vec`)")
+        self.close()
+        index = {"dims": DIMENSIONS, "embed": lambda texts: [vector(text) for text in texts], "fields": ["text"]}
+        self._open(index=index)
 
     def _items(self) -> list[Any]:
         return self.store.search(SPACE, limit=1_000_000)

@@ -26,6 +26,7 @@ class ServerMemory(System):
         "explain": "an observation is a string, without who, when, session or source (README, Observations)",
         "replaced": "an observation is a string, without what it took the place of (README, Observations)",
         "expires": "an observation is a string, without a time (README, Observations)",
+        "embed": "it has no vectors: `search_nodes` compares strings (README, API)",
         "changed": "an observation is a string, about no file (README, Observations)",
     }
 
