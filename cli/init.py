@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from platformdirs import user_data_dir
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
-from jidomem.journal.files import Stream
+from jidomem.journal.files import FileJournal, Stream
 from jidomem.runtime import making, settings
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
@@ -108,6 +109,11 @@ def _tell(door: Door, made: dict[str, Any], folder: Path, address: str | None) -
         door.warn(f"this folder has a memory of its own now, and no more that of {above}: rm -r {quote(made['root'])}")
     elif fresh and (top := _top_of(folder)) not in (None, base):
         door.say(f"it is the memory of this folder; that of the whole repository: jidomem init {quote(str(top))}")
+    own = Path(user_data_dir("jidomem", appauthor=False))
+    if fresh and FileJournal(own).knows(made["project"]):
+        door.say(f"what was kept of {made['project']} before is in your own memory, and comes here with:")
+        door.say(f"  jidomem --root {quote(str(own))} --project {made['project']} export -o {made['project']}.ttl")
+        door.say(f"  jidomem import turtle {made['project']}.ttl")
     if address is not None or os.environ.get("JIDOMEM_ROOT"):
         door.warn("$JIDOMEM_ROOT names another root, and counts before this one: unset JIDOMEM_ROOT to use it")
 

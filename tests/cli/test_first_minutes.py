@@ -201,6 +201,18 @@ def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_is_acc
     assert json.loads(run("review", "--json").stdout)["rows"] == []
 
 
+def test_what_was_kept_before_there_was_a_memory_here_comes_by_the_commands_that_init_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(laid_out(tmp_path / "shop", {"a.py": "a\n"}))
+    assert run("remember", "CI runs on ARM").exit_code == 0
+
+    told = run("init").stderr
+    for command in re.findall(r"^  jidomem (.+)$", told, re.MULTILINE):
+        assert run(*shlex.split(command)).exit_code == 0
+
+    assert "CI runs on ARM" in run("ask", "facts").stdout
+    assert "in your own memory" not in run("init").stderr
+
+
 def test_where_there_is_no_git_a_short_walk_finds_the_same(tmp_path, monkeypatch):
     folder = laid_out(tmp_path / "shop", FILES, with_git=False)
     monkeypatch.chdir(folder)
