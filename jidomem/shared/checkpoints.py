@@ -64,6 +64,8 @@ def make(log: SharedLog, home: Path) -> bool:
         said = newest[0] if newest else {"files": {}, "going": {}}
         pieces = {name.removeprefix(PIECES) for name in log.names(PIECES)}
         there = _named(said) & pieces
+        if not lease.goes_on():
+            return False
         log.remove([PIECES + digest for digest in pieces - there])  # of the dead
         with gathered(home, Clones(home / "index")) as (folder, streams):
             if not streams:
@@ -79,10 +81,12 @@ def make(log: SharedLog, home: Path) -> bool:
             if not _fits(log, made):  # rewritten as it was put: its files may show what was taken out
                 discard(log)
                 return False
-            log.remove([PIECES + digest for digest in there - _named(made)])
+            if lease.goes_on():
+                log.remove([PIECES + digest for digest in there - _named(made)])
             return True
-        newest = _newest(log)  # it may be another's by now, of the same pieces
-        log.remove([PIECES + digest for digest in {*came} - (_named(newest[0]) if newest else set())])
+        if not _fits(log, made):  # else another has the turn, maybe with the same pieces, and sees to the dead
+            newest = _newest(log)
+            log.remove([PIECES + digest for digest in {*came} - (_named(newest[0]) if newest else set())])
         return False
 
 

@@ -273,10 +273,8 @@ class MirroredJournal(FileJournal):
 
     def _filled(self, stream: Stream, folder: Folder, turn: Turn, kept: Kept, *, doubted: bool = False) -> Kept:
         """Return how far the copy reaches with all that the log has more; raise Foreign where that is another one."""
-        if stream in self._proved or not kept.reach.length:
-            coming = self.log.read(stream, kept.reach.length)
-        else:
-            coming = self.log.read(stream, kept.reach.length - 1)
+        coming = self.log.read(stream, max(kept.reach.length - 1, 0))
+        if kept.reach.length:
             last = next(coming, None)
             if last is None or last.commit != kept.last:
                 raise Foreign

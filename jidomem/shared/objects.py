@@ -39,6 +39,8 @@ _AT_ONCE = 32
 _STEPS = 4
 #: How many entries are looked through at once at most, where a commit is looked for.
 _MANY = 1024
+#: For how many seconds the last entry is believed to be there: an older state may be restored in its place.
+BELIEVED = 10.0
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
 
 
@@ -58,6 +60,7 @@ class ObjectLog:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
         self._guard = Lock()
         self._lengths: dict[Stream, int] = {}  # the largest number seen there
+        self._asked: dict[Stream, float] = {}  # when what stands under it was asked for
         self._closed = Event()
 
     @property
@@ -80,9 +83,10 @@ class ObjectLog:
         return Look(reaches, tag.result(), self._life)
 
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
-        lengths = {stream: self._pool.submit(self._length, stream) for stream in streams}
+        ends = {stream: self._pool.submit(self._end, stream) for stream in streams}
         now = self._rewriter.state()
-        found = {stream: Reach(length.result(), now.counts.get(_name(stream), 0)) for stream, length in lengths.items()}
+        counts = {stream: now.counts.get(_name(stream), 0) for stream in streams}
+        found = {stream: Reach(end.result()[0], counts[stream], end.result()[1]) for stream, end in ends.items()}
         if now.life == self._life:
             return found
         with self._guard:  # it was made anew in its place, and what was known is of the one before
@@ -214,6 +218,18 @@ class ObjectLog:
         """Remember that there is an entry under *number*."""
         with self._guard:
             self._lengths[stream] = max(number, self._lengths.get(stream, 0))
+
+    def _end(self, stream: Stream) -> tuple[int, str]:
+        """Return the number of the last entry, and its commit where that was asked for because it was long ago."""
+        known, now = self._lengths.get(stream), time.monotonic()
+        if not known or now - self._asked.setdefault(stream, now) < BELIEVED:
+            return self._length(stream), ""
+        entry, self._asked[stream] = self._entry(stream, known), now
+        if entry is None:
+            with self._guard:
+                self._lengths.pop(stream, None)
+        length = self._length(stream)
+        return length, entry.commit if entry is not None and length == known else ""
 
     def _length(self, stream: Stream) -> int:
         """Return the number of the last entry."""

@@ -143,18 +143,27 @@ def test_only_one_makes_a_checkpoint_until_it_is_dead(log, first, monkeypatch):
 
 
 class Asleep(FileLog):
-    """The log as one sees it who falls asleep once its first piece is put, for longer than it has the turn."""
+    """The log as one sees it who sleeps once, longer than it has the turn: as a piece is put, or they are listed."""
 
-    def __init__(self, address, meanwhile):
+    def __init__(self, address, meanwhile, *, when="put"):
         super().__init__(address)
-        self.meanwhile = meanwhile
+        self.meanwhile, self.when = meanwhile, when
 
     def put(self, name, data, expected=None, *, force=False):
         put = super().put(name, data, expected, force=force)
-        if name.startswith(PIECES) and self.meanwhile is not None:
+        if name.startswith(PIECES):
+            self.sleep("put")
+        return put
+
+    def names(self, prefix=""):
+        names = super().names(prefix)
+        self.sleep("names")
+        return names
+
+    def sleep(self, when):
+        if when == self.when and self.meanwhile is not None:
             meanwhile, self.meanwhile = self.meanwhile, None
             meanwhile()
-        return put
 
 
 def test_who_slept_while_another_made_a_checkpoint_takes_nothing_of_it_away(log, first, tmp_path):
@@ -165,6 +174,32 @@ def test_who_slept_while_another_made_a_checkpoint_takes_nothing_of_it_away(log,
     assert not make(Asleep(str(tmp_path / "log"), another_makes_one), first.home)
 
     assert fetch(log, tmp_path / "new")
+
+
+def test_who_slept_over_what_a_dead_one_left_does_not_remove_what_another_has_named_meanwhile(log, first, tmp_path):
+    make(log, first.home)
+    log.remove([NEWEST])  # so the pieces are of one who died before it could name them
+
+    def another_makes_one():
+        log.put(MAKING, json.dumps({"until": 0}).encode(), force=True)
+        assert make(log, first.home)
+
+    assert not make(Asleep(str(tmp_path / "log"), another_makes_one, when="names"), first.home)
+
+    assert fetch(log, tmp_path / "new")
+
+
+def test_who_slept_does_not_remove_a_piece_that_another_has_put_too_and_not_named_yet(log, first, tmp_path):
+    uploaded = []
+
+    def another_begins():
+        log.put(MAKING, checkpoints._until(), force=True)
+        uploaded.extend(pieces(log))
+
+    assert not make(Asleep(str(tmp_path / "log"), another_begins), first.home)
+
+    assert uploaded
+    assert set(uploaded) <= pieces(log)
 
 
 def test_a_piece_that_is_gone_is_put_again_by_who_makes_the_next_checkpoint(log, first, tmp_path):

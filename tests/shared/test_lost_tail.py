@@ -1,11 +1,17 @@
-"""A database that lost the last commits of its log, while servers have them: nobody goes on from what is gone."""
+"""A database or bucket that lost the last commits of its log, which servers have: nobody goes on from what is gone."""
+
+import os
 
 import pytest
 from journal_world import STREAM, add, commit_on, ids
 
 from jidomem.journal.files import Moved
+from jidomem.shared import objects
+from jidomem.shared.bucket import Bucket
 from jidomem.shared.mirror import MirroredJournal
+from jidomem.shared.objects import ObjectLog
 from jidomem.shared.postgres import PostgresLog
+from jidomem.version import Version
 
 
 @pytest.fixture
@@ -56,3 +62,39 @@ def test_nothing_is_appended_to_an_end_that_is_another_since_it_was_looked_at(op
 
     assert isinstance(answer, Moved)
     assert ids(opened("new").read(STREAM)) == ids([first, taken])
+
+
+def test_a_log_that_is_longer_again_by_a_branch_that_came_in_is_noticed_too(opened, postgres, address):
+    # C023
+    here, log = opened("here"), PostgresLog(address)
+    first, _ = add(here, "first"), add(here, "lost")
+    after_first = Version.of([first.head])
+
+    lose(postgres, address, 2)
+    left, right = commit_on(after_first, "left", second=5), commit_on(after_first, "right", second=6)
+    log.append_many(STREAM, 2, [(commit.id, commit.data) for commit in (left, right)])
+    log.close()
+
+    assert ids(here.read(STREAM)) == ids([first, left, right])
+
+
+@pytest.mark.parametrize("is_as_long", [True, False])
+def test_a_bucket_in_which_an_older_state_was_restored_is_noticed_after_a_moment(
+    bucket, tmp_path, monkeypatch, is_as_long
+):
+    # C023
+    monkeypatch.setattr(objects, "BELIEVED", 0.0)
+    logs = [ObjectLog(bucket, os.environ) for _ in range(3)]
+    here, elsewhere, new = (MirroredJournal(log, tmp_path / str(number)) for number, log in enumerate(logs))
+    written = [add(here, "first"), add(here, "lost"), add(here, "gone")][:1]
+
+    store = Bucket(bucket, os.environ, 10.0)
+    store.delete([key for key in store.below("log") if key.endswith(("002", "003"))])
+    if is_as_long:
+        written += [add(elsewhere, "second"), add(elsewhere, "third")]
+
+    assert ids(here.read(STREAM)) == ids(written)
+    written.append(add(here, "after"))
+    assert (ids(new.read(STREAM)), new.verify(STREAM)) == (ids(written), ())
+    for log in logs:
+        log.close()
