@@ -15,7 +15,7 @@ from jidomem.code.taking import ENDINGS, FILES, Report, take_in
 from jidomem.errors import InvalidRequest
 from jidomem.repository import git
 from jidomem.repository.tracked import tracked
-from jidomem.runtime.settings import slug_of
+from jidomem.runtime.config import slug_of
 from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
 

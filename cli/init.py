@@ -13,7 +13,7 @@ from platformdirs import user_data_dir
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.journal.files import FileJournal, Stream
-from jidomem.runtime import making, settings
+from jidomem.runtime import config, making, settings
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
 
@@ -88,7 +88,7 @@ def _make(door: Door, folder: Path) -> dict[str, Any]:
         hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error
     except NotFound as error:  # of the project id
-        name = settings.slug_of(door.project or folder.resolve().name)
+        name = config.slug_of(door.project or folder.resolve().name)
         error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
         raise
     fresh = [name for name in _FILES if name not in before]
@@ -155,16 +155,17 @@ def _refuse_sources(sources: tuple[str, ...]) -> None:
 
 def _init_shared(door: Door, address: str) -> None:
     """Begin a shared root: with a configuration that names its project, where it has none."""
+    from jidomem.runtime import shared_root
     from jidomem.shared import root_files
 
-    name = Stream(door.project or settings.slug_of(Path.cwd().name)).project
+    name = Stream(door.project or config.slug_of(Path.cwd().name)).project
     text, made = making.CONFIG.format(project=name), list[str]()
 
     def begun(files: root_files.Files) -> root_files.Files:
         made[:] = [] if settings.CONFIG in files else [settings.CONFIG]
         return {settings.CONFIG: text, **files}
 
-    log, _ = settings.open_log(address, door.wait)
+    log, _ = shared_root.open_log(address, door.wait)
     try:
         root_files.change(log, begun)
     finally:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
-from jidomem.runtime import settings
+from jidomem.runtime import config, settings
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
 from jidomem_cli.tables import show_json, show_rows
 
@@ -137,7 +137,9 @@ def remove(door: Door, paths: tuple[str, ...]) -> None:
 @contextmanager
 def _log(door: Door) -> Iterator[SharedLog]:
     """Give the log of the shared root; raises InvalidRequest for one that is a folder."""
-    opened = settings.opened_log(door.root, door.wait)
+    from jidomem.runtime.shared_root import opened_log
+
+    opened = opened_log(door.root, door.wait)
     if opened is None:
         where, _ = settings.find(door.root)
         hint = "name one: --root postgresql://HOST/DATABASE or --root s3://BUCKET/PREFIX"
@@ -155,8 +157,8 @@ def _looked_through(folder: Path) -> Path:
     from jidomem.runtime.bounds import check_root
 
     check_root(folder)
-    said = settings.read_config(folder / settings.CONFIG)
-    for key in settings.OF_TRUST:
+    said = config.read(folder / settings.CONFIG, settings.own_config())
+    for key in config.OF_TRUST:
         if key in said:
             hint = f"take it out; each server is told: jidomem serve --{key} ..."
             raise Failed(f"{folder / settings.CONFIG}: {key} is not for all servers", hint=hint, code="invalid_config")

@@ -9,7 +9,8 @@ import click
 from jidomem.clock import now
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.runtime import trust as trusting
-from jidomem.runtime.settings import FOLDER, OF_TRUST, own_config
+from jidomem.runtime.config import OF_TRUST
+from jidomem.runtime.settings import FOLDER, own_config
 from jidomem.shared.places import shown
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json

@@ -13,7 +13,7 @@ from typing import Any
 from docs.generate.tables import code, table
 from jidomem.authority import PRESETS
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
-from jidomem.runtime import embedders, language_models, limits, settings
+from jidomem.runtime import config, embedders, language_models, limits, settings
 from jidomem.runtime import own as runtime_own
 
 _INTRODUCTION = """\
@@ -113,10 +113,10 @@ def pages() -> dict[str, str]:
     """Return the page, by its name."""
     head = ["key", "default", "is"]
     known = {**_ROOT, **{name: (text, {}) for name, text in _TABLES.items()}}
-    _same(known, (*settings._KEYS, *settings.OF_TRUST))
+    _same(known, (*config._KEYS, *config.OF_TRUST))
     own = {**_OTHERS, "limits": ("see below", {}), "embedder": ("see below", {}), "model": ("see below", {})}
     _same(own, runtime_own._KNOWN)
-    families = "".join(f"`{name}`, " for name in settings._FAMILIES).removesuffix(", ")
+    families = "".join(f"`{name}`, " for name in config._FAMILIES).removesuffix(", ")
     parts = [
         _INTRODUCTION,
         "\n## config.toml of a root\n\n",

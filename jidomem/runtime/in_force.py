@@ -17,8 +17,8 @@ from jidomem.read.playbook import Playbook
 from jidomem.runtime import settings
 from jidomem.schema import Schema
 
-#: The folders of a root that extend what is shipped, and the file beside them.
-FOLDERS, CONFIG = ("ontology", "shapes", "queries"), "config.toml"
+#: The folders of a root that extend what is shipped.
+FOLDERS = ("ontology", "shapes", "queries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def mark_of(folder: Path) -> object:
 
 def _marks(folder: str) -> Iterator[tuple[str, int, int, int]]:
     with suppress(OSError):
-        yield _mark(f"{folder}/{CONFIG}", os.stat(f"{folder}/{CONFIG}"))
+        yield _mark(f"{folder}/{settings.CONFIG}", os.stat(f"{folder}/{settings.CONFIG}"))
     for name in FOLDERS:
         yield from _below(f"{folder}/{name}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jidomem.journal.files import Stream
-from jidomem.runtime import settings
+from jidomem.runtime import config, settings
 
 GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
 GITATTRIBUTES = "projects/** -text\n"
@@ -33,7 +33,7 @@ def init(folder: Path, project: str | None = None) -> Path:
     Raises NotFound `invalid_project` for a project id of another form.
     """
     root = folder.resolve() / settings.FOLDER
-    name = Stream(project or settings.slug_of(folder.resolve().name)).project
+    name = Stream(project or config.slug_of(folder.resolve().name)).project
     root.mkdir(parents=True, exist_ok=True)
     for file, text in (
         (settings.CONFIG, CONFIG.format(project=name)),

@@ -14,7 +14,8 @@ from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.journal.files import Stream
 from jidomem.runtime.moved_state import InDatabase, Where, copied, held_state
 from jidomem.runtime.moved_tokens import give_out, given_out
-from jidomem.runtime.settings import find, opened_log
+from jidomem.runtime.settings import find
+from jidomem.runtime.shared_root import opened_log
 from jidomem.shared import archive
 from jidomem.shared.chain import Extent
 from jidomem.shared.ends import End, FolderEnd, LogEnd

@@ -162,7 +162,9 @@ class Shared:
 
 def open_place(given: str | os.PathLike[str] | None, wait: float) -> InFolder | Shared:
     """Return where the root lies that is *given*, or that is found; raises what `settings` raises."""
-    address, opened = settings.address_of(given), settings.opened_log(given, wait)
-    if address is None or opened is None:
+    if (address := settings.address_of(given)) is None:
         return InFolder(settings.find(given)[0])
-    return Shared(opened[0], address, opened[1])
+    from jidomem.runtime import shared_root  # most roots are folders
+
+    log, home = shared_root.brought(address, wait)
+    return Shared(log, address, home)

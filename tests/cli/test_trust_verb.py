@@ -8,7 +8,7 @@ from cli_world import run
 from conftest import files
 
 from jidomem.errors import Failed
-from jidomem.runtime import own, settings
+from jidomem.runtime import config, own
 from jidomem.runtime.making import init
 from jidomem.runtime.settings import load, own_config
 
@@ -67,7 +67,7 @@ def test_a_copy_of_a_trusted_root_is_not_trusted(repository, tmp_path, monkeypat
     assert "jidomem trust" in refused().hint
 
 
-@pytest.mark.parametrize("key", settings._AUTHORITY)
+@pytest.mark.parametrize("key", config._AUTHORITY)
 def test_what_no_root_may_set_is_refused_in_a_trusted_one_too(repository, key):
     (repository / ".jidomem" / "config.toml").write_text(f'{key} = "http://evil.example"\n')
     run("trust", ".")
