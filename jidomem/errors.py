@@ -27,55 +27,37 @@ Repair = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 #: code -> (HTTP status, exit code); docs/errors.md has each code in words.
 CODES: Mapping[str, tuple[int, int]] = {
-    "missing_required_fields": (422, 3),
-    "missing_rationale": (422, 3),
-    "unknown_type": (422, 3),
-    "invalid_confidence": (422, 3),
-    "invalid_iri": (422, 3),
-    "iri_exists": (422, 3),
-    "unknown_field": (422, 3),
-    "unknown_reference": (422, 3),
-    "project_mismatch": (422, 3),
-    "unknown_term": (422, 3),
-    "shape_violation": (422, 3),
-    "conflict": (409, 5),
-    "idempotency_mismatch": (409, 5),
-    "revision_conflict": (409, 5),
-    "policy_denied": (403, 3),
-    "unauthenticated": (401, 3),
-    "update_refused": (403, 3),
-    "federation_refused": (403, 3),
-    "index_is_derived": (403, 3),
-    "invalid_project": (404, 4),
-    "unknown_project": (404, 4),
-    "not_found": (404, 4),
-    "unknown_query": (404, 4),
-    "invalid_argument": (400, 2),
-    "malformed_query": (400, 2),
-    "malformed_json": (400, 2),
-    "unsupported": (501, 2),
-    "method_not_allowed": (405, 2),
-    "not_acceptable": (406, 2),
-    "unsupported_media_type": (415, 2),
-    "request_timeout": (408, 1),
-    "payload_too_large": (413, 1),
-    "uri_too_long": (414, 1),
-    "headers_too_large": (431, 1),
-    "result_too_large": (413, 1),
-    "query_timeout": (503, 1),
-    "busy": (503, 6),
-    "too_many_requests": (429, 6),
-    "index_behind": (503, 6),
-    "write_failed": (507, 1),
-    "invalid_config": (500, 1),
-    "missing_extra": (500, 1),
-    "store_unavailable": (503, 1),
-    "store_unreachable": (503, 1),
-    "store_unfit": (503, 1),
-    "outcome_unknown": (503, 1),
-    "provider_failed": (502, 1),
-    "model_unavailable": (503, 1),
-    "journal_damaged": (500, 7),
+    code: answer
+    for codes, answer in (
+        ("missing_required_fields missing_rationale unknown_type invalid_confidence invalid_iri iri_exists", (422, 3)),
+        ("unknown_field unknown_reference project_mismatch unknown_term shape_violation", (422, 3)),
+        ("conflict idempotency_mismatch revision_conflict", (409, 5)),
+        ("policy_denied", (403, 3)),
+        ("unauthenticated", (401, 3)),
+        ("update_refused federation_refused index_is_derived", (403, 3)),
+        ("invalid_project unknown_project not_found unknown_query", (404, 4)),
+        ("invalid_argument malformed_query malformed_json", (400, 2)),
+        ("unsupported", (501, 2)),
+        ("method_not_allowed", (405, 2)),
+        ("not_acceptable", (406, 2)),
+        ("unsupported_media_type", (415, 2)),
+        ("request_timeout", (408, 1)),
+        ("payload_too_large", (413, 1)),
+        ("uri_too_long", (414, 1)),
+        ("headers_too_large", (431, 1)),
+        ("result_too_large", (413, 1)),
+        ("query_timeout", (503, 1)),
+        ("busy", (503, 6)),
+        ("too_many_requests", (429, 6)),
+        ("index_behind", (503, 6)),
+        ("write_failed", (507, 1)),
+        ("invalid_config missing_extra", (500, 1)),
+        ("store_unavailable store_unreachable store_unfit outcome_unknown", (503, 1)),
+        ("provider_failed", (502, 1)),
+        ("model_unavailable", (503, 1)),
+        ("journal_damaged", (500, 7)),
+    )
+    for code in codes.split()
 }
 
 #: Refusals that say nothing about an intent: the next one of a stream would meet the same.
@@ -225,13 +207,8 @@ class ConflictItem:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conflict as plain JSON values."""
-        return {
-            "iri": self.iri,
-            "kind": self.kind,
-            "summary": self.summary,
-            "why": self.why,
-            "resolve_with": dict(self.resolve_with),
-        }
+        told = {"iri": self.iri, "kind": self.kind, "summary": self.summary, "why": self.why}
+        return {**told, "resolve_with": dict(self.resolve_with)}
 
 
 class Conflict(JidomemError):
@@ -333,6 +310,12 @@ class ModelUnavailable(JidomemError):
     code = "model_unavailable"
 
 
+_RESTORED = (
+    "restore the file from git or a backup, then run: jidomem verify"
+    " (a hand edit comes in with: jidomem import turtle FILE)"
+)
+
+
 class JournalDamaged(JidomemError):
     """A commit file does not parse, or does not hold what its digest says."""
 
@@ -344,14 +327,7 @@ class JournalDamaged(JidomemError):
         self.path = path
         self.line = line
         self.commit = commit
-        super().__init__(
-            f"{path}{f':{line}' if line else ''}: {detail}",
-            hint=hint
-            or (
-                "restore the file from git or a backup, then run: jidomem verify"
-                " (a hand edit comes in with: jidomem import turtle FILE)"
-            ),
-        )
+        super().__init__(f"{path}{f':{line}' if line else ''}: {detail}", hint=hint or _RESTORED)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the error with file, line and commit."""

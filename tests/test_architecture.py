@@ -247,6 +247,11 @@ def test_a_pure_module_reads_no_clock_no_files_and_no_store(name):
     assert (impure, store) == ([], [])
 
 
+def test_no_module_has_more_than_350_lines():  # one that grows beyond holds a second concept
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in modules()}
+    assert {name: lines for name, lines in lengths.items() if lines > 350} == {}
+
+
 def test_only_the_command_line_and_the_settings_read_the_environment():
     readers = [
         path
