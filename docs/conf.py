@@ -25,7 +25,7 @@ html_title = f"jidomem {release}"
 html_copy_source = False
 html_show_sphinx = False
 html_last_updated_fmt = None  # the same pages give the same bytes
-pygments_style, pygments_dark_style = "friendly", "monokai"
+pygments_style, pygments_dark_style = "default", "monokai"  # what a command prints is read with ease in both
 
 #: A list of pages that is a table of contents says so in the line above it, which no reader sees.
 _CONTENTS = re.compile(r"^<!-- contents(?:: (?P<caption>.+))? -->\n\n(?P<list>(?:- .*\n(?:  .*\n)*)+)", re.MULTILINE)

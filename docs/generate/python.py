@@ -52,7 +52,7 @@ _INDEX = """\
 
 Written from signatures and docstrings. What starts with an underscore, and what is in no module named here, may change without a
 word. `jidomem.open` gives the [root](python/jidomem.md#jidomem), whose `writer`, `reader`, `entries` and the rest do what the other
-doors do; [for who builds agents](../how-to/agent-author.md) shows it at work.
+doors do; [for those who build agents](../how-to/agent-author.md) shows it at work.
 
 <!-- contents -->
 
