@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from jidomem import vocab
 from jidomem.authority import PRESETS
@@ -88,12 +89,13 @@ def _project_id(config: Mapping[str, Any], path: Path) -> None:
 
 
 def slug_of(name: str) -> str:
-    """Return *name* as a project id: `[a-z0-9][a-z0-9_-]{0,63}`.
+    """Return *name* as a project id, `[a-z0-9][a-z0-9_-]{0,63}`: letters without their accents, `-` for other signs.
 
-    >>> slug_of("My Repo.git")
-    'my-repo-git'
+    >>> slug_of("My Käse.git")
+    'my-kase-git'
     """
-    return re.sub(r"[^a-z0-9_-]+", "-", name.casefold()).strip("-_")[:64] or "project"
+    plain = re.sub(r"[\u0300-\u036f]", "", normalize("NFKD", name.casefold()))
+    return re.sub(r"[^a-z0-9_-]+", "-", plain).strip("-_")[:64] or "project"
 
 
 def policy(config: Mapping[str, Any], path: Path) -> Policy:

@@ -183,7 +183,7 @@ def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     for folder in (here, *here.parents):
         if (folder / FOLDER).is_dir():
             _refuse_link(folder / FOLDER)
-            return folder / FOLDER, "found above the working directory"
+            return folder / FOLDER, "found in or above the working directory"
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("jidomem", appauthor=False)).resolve(), OWN

@@ -67,7 +67,7 @@ def test_a_sound_root_is_told_to_be_one_and_nothing_of_it_is_touched(root):
         "python", "packages", "extras", "root", "permissions", "disk", "file system", "config", "journal", "clock",
         "index", "leftovers", "cache", "git", "clients", "tokens", "model", "embedder", "port",
     ]  # fmt: skip
-    assert told["root"] == f"{root} (found above the working directory)"
+    assert told["root"] == f"{root} (found in or above the working directory)"
     assert "pyoxigraph 0.5" in told["packages"]
     assert words.exit_code == 0
     assert list(dict.fromkeys(line[6:19].strip() for line in words.stdout.splitlines())) == [*told]  # a line an extra

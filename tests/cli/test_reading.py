@@ -243,7 +243,7 @@ def test_the_status_counts_each_project_by_kind_and_status(repository):
 
     (project,) = found["projects"]
     assert (found["root"], found["project"], found["agent"]) == (str(repository / ".jidomem"), "p", "ana")
-    assert found["found"] == "found above the working directory"
+    assert found["found"] == "found in or above the working directory"
     assert project["counts"]["Decision"] == {"active": 1, "superseded": 1}
     assert project["counts"]["Fact"] == {"invalidated": 1}
     assert project["last_commit"].startswith("20")
