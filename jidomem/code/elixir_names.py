@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _SELF = "__MODULE__"
 _ATOMS = ("atom", "quoted_atom")
+_NAMES = ("alias", "dot")
 _UNARY, _BINARY = "unary_operator", "binary_operator"
 
 
@@ -46,24 +47,28 @@ class Names:
 
     def of(self, node: Node, module: str) -> str | None:
         """Return the full name that is written there, in a module of that name; None for what is computed."""
+        after: list[str] = []
+        around = node.parent if node.type == "alias" else None
+        if around is not None and around.type == "dot" and around.child_by_field_name("right") == node:
+            node = around
+        elif around is not None and around.type == "tuple" and (dot := around.parent) is not None and dot.type == "dot":
+            after, node = [_plain(node)], dot.child_by_field_name("left") or node
+        while node.type == "dot":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if left is None or right is None or right.type != "alias":
+                return None
+            after.append(_plain(right))
+            node = left
+        first = self._first(node, module)
+        return ".".join([first, *reversed(after)]) if first else None
+
+    def _first(self, node: Node, module: str) -> str | None:
+        """Return the full name that a part without dots before it stands for."""
         if node.type in _ATOMS:
             return _atom(text_of(node))
         if node.type == "identifier":
-            return module or None if text_of(node) == _SELF else None
-        if node.type == "dot":
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            before = self.of(left, module) if left is not None else None
-            return f"{before}.{_plain(right)}" if before and right is not None and right.type == "alias" else None
-        if node.type != "alias":
-            return None
-        around = node.parent
-        if around is not None and around.type == "dot" and around.child_by_field_name("right") == node:
-            return self.of(around, module)
-        if around is not None and around.type == "tuple" and (of := around.parent) is not None and of.type == "dot":
-            left = of.child_by_field_name("left")
-            before = self.of(left, module) if left is not None else None
-            return f"{before}.{_plain(node)}" if before else None
-        return self._expanded(_plain(node))
+            return module if text_of(node) == _SELF else None
+        return self._expanded(_plain(node)) if node.type == "alias" else None
 
     def _expanded(self, written: str) -> str:
         first, dot, rest = written.partition(".")
@@ -82,15 +87,17 @@ def arguments(call: Node) -> list[Node]:
 
 def names_of(node: Node, *, with_atoms: bool = False) -> list[Node]:
     """Return the names of modules that *node* is: one, those of a list, or those of `A.{B, C}`."""
-    if node.type == "list":
-        return [name for each in node.named_children for name in names_of(each, with_atoms=with_atoms)]
-    if node.type == "dot":
-        right = node.child_by_field_name("right")
-        if right is not None and right.type == "tuple":
-            return [each for each in right.named_children if each.type == "alias"]
-    if node.type in ("alias", "dot") or (node.type == "identifier" and text_of(node) == _SELF):
-        return [node]
-    return [node] if with_atoms and node.type in _ATOMS else []
+    found, waiting = [], [node]
+    while waiting:
+        node = waiting.pop()
+        right = node.child_by_field_name("right") if node.type == "dot" else None
+        if node.type == "list":
+            waiting += reversed(node.named_children)
+        elif right is not None and right.type == "tuple":
+            found += [each for each in right.named_children if each.type == "alias"]
+        elif node.type in (*_NAMES, *_ATOMS * with_atoms) or (node.type == "identifier" and text_of(node) == _SELF):
+            found.append(node)
+    return found
 
 
 def option(call: Node, name: str) -> Node | None:

@@ -137,6 +137,44 @@ def test_names_of_elixir_are_followed_through_aliases_nesting_and_implementation
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("code", "modules", "needs"),
+    [
+        ("defmodule name do\n  def f, do: Other\n  alias A.B\nend", [], []),
+        ("defmodule A do\n  defmodule name() do\n    def f, do: Other\n  end\nend", ["A"], []),
+        ("quote do\n  defmodule A do\n    def f, do: Other\n  end\nend", [], []),
+        ("defmodule :shop do\n  import :lists\nend", [":shop"], [("imports", ":lists")]),
+        ('defmodule :"Elixir.Shop" do\n  alias Elixir.A.B\n  B\nend', ["Shop"], [("aliases", "A.B")]),
+        ("defmodule A do\n  defmodule Elixir.B do\n  end\n  B\nend", ["A", "B"], [("refersTo", "B")]),
+        ("defmodule A do\n  defmodule B.C do\n  end\n  B.D\nend", ["A", "A.B.C"], [("refersTo", "A.B.D")]),
+        ("defmodule A do\n  alias [B.C, :d]\n  C\nend", ["A"], [("aliases", ":d"), ("aliases", "B.C")]),
+        ("defmodule A do\n  x.B\n  alias x().{C, D}\nend", ["A"], []),
+        ("defmodule A do\n  alias B.{C, __MODULE__.D}\n  require B.{E}.F\nend", ["A"], [("aliases", "B.C")]),
+        ("defmodule A do\n  alias\n  use\n  B\nend", ["A"], [("refersTo", "B")]),
+    ],
+    ids=[
+        *("computed", "computed inside", "quoted", "atom", "quoted atom", "whole name", "first part"),
+        *("list", "of a value", "not of names", "no arguments"),
+    ],
+)
+def test_names_of_elixir_are_whole_ones_and_those_that_are_computed_are_left_out(code, modules, needs):
+    found = elixir.extract(code.encode()).modules
+
+    assert [module.name for module in found] == modules
+    assert [need for module in found for need in module.needs] == needs
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["alias A" + ".{B}" * 9_000, "alias " + "[" * 3_000 + "A" + "]" * 3_000, "__MODULE__" + ".{A}" * 3_000 + ".B"],
+    ids=["dots", "lists", "self"],
+)
+def test_names_that_are_nested_deeper_than_people_write_are_no_error_of_ours(code):
+    (module,) = elixir.extract(f"defmodule M do\n  {code}\n  def f, do: 1\nend".encode()).modules
+
+    assert [function.label for function in module.functions] == ["f/0"]
+
+
 COMMANDED = b"""\
 defmodule Shop.Order do
   def execute(%Order{id: nil}, %Commands.Place{} = place) do
@@ -319,6 +357,23 @@ def test_what_stands_around_a_fault_is_read_all_the_same():
     assert [fault.line for fault in broken.faults] == [4]
     assert [module.name for module in other.modules] == ["A"]
     assert [fault.line for fault in other.faults] == [3]
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("%{map | key: 1,\n}", []),
+        ("%Order{order |\n  paid: true,\n}", []),
+        ("%{key: 1,}", []),
+        ("%{map | key: 1,,}", [2]),
+        ("call(1,,2)", [2]),
+    ],
+    ids=["map", "struct", "no change", "two", "call"],
+)
+def test_what_the_grammar_of_elixir_does_not_know_is_told_only_where_elixir_does_not_know_it(code, lines):
+    found = elixir.extract(f"defmodule A do\n  {code}\nend".encode())
+
+    assert [fault.line for fault in found.faults] == lines
 
 
 @pytest.mark.parametrize(
