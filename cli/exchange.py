@@ -34,8 +34,8 @@ from jidomem_cli.tables import short, show_json
 LARGEST = 64 * 1024 * 1024
 MOVING = "to bring a whole root elsewhere: jidomem migrate ROOT NEW-ROOT"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
+#: What a verb that imports may be told of its writing.
+WRITES = ("agent", "session", "wait")
 #: The format of an export -> how its file ends.
 FORMATS = {"turtle": "ttl", "jsonld": "jsonld", "nquads": "nq", "markdown": "md", "mcp-memory": "jsonl"}
 
@@ -72,16 +72,17 @@ def export(door: Door, output: Path | None, form: str) -> int:
 
 
 def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
-    """Return all that is remembered, of every graph for N-Quads."""
-    kept = {name: [] for name in NAMES} if form == "nquads" else {"memory": list[Commit]()}
-    for name, commits in kept.items():
-        read = memory.journal.read(Stream(memory.project, name))
-        commits += (commit for commit in read if moment is None or commit.recorded_at <= moment)
+    """Return all that is remembered; as N-Quads, what the project's other graphs say as well."""
+
+    def kept(stream: Stream) -> list[Commit]:
+        commits = memory.journal.read(stream)
+        return [commit for commit in commits if moment is None or commit.recorded_at <= moment]
+
     if form == "nquads":
-        streams = {Stream(memory.project, name): commits for name, commits in kept.items()}
-        return exporting.nquads({stream.graph: after_clearing(stream, said) for stream, said in streams.items()})
+        streams = [Stream(memory.project, name) for name in NAMES]
+        return exporting.nquads({stream.graph: after_clearing(stream, kept(stream)) for stream in streams})
     write = exporting.turtle if form == "turtle" else exporting.jsonld
-    return write(memory.project, kept["memory"], memory.schema.version)
+    return write(memory.project, kept(Stream(memory.project, "memory")), memory.schema.version)
 
 
 def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> bytes:
@@ -140,8 +141,7 @@ def _taking(kind: str, form: Form, example: str) -> None:
     Examples:
       {example}
     """
-    writes = ("agent", "session", "wait")
-    import_.add_command(click.command(kind, cls=Verb, writes=writes, help=cleandoc(text))(take))
+    import_.command(kind, writes=WRITES, help=cleandoc(text))(take)
 
 
 _taking("turtle", Form.TURTLE, "jidomem import turtle memory.ttl")
@@ -149,7 +149,7 @@ _taking("jsonld", Form.JSON_LD, "jidomem import jsonld memory.jsonld")
 _taking("nquads", Form.N_QUADS, "jidomem import nquads memory.nq")
 
 
-@import_.command(writes=("agent", "session", "wait"))
+@import_.command(writes=WRITES)
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @pass_door
 def adr(door: Door, files: Sequence[Path]) -> int:
@@ -190,8 +190,7 @@ def _proposing(kind: str, module: str, what: str, example: str) -> None:
     Examples:
       {example}
     """
-    writes = ("agent", "session", "wait")
-    import_.add_command(click.command(kind, cls=Verb, writes=writes, help=cleandoc(text))(take))
+    import_.command(kind, writes=WRITES, help=cleandoc(text))(take)
 
 
 _proposing("beads", "beads", "the issues of beads as tasks and bugs", "jidomem import beads .beads/issues.jsonl")

@@ -142,10 +142,6 @@ class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
         super().__init__(cache_control=options.get("cache_control"))
         self._tool = ClaudeMemory(memory, **options)
 
-    async def execute(self, command: Any) -> str:
-        """Return what the tool answers to any of its commands."""
-        return str(await asyncio.to_thread(self._tool.execute, command))
-
     async def view(self, command: Any) -> str:
         """Return a file with numbered lines, or what is in a folder."""
         return await asyncio.to_thread(self._tool.view, command)

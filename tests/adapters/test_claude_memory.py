@@ -253,3 +253,34 @@ def test_the_asynchronous_sdk_runs_its_twin(memory):
 
     check_loop(endpoint.bodies, final)
     assert texts(tool._tool) == {"/memories/tea.md": "Ana likes tea\n"}
+
+
+def test_each_command_of_the_asynchronous_twin_is_answered_as_by_the_tool(memory, tool):
+    twin = AsyncClaudeMemory(memory, agent=next(AGENTS))
+    path, other = "/memories/tea.md", "/memories/drinks/tea.md"
+    commands = [
+        create(path, "Ana likes tea\n"),
+        {"command": "view", "path": path},
+        {"command": "str_replace", "path": path, "old_str": "tea", "new_str": "mate"},
+        {"command": "insert", "path": path, "insert_line": 1, "insert_text": "Ben does not"},
+        {"command": "rename", "old_path": path, "new_path": other},
+        {"command": "view", "path": other},
+        {"command": "delete", "path": "/memories/drinks"},
+        {"command": "delete", "path": "/memories/drinks"},
+        create(path, "again"),
+    ]
+
+    async def run():
+        answers = []
+        for command in commands:
+            try:
+                answers.append(await twin.call(command))
+            except ToolError as refusal:
+                answers.append(f"refused: {refusal}")
+        return answers, await twin.clear_all_memory()
+
+    answers, cleared = asyncio.run(run())
+
+    assert answers == [said(tool, command) for command in commands]
+    assert answers[5].endswith("\tAna likes mate\n     2\tBen does not\n     3\t")
+    assert (cleared, texts(twin._tool)) == ("All memory cleared", {})

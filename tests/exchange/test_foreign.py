@@ -259,6 +259,43 @@ def test_a_graph_with_broken_lines_comes_in_as_far_as_it_is_one(memory):
     assert report.left_out == {"stands twice in the file": 1}
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
+def test_a_graph_that_is_one_object_is_read_as_one_of_lines_is(mark):
+    entity = {"name": "A", "entityType": "person", "observations": ["x"]}
+    relation = {"from": "A", "to": "B", "relationType": "knows"}
+    graph = {"entities": [entity, "lost"], "relations": [relation]}
+
+    reading = mcp_memory.read("m", mark + json.dumps(graph).encode())
+
+    by_line = mcp_memory.read("m", lines({"type": "entity", **entity}, {"type": "relation", **relation}))
+    assert [entry.fields["summary"] for entry in reading.entries] == ["A (person): x", "A knows B"]
+    assert [each.summary for each in reading.entries] == [each.summary for each in by_line.entries]
+    assert [each.place for each in reading.entries] == ["m: entity 1", "m: relation 1"]
+
+
+@pytest.mark.parametrize("text", ['["entities"]', '{"entities": 5}', '{"entities": [', '"entities"'])
+def test_what_only_names_entities_is_no_graph_and_is_told(text):
+    reading = mcp_memory.read("m", text.encode())
+
+    assert (reading.entries, [broken.place for broken in reading.broken]) == ([], ["m:1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("Use WAL for the journal. " + "More of it, " * 40, "Use WAL for the journal."),
+        ("Oh. Use WAL for the journal! " + "More of it, " * 40, "Oh. Use WAL for the journal!"),
+        ("word " * 100, "word " * 58 + "word…"),
+    ],
+    ids=["a sentence", "one too short", "no end"],
+)
+def test_a_long_note_is_summed_up_by_its_first_sentence_or_as_many_words_as_fit(text, summary):
+    (entry,) = md(text).entries
+
+    assert (entry.summary, len(summary) <= memory_md.LONGEST) == (summary, True)
+    assert entry.fields["detailed_explanation"] == text.strip()
+
+
 def test_entries_share_commits_and_an_import_cut_short_goes_on_where_it_ended(memory, monkeypatch):
     monkeypatch.setattr("jidomem.write.line.BLOCK_TRIPLES", 100)
     names = {n: blocked_by(f"bd-{n // 2}", f"bd-{n - 5}") for n in range(5, 40)}
