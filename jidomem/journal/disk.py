@@ -7,9 +7,10 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from io import FileIO
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -86,8 +87,13 @@ def make_folder(path: str) -> None:
 
 
 def create(path: str) -> int:
-    """Return the descriptor of a new, empty file, whatever was there."""
-    return os.open(path, _NEW, 0o666)
+    """Return the descriptor of a new, empty file; what was there is gone, but for who has it open."""
+    while True:
+        try:
+            return os.open(path, _NEW, 0o666)
+        except FileExistsError:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
 
 def write(descriptor: int, data: bytes) -> None:

@@ -37,11 +37,16 @@ def writing(path: str) -> Iterator[None]:
 
 
 def put(path: str, name: str, data: bytes) -> None:
-    """Put a file into a folder; raise OSError, or Failed where it is in place and cannot be taken back."""
+    """Put a file into a folder; raise OSError, or Failed where it is in place and cannot be taken back.
+
+    Where somebody removed the lock file two may write at once, each a file of its own, and one may move the other's.
+    """
     target = f"{path}/{name}"
     prepare(f"{path}/{INCOMING}", data)
     move(f"{path}/{INCOMING}", target)
     try:
+        if disk.read_part(target, 0, len(data) + 1) != data:
+            raise OSError(errno.EIO, "another wrote at once: a lock file was removed", target)
         disk.flush(path)
     except OSError as error:
         try:

@@ -14,6 +14,7 @@ import textwrap
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -566,6 +567,39 @@ def test_a_commit_that_can_neither_be_made_durable_nor_taken_back_is_named_and_s
             journal.append(STREAM, Version(), commit)
     assert commit.id[:12] in failed.value.detail
     assert journal.append(STREAM, Version(), commit) == journal.head(STREAM) == Version.of([commit.head])
+
+
+def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commit(journal, folder, monkeypatch):
+    # C023
+    first = add(journal, "first")
+    fsync, begun, done, kept = disk.fsync, threading.Event(), threading.Event(), [first.id]
+
+    def write(name):
+        with suppress(Failed):
+            kept.append(add(FileJournal(journal.folder), name).id)
+
+    def slowly(descriptor):
+        if threading.current_thread() is second:
+            begun.set()
+            done.wait(10)
+        elif not second.is_alive():
+            (folder / ".lock").unlink()  # as "git clean -x" does
+            second.start()
+            begun.wait(10)
+        fsync(descriptor)
+
+    second = threading.Thread(target=write, args=["second"])
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "fsync", slowly)
+        write("third")
+        done.set()
+        second.join()
+
+    write("fourth")
+    reader = FileJournal(journal.folder)
+    assert reader.verify(STREAM) == ()
+    assert set(ids(reader.read(STREAM))) == set(kept)
+    assert len(kept) >= 2
 
 
 def test_what_a_killed_writer_left_half_written_is_never_read_and_goes_with_the_next_commit(journal, folder):
