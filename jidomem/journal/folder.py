@@ -17,7 +17,7 @@ from jidomem.journal.contents import Contents
 from jidomem.journal.links import broken, unfit
 from jidomem.journal.names import each_file, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Entry
-from jidomem.journal.sight import NOTHING, SETTLE, Sight, number
+from jidomem.journal.sight import NOTHING, Sight, is_settled, number
 from jidomem.version import Head, Version
 
 LOCK = ".lock"
@@ -206,7 +206,7 @@ class Folder:
                 self.forget()
                 return
             names = set(each_file(self.path))
-            seen, since = self.sight, 0 if now - mtime >= SETTLE else now
+            seen, since = self.sight, 0 if is_settled(mtime, now) else now
             total, loose = seen.sum, seen.loose
             if names != self._names or self.is_damaged or (seen.count, seen.version) != (len(names), self._base):
                 total, loose = sum(map(number, names)), len(names) - sum(map(is_pack, names))

@@ -15,6 +15,8 @@ from jidomem.version import Head, Version
 
 #: A folder's modification time is certain to have moved with every change more than this after it, in nanoseconds.
 SETTLE = 50_000_000
+#: The same of one that says whole seconds, as a file system does that keeps no less of it, or only every other second.
+_COARSE = 2_100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ class Sight:
 
 #: What was seen of a folder that nobody looked at.
 NOTHING = Sight(-1, 0, 0, 0, 0, Version())
+
+
+def is_settled(mtime: int, now: int) -> bool:
+    """Return whether a folder whose time is *mtime* at *now* will have another one after the next change."""
+    return now - mtime >= (SETTLE if mtime % 1_000_000_000 else _COARSE)
 
 
 def _checksum(text: bytes) -> bytes:

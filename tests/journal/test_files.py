@@ -253,6 +253,22 @@ def test_files_that_came_in_the_same_tick_as_a_listing_are_seen_soon(tmp_path):
     assert len(reader.head(STREAM).heads) == 2
 
 
+def test_on_a_disk_that_keeps_whole_seconds_others_are_seen_at_once_and_written_on_top_of(tmp_path, monkeypatch):
+    mtime = disk.mtime
+    monkeypatch.setattr(disk, "mtime", lambda path: None if (found := mtime(path)) is None else found - found % 10**9)
+    reader, writer = FileJournal(tmp_path), FileJournal(tmp_path)
+    time.sleep(1 - time.time() % 1)
+    first = add(writer, "first")
+    settle()
+    assert reader.head(STREAM).ids == (first.id,)
+
+    second = add(writer, "second")
+
+    assert reader.head(STREAM).ids == (second.id,)
+    settle()
+    assert add(reader, "third").parents == (second.id,)
+
+
 def test_a_writer_that_never_rests_sees_files_that_came_unnoticed(tmp_path):
     left, right, *_, on_right = branches(tmp_path)
     moment = left.path(STREAM).stat().st_mtime_ns
