@@ -54,7 +54,7 @@ CODES: Mapping[str, tuple[int, int]] = {
         ("invalid_config missing_extra", (500, 1)),
         ("store_unavailable store_unreachable store_unfit outcome_unknown", (503, 1)),
         ("provider_failed", (502, 1)),
-        ("model_unavailable", (503, 1)),
+        ("model_unavailable memory_closed", (503, 1)),
         ("journal_damaged", (500, 7)),
     )
     for code in codes.split()
@@ -63,7 +63,7 @@ CODES: Mapping[str, tuple[int, int]] = {
 #: Refusals that say nothing about an intent: the next one of a stream would meet the same.
 STOPPING = (
     *("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project"),
-    *("unauthenticated", "store_unreachable", "outcome_unknown"),
+    *("unauthenticated", "store_unreachable", "outcome_unknown", "memory_closed"),
 )
 
 
@@ -302,6 +302,18 @@ class Failed(JidomemError):
     """This machine could not do it; nothing was written."""
 
     code = "write_failed"
+
+
+class MemoryClosed(Failed):
+    """The open memory that was used was closed before; nothing is read of it or kept in it any more."""
+
+    code = "memory_closed"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"the memory in {place} was closed, and what holds it is used still",
+            hint="open it anew, and use what holds it while it is open: with jidomem.open(...) as memory: ...",
+        )
 
 
 class ModelUnavailable(JidomemError):

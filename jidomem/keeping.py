@@ -57,4 +57,4 @@ class Keeping(Protocol):
         """Return the error for *what* was kept and cannot be read."""
 
     def close(self) -> None:
-        """Let go of what is held open; the next transaction opens it again."""
+        """Let go of what is held open; from now on a transaction raises MemoryClosed."""

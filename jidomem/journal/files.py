@@ -12,7 +12,7 @@ from threading import Thread
 from time import monotonic, sleep, time_ns
 
 from jidomem import vocab
-from jidomem.errors import JidomemError, JournalDamaged, NotFound
+from jidomem.errors import JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
 from jidomem.journal.asides import put_aside
 from jidomem.journal.commit import Commit, FormatError
@@ -76,6 +76,7 @@ class FileJournal:
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, Turn]] = {}
         self._sealer: Thread | None = None
+        self._closed: str | None = None  # what it was called
         self._enough: dict[Stream, int] = {}  # how many commit files are too many, where it is not LOOSE
 
     def path(self, stream: Stream) -> Path:
@@ -99,6 +100,7 @@ class FileJournal:
     @contextmanager
     def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
         """Look at *streams* within; a journal whose looks are dear makes one of them all."""
+        self._check_open()
         yield
 
     def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
@@ -109,7 +111,11 @@ class FileJournal:
         return self.head(stream) != version
 
     def head(self, stream: Stream) -> Version:
-        """Return the version of a stream now: the heads of the files that are there and sound."""
+        """Return the version of a stream now: the heads of the files that are there and sound.
+
+        Raises MemoryClosed once the journal was closed.
+        """
+        self._check_open()
         return self._known(stream)[0].look()
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
@@ -191,9 +197,10 @@ class FileJournal:
         """Hold the stream's write lock and give the version at that moment; other writers wait.
 
         Raise Busy when the lock is not free in time, which is that of the journal unless *wait* is given,
-        JournalDamaged while there is damage, Failed `write_failed` where the folder cannot be written. A thread that
-        holds the turn must not ask for it again.
+        JournalDamaged while there is damage, MemoryClosed once the journal was closed, Failed `write_failed` where the
+        folder cannot be written. A thread that holds the turn must not ask for it again.
         """
+        self._check_open()
         with self._alone(stream, self.wait if wait is None else wait) as version:
             yield version
 
@@ -304,6 +311,14 @@ class FileJournal:
         if sight.loose > self._enough.get(stream, LOOSE):
             self._seal_soon(stream, sight.loose)
         return sight.version
+
+    def close(self, name: str) -> None:
+        """Say how a stream stands to nobody from now on, and take nothing; *name* is what the memory is called."""
+        self._closed = name
+
+    def _check_open(self) -> None:
+        if self._closed is not None:
+            raise MemoryClosed(self._closed)
 
     def _known(self, stream: Stream) -> tuple[Folder, Turn]:
         with self._guard:

@@ -9,7 +9,7 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jidomem.errors import JidomemError
+from jidomem.errors import JidomemError, MemoryClosed
 from jidomem.journal.files import FileJournal
 from jidomem.runtime import in_force, settings
 from jidomem.runtime.every import Every
@@ -34,11 +34,13 @@ class InFolder:
     is_shared = False
 
     def __init__(self, root: Path) -> None:
-        self._root, self.name = root, str(root)
+        self._root, self.name, self._is_closed = root, str(root), False
+        self._journal: FileJournal | None = None
 
     def journal(self, wait: float) -> FileJournal:
         """Return its journal, whose turns are waited for *wait* seconds."""
-        return FileJournal(self._root, wait=wait)
+        self._journal = FileJournal(self._root, wait=wait)
+        return self._journal
 
     def rules(self) -> object:
         """Return what is another one as soon as its configuration, terms, rules or questions were changed."""
@@ -49,7 +51,12 @@ class InFolder:
         return self.rules()
 
     def state(self, name: str, tables: str) -> Keeping:
-        """Return its working state with these *tables*; they all lie in one file, whatever their *name*."""
+        """Return its working state with these *tables*; they all lie in one file, whatever their *name*.
+
+        Raises MemoryClosed once it was closed.
+        """
+        if self._is_closed:
+            raise MemoryClosed(self.name)
         return State(self._root, tables)
 
     def keyring(self) -> Keyring:
@@ -78,7 +85,10 @@ class InFolder:
         """Do nothing: whoever opens a folder has all of it."""
 
     def close(self) -> None:
-        """Let go of nothing: a folder is not open."""
+        """Answer and keep nothing any more."""
+        self._is_closed = True
+        if self._journal is not None:
+            self._journal.close(self.name)
 
 
 class Shared:
@@ -91,7 +101,7 @@ class Shared:
         self.name = log.name  # without a password
         self._checkpoints: Every | None = None
         self._journal: MirroredJournal | None = None
-        self._brought = ""
+        self._brought, self._is_closed = "", False
 
     def journal(self, wait: float) -> FileJournal:
         """Return its journal: the log, and its copy, which begins with the newest checkpoint where there is none."""
@@ -114,7 +124,12 @@ class Shared:
         return self._brought
 
     def state(self, name: str, tables: str) -> Keeping:
-        """Return the working state of that *name*: a database has it all, an object store leaves it to this machine."""
+        """Return the working state of that *name*: a database has it all, an object store leaves it to this machine.
+
+        Raises MemoryClosed once it was closed.
+        """
+        if self._is_closed:
+            raise MemoryClosed(self.name)
         if self._address.startswith("s3:"):
             return State(self._home, tables)
         from jidomem.shared.postgres_state import PostgresState
@@ -157,6 +172,9 @@ class Shared:
         """Let go of the log; a checkpoint that is being made is waited for, but not for long."""
         if self._checkpoints is not None:
             self._checkpoints.stop(AT_END)
+        self._is_closed = True
+        if self._journal is not None:
+            self._journal.close(self.name)
         self.log.close()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from jidomem.errors import Busy, Failed, JidomemError
+from jidomem.errors import Busy, Failed, JidomemError, MemoryClosed
 from jidomem.runtime.bounds import refuse_link
 from jidomem.runtime.memoryos.turns import turn
 
@@ -32,7 +32,8 @@ class State:
     It is opened at the first transaction and stays open; the threads of a process take turns, and any number of
     processes have it open at once. A transaction raises Failed `invalid_config` for what a clone may have brought: a
     symbolic link, triggers, views, a file that is none of ours; Busy where another process writes for too long; Failed
-    where the disk does not let it. What is raised in a transaction undoes all that was done in it.
+    where the disk does not let it; MemoryClosed once it was closed. What is raised in a transaction undoes all that was
+    done in it.
     """
 
     def __init__(self, root: Path, tables: str) -> None:
@@ -41,11 +42,13 @@ class State:
         self._tables = tables
         self._turn = RLock()
         self._open: tuple[Connection, tuple[int, int]] | None = None
+        self._is_closed = False
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:
         """Give the file in a transaction that may write, and that is on disk once the block ends; it is made first."""
         with self._turn:
+            self._check_open()
             with self._worded():
                 refuse_link(self.path.parent)
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +60,7 @@ class State:
     def reading(self) -> Iterator[Connection | None]:
         """Give the file in a transaction that sees it as it is now; None where nothing was kept yet."""
         with self._turn:
+            self._check_open()
             with self._worded():
                 refuse_link(self.path.parent)
                 store = self._opened() if lexists(self.path) else None
@@ -66,6 +70,7 @@ class State:
     def scrub(self) -> None:
         """Write the file anew, so that none of its bytes holds what was taken out; raises what `changing` does."""
         with self._turn, self._worded():
+            self._check_open()
             store = self._opened()
             store.execute("VACUUM")
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -79,7 +84,16 @@ class State:
         return Failed(f"{self.path}: {what}", hint=f"put the file aside: mv {self.path} {self.path}.old")
 
     def close(self) -> None:
-        """Let go of the file; the next transaction opens it again."""
+        """Let go of the file; from now on a transaction raises MemoryClosed."""
+        with self._turn:
+            self._is_closed = True
+            self._let_go()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise MemoryClosed(str(self.path.parent.parent))
+
+    def _let_go(self) -> None:
         with self._turn:
             if self._open is not None:
                 self._open[0].close()
@@ -88,7 +102,7 @@ class State:
     def _opened(self) -> Connection:
         """Return the file, open: the one that has the name now, as another may have been put in its place."""
         if self._open is None or self._open[1] != self._identity():
-            self.close()
+            self._let_go()
             store = self._connected()
             self._open = store, self._identity()
         return self._open[0]

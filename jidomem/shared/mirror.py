@@ -181,6 +181,7 @@ class MirroredJournal(FileJournal):
     # how the copy is kept level
 
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        self._check_open()
         try:
             return self._looks.of(streams)
         except JidomemError:

@@ -18,7 +18,7 @@ from psycopg.errors import LockNotAvailable, ProgramLimitExceeded, ProgrammingEr
 from psycopg.pq import TransactionStatus
 from psycopg.sql import SQL, Composed, Identifier
 
-from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError
+from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.shared import postgres_address
 from jidomem.shared.postgres_link import Connection, Link, may_pass
 from jidomem.shared.postgres_tables import STATE, prepare
@@ -57,7 +57,7 @@ class PostgresState:
         """
         self.address, self._name = postgres_address.read(address), name
         self._link, self._turns = Link(self.address, wait), Link(self.address, wait, _TURNS)
-        self._inside, self._ready = local(), False
+        self._inside, self._ready, self._is_closed = local(), False, False
 
     @contextmanager
     def changing(self) -> Iterator[Tables]:
@@ -130,11 +130,14 @@ class PostgresState:
         return Failed(f"{self.address.name}: {what}", hint="restore its tables from a backup: jidomem restore")
 
     def close(self) -> None:
-        """Let go of the connections; a later transaction has one of its own."""
+        """Let go of the connections; from now on a transaction raises MemoryClosed."""
+        self._is_closed = True
         self._link.close()
         self._turns.close()
 
     def _prepared(self) -> None:
+        if self._is_closed:
+            raise MemoryClosed(self.address.name)
         if not self._ready:
             prepare(self._link)
             self._ready = True

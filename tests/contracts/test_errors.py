@@ -28,6 +28,7 @@ from jidomem_cli.main import cli
 #: Codes no door can meet yet: no package is optional, and only programs hold other stores, providers and memories.
 NOT_REACHED = {"missing_extra", "index_is_derived", "store_unavailable", "store_unfit"}
 NOT_REACHED |= {"provider_failed", "model_unavailable", "unsupported", "revision_conflict"} | {
+    "memory_closed",  # tests/runtime/test_closed.py
     "store_unreachable",  # these two: tests/shared
     "outcome_unknown",
     "request_timeout",  # these are met before the application: tests/serve/test_slow_clients.py
