@@ -17,6 +17,10 @@ TIMEOUT = 30.0
 #: How a query is sent: as a field of a form, since Virtuoso 7 waits without end for one that comes as it is. An update
 #: comes as it is: it may be long, and a form would make it twice as long.
 _FORM, _UPDATE = "application/x-www-form-urlencoded", "application/sparql-update"
+#: What finds out how a store is told who asks, and the statuses of one that is not there to say.
+_ASKS_NOTHING, _TRUTH = urlencode({"query": "ASK {}"}).encode(), "application/sparql-results+json"
+_CHANGES_NOTHING = b"INSERT DATA {}"
+_AWAY = (502, 503, 504)
 #: Connections kept open while nobody asks.
 _KEPT = 8
 #: How a store that answers `query` is told where updates go: the end of one address, and that of the other.
@@ -45,7 +49,8 @@ class Endpoint:
     shown: str
     code: str = "store_unavailable"
     _idle: list[HTTPConnection] = field(default_factory=list, repr=False, compare=False)
-    _digests: list[Digest] = field(default_factory=list, repr=False, compare=False)  # at most one
+    #: How the store is told who asks: as Digest has it, or as Basic has it (None); empty before that is known.
+    _ways: list[Digest | None] = field(default_factory=list, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
@@ -90,11 +95,23 @@ class Endpoint:
         self._post(text.encode(), _UPDATE, "*/*", seconds, None)
 
     def _post(self, body: bytes, kind: str, accept: str, seconds: float, most: int | None) -> bytes:
-        headers = {"Content-Type": kind, "Accept": accept}
-        target = f"{self.path}?{self.query}" if self.query else self.path
-        bare, met = False, 0  # how often this request was refused for want of a login
+        met = 0  # how often this request was refused for want of a login
         while True:
-            headers["Authorization"] = "" if bare else self._authorization(target)
+            login = self._login(kind, accept, seconds)
+            connection, answer, data = self._sent(body, kind, accept, login, seconds, most)
+            if answer.status == 401 and self.login and met < 3:
+                met += 1
+                if self._learnt(answer) or not answer.headers["WWW-Authenticate"]:  # some ask only who says nothing
+                    self._keep(connection, answer)
+                    continue
+            return self._answered(connection, answer, data, most)
+
+    def _sent(
+        self, body: bytes, kind: str, accept: str, login: str, seconds: float, most: int | None
+    ) -> tuple[HTTPConnection, HTTPResponse, bytes]:
+        """Return what came back, of its bytes at most one more than *most*, and the connection it came by."""
+        headers = {"Content-Type": kind, "Accept": accept, **({"Authorization": login} if login else {})}
+        while True:
             kept = self._kept()
             connection = kept or self._new()
             try:
@@ -105,9 +122,9 @@ class Endpoint:
                 raise self._silent(error) from error
             try:
                 connection.sock.settimeout(seconds)
-                connection.request("POST", target, body, {name: value for name, value in headers.items() if value})
+                connection.request("POST", self._target, body, headers)
                 answer = connection.getresponse()
-                data = answer.read() if most is None else answer.read(most + 1)
+                return connection, answer, answer.read() if most is None else answer.read(most + 1)
             except TimeoutError as error:
                 connection.close()
                 raise _late(self.shown, seconds) from error
@@ -115,29 +132,41 @@ class Endpoint:
                 connection.close()
                 if kept is None:
                     raise self._silent(error) from error
-                continue
-            if answer.status == 401 and self.login and met < 3:
-                met, is_asked = met + 1, self._is_asked(answer)
-                bare = not (is_asked or bare or answer.headers["WWW-Authenticate"])  # some ask only who says nothing
-                if is_asked or bare:
-                    self._keep(connection, answer)
-                    continue
-            return self._answered(connection, answer, data, most)
 
-    def _authorization(self, target: str) -> str:
-        """Return what says who asks: as Digest has it where the store asked for that, else as Basic has it."""
+    @property
+    def _target(self) -> str:
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    def _login(self, kind: str, accept: str, seconds: float) -> str:
+        """Return what says who asks, in the way the store asks for.
+
+        A request that says nothing and does nothing finds that out: whoever listens learns no password from a store
+        that asks for Digest. One that lets everybody ask is told all the same, as Basic has it: it may let who is named
+        do more.
+        """
         if not self.login:
             return ""
         with self._lock:
-            digest = self._digests[-1] if self._digests else None
-        return digest.header("POST", target) if digest else f"Basic {self.login}"
+            ways = tuple(self._ways)
+        if not ways:
+            body, accept = (_ASKS_NOTHING, _TRUTH) if kind == _FORM else (_CHANGES_NOTHING, accept)
+            connection, answer, data = self._sent(body, kind, accept, "", seconds, None)
+            if answer.status in _AWAY:
+                self._answered(connection, answer, data, None)
+            self._learnt(answer, basic=True)
+            self._keep(connection, answer)
+            return self._login(kind, accept, seconds)
+        return ways[-1].header("POST", self._target) if ways[-1] else f"Basic {self.login}"
 
-    def _is_asked(self, answer: HTTPResponse) -> bool:
-        """Return whether the store asks for a login by Digest, which is answered from then on."""
+    def _learnt(self, answer: HTTPResponse, *, basic: bool = False) -> bool:
+        """Return whether the store asks for a login by Digest; if not, it is told in *basic*, or has to be asked again.
+
+        It is answered in that way from then on.
+        """
         user, _, password = base64.b64decode(self.login or "").decode().partition(":")
         digest = Digest.of(answer.headers.get_all("WWW-Authenticate") or [], user, password)
         with self._lock:
-            self._digests[:] = [digest] if digest else []
+            self._ways[:] = [digest] if digest or basic else []
         return digest is not None
 
     def _answered(self, connection: HTTPConnection, answer: HTTPResponse, data: bytes, most: int | None) -> bytes:

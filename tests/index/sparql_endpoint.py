@@ -1,9 +1,12 @@
 """A SPARQL 1.1 endpoint over pyoxigraph, in a thread of its own: `/query` asks and `/update` changes."""
 
 import threading
+from base64 import b64encode
 from contextlib import contextmanager
+from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import parse_http_list, parse_keqv_list
 
 import pyoxigraph as ox
 
@@ -11,7 +14,7 @@ import pyoxigraph as ox
 class Endpoint(ThreadingHTTPServer):
     """The store, what was sent to it (path, headers, fields), and the one answer it gives to everything if told so.
 
-    It takes texts of `most` characters, if told so.
+    It takes texts of `most` characters, if told so, and asks for a login as `challenge` says.
     """
 
     daemon_threads = True
@@ -19,6 +22,7 @@ class Endpoint(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.store, self.sent, self.answer, self.most = ox.Store(), [], None, None
+        self.challenge = None
         self.url = f"http://127.0.0.1:{self.server_port}/query"
 
 
@@ -33,6 +37,12 @@ class Handler(BaseHTTPRequestHandler):
         is_form = self.headers["Content-Type"] == "application/x-www-form-urlencoded"
         path, given = urlsplit(self.path).path, parse_qs(text, strict_parsing=True) if is_form else text
         self.server.sent.append((self.path, dict(self.headers), given))
+        if self.server.challenge is not None and not self.is_let_in(self.headers.get("Authorization", "")):
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", self.server.challenge)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if self.server.most is not None and len(text) > self.server.most:
             self.send_error(413)
             return
@@ -44,6 +54,18 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def is_let_in(self, said):
+        """Whether *said* is the login of ada, whose password is s@crot, as the challenge wants it."""
+        scheme, _, rest = said.partition(" ")
+        if scheme != self.server.challenge.partition(" ")[0]:
+            return False
+        if scheme == "Basic":
+            return rest == b64encode(b"ada:s@crot").decode()
+        got = parse_keqv_list(parse_http_list(rest))
+        who, what = md5(f"ada:{got['realm']}:s@crot".encode()), md5(f"POST:{self.path}".encode())
+        middle = f"{got['nonce']}:{got['nc']}:{got['cnonce']}:{got['qop']}"
+        return got["response"] == md5(f"{who.hexdigest()}:{middle}:{what.hexdigest()}".encode()).hexdigest()
 
     def query(self, given):
         (text,) = given["query"]

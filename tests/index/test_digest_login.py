@@ -2,10 +2,12 @@
 
 import pytest
 from conftest import intent
+from sparql_endpoint import endpoint
 
 import jidomem
 from jidomem.errors import Failed
 from jidomem.index.digest import Digest
+from jidomem.index.store import TripleStore
 
 CHALLENGE = (
     'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={kind},'
@@ -34,6 +36,39 @@ def test_the_examples_of_the_standard_are_answered_as_it_answers_them(kind, resp
 @pytest.mark.parametrize("challenge", ["Basic realm=x", CHALLENGE.format(kind="SHA-512-256"), "Digest realm=x"])
 def test_what_cannot_be_answered_is_not(challenge):
     assert Digest.of([challenge], "ana", "x") is None
+
+
+@pytest.mark.parametrize(
+    ("challenge", "schemes"),
+    [
+        ('Digest realm="triples", qop="auth", nonce="7ypf", algorithm=MD5', [None, "Digest"]),
+        ('Basic realm="triples"', [None, "Basic"]),
+        (None, [None, "Basic"]),
+    ],
+    ids=["digest", "basic", "none"],
+)
+def test_the_first_request_says_nothing_of_the_login_and_the_next_what_the_store_asks_for(challenge, schemes):
+    with endpoint() as server:
+        server.challenge = challenge
+        store = TripleStore("sparql", endpoint=server.url.replace("//", "//ada:s%40crot@"))
+        store.insert([("urn:a", "jido:topic", "x")])
+        for _ in range(2):
+            assert [row["o"] for row in store.query("SELECT ?o { ?s ?p ?o }", graphs=["default"])] == ["x"]
+
+    said = {path: [] for path, _, _ in server.sent}
+    for path, headers, _ in server.sent:
+        said[path].append(headers.get("Authorization", "").partition(" ")[0] or None)
+    assert said == {"/update": schemes, "/query": [schemes[-1]] * 2}
+
+
+def test_a_store_that_is_away_is_told_no_login():
+    with endpoint() as server:
+        server.answer = 503, b"starting"
+        store = TripleStore("sparql", endpoint=server.url.replace("//", "//ada:s%40crot@"))
+        with pytest.raises(Failed, match="503: starting"):
+            store.insert([("urn:a", "jido:topic", "x")])
+
+    assert ["Authorization" in headers for _, headers, _ in server.sent] == [False]
 
 
 def test_a_store_that_asks_for_a_login_is_fed_and_asked_with_it_alone(root, virtuoso_server):

@@ -313,8 +313,11 @@ def test_changes_go_where_they_are_told_with_the_login_of_the_address():
         store.insert([(A, "jido:topic", "x")])
         assert texts(store, graphs=["default"]) == ["x"]
 
-    assert [path for path, _, _ in server.sent] == ["/update?x=1", "/query?infer=no"]
-    assert {headers["Authorization"] for _, headers, _ in server.sent} == {"Basic YWRhOnNAY3JvdA=="}
+    asked, (changed, queried) = server.sent[::2], server.sent[1::2]
+    assert [path for path, _, _ in server.sent] == [*2 * ["/update?x=1"], *2 * ["/query?infer=no"]]
+    assert [given for _, _, given in asked] == ["INSERT DATA {}", {"query": ["ASK {}"]}]
+    assert ["Authorization" in headers for _, headers, _ in asked] == [False, False]
+    assert changed[1]["Authorization"] == queried[1]["Authorization"] == "Basic YWRhOnNAY3JvdA=="
 
 
 @pytest.mark.parametrize(("answer", "said"), [
