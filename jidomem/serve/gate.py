@@ -21,6 +21,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 _PUBLIC = frozenset(f"{route.method} {route.path}" for route in (*ROUTES, *PAGES) if route.public)
+_TELLS_MORE = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.tells_more)
 _HINT = "send the header Authorization: Bearer TOKEN; who runs the server gives one out with: jidomem token add"
 
 
@@ -54,8 +55,11 @@ class Gate:
         """
         g.caller = None
         route = request.url_rule.endpoint if request.url_rule is not None else ""
-        if self._keyring is not None and route not in _PUBLIC and self._keyring.asks():
-            g.caller = caller_of(self._keyring, authorization(self._site.memory.settings.root))
+        if self._keyring is None or (route in _PUBLIC and route not in _TELLS_MORE):
+            return
+        said = authorization(self._site.memory.settings.root)
+        if (said or route not in _PUBLIC) and self._keyring.asks():
+            g.caller = caller_of(self._keyring, said)
             g.seen.agent = g.caller.agent
 
     def answer(self, route: Route, **parts: str) -> Response:

@@ -79,7 +79,7 @@ def _operation(route: Route) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": _ref("Problem")}}
     for status in _refusals(route):
         operation["responses"][str(status)] = {"description": _REFUSALS[status], "content": problem}
-    if route.public:
+    if route.public and not route.tells_more:
         operation["security"] = []
     if route.reads:
         content = {media: {"schema": _ref(schema)} for media, schema in route.reads.items()}
@@ -90,7 +90,7 @@ def _operation(route: Route) -> dict[str, Any]:
 def _refusals(route: Route) -> list[int]:
     """Return the statuses with which *route* refuses a request, whoever sends it."""
     found = {400, 403, 500}
-    found |= set() if route.public else {401}
+    found |= set() if route.public and not route.tells_more else {401}
     found |= {404, 503} if "{project}" in route.path or route.takes else set()
     found |= {406} if len(route.gives) > 1 else set()
     found |= {413, 415} if route.reads else set()

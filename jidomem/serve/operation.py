@@ -12,7 +12,7 @@ from jidomem.serve.ledger import Ledger
 from jidomem.serve.log import Log
 from jidomem.serve.measures import Measures
 from jidomem.serve.repeats import Repeats
-from jidomem.serve.standing import Leveller
+from jidomem.serve.standing import Leveller, Readiness
 
 #: One of so many connections may wait for what is not written yet.
 SHARE = 4
@@ -24,7 +24,7 @@ class Operation:
     def __init__(self, log: Log | None = None, *, connections: int = 64) -> None:
         self.measures = Measures()
         self.log = log
-        self.leveller = Leveller()
+        self.leveller, self.readiness = Leveller(), Readiness()
         self.repeats = Repeats()
         self.deeds = Deeds()
         self.ledger: Ledger | None = None

@@ -219,7 +219,16 @@ ROUTES: tuple[Route, ...] = (
     *_sparql("/sparql", "the default project"),
     *_graph_store("/projects/{project}/graphs"),
     Route("GET", "/healthz", health.alive, "Say that the server lives", OK, {JSON: "Object"}, public=True),
-    Route("GET", "/readyz", health.ready, "Say what can be read, and up to which version", _READY, {JSON: "Object"}),
+    Route(
+        "GET",
+        "/readyz",
+        health.ready,
+        "Say whether all can be read; with a token, where one is needed, what, up to which version, and what is not",
+        _READY,
+        {JSON: "Object"},
+        public=True,
+        tells_more=True,
+    ),
     Route("GET", "/metrics", metrics.metrics, "Give figures to Prometheus", OK, {"text/plain": "Text"}),
     Route("GET", "/openapi.json", _described, "Describe this interface", OK, {JSON: "Object"}),
 )

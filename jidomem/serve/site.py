@@ -115,7 +115,7 @@ class Route:
     `path` is written as OpenAPI writes it. `takes` are the arguments of the query string, name -> what it does; with
     `is_open` there are more, which the named query decides. `reads` are the media types of the body, each with the
     name of its schema, and `gives` those of the answer; `statuses` say what each success means. Who may only read is
-    not let at one that `writes`; one that is `public` needs no token.
+    not let at one that `writes`; one that is `public` needs no token, and `tells_more` to who has one.
     """
 
     method: str
@@ -130,3 +130,4 @@ class Route:
     is_open: bool = False
     writes: bool = False
     public: bool = False
+    tells_more: bool = False

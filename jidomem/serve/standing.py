@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock, Thread
+from time import monotonic
 from typing import Any
 
 from jidomem.errors import JidomemError, NotFound
 from jidomem.journal.files import NAMES, Stream
 from jidomem.runtime.root import Jidomem
 from jidomem.version import Version
+
+#: For how many seconds it is believed whether a server is ready, and while somebody looks whether it still is.
+FRESH, LASTS = 1.0, 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,25 @@ def _behind(memory: Jidomem, stream: Stream) -> int:
         return sum(1 for _ in folder.after(held))
     except NotFound:  # another branch was checked out: all of it is to be read
         return sum(1 for _ in folder.after(Version()))
+
+
+class Readiness:
+    """Whether a server is ready, as anybody may ask as often as they like: it is looked at once a second, by one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found = False
+        self._at = -LASTS
+
+    def look(self, is_ready: Callable[[], bool]) -> bool:
+        """Return what *is_ready* says, or said less than a second ago; False while that takes longer than it may."""
+        if monotonic() - self._at >= FRESH and self._lock.acquire(blocking=False):
+            try:
+                self._found = is_ready()
+                self._at = monotonic()
+            finally:
+                self._lock.release()
+        return self._found and monotonic() - self._at < LASTS
 
 
 class Leveller:

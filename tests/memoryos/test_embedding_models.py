@@ -27,7 +27,7 @@ def test_all_vectors_of_the_tiers_are_those_of_the_embedding_model_that_is_given
         for said in ("I work as a boxer. xxxxxxxxxxxx", "zzzzzz", "xxxxxxx", "zzzz zzzzz", "lunch"):
             ada.add(said, "", about=("user", "ana"))
         ada.maintain()
-        tiers, found = ada.tiers, ada.retrieve("zz", visiting=False)
+        tiers, found, status = ada.tiers, ada.retrieve("zz", visiting=False), ada.status()
 
     assert [[page.query[-3:] for page in segment.pages] for segment in tiers.mtm] == [["xxx"] * 2, ["zzz"] * 2]
     facts = tiers.personas[0].knowledge
@@ -36,4 +36,4 @@ def test_all_vectors_of_the_tiers_are_those_of_the_embedding_model_that_is_given
     }
     assert [fact.text for fact in facts] == ["works as a boxer"]
     assert {each.what.query[-3:] for each in found.pages[:2]} == {"zzz"}
-    assert ada.status()["embedder"] == "letters-3"
+    assert status["embedder"] == "letters-3"

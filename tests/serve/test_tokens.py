@@ -6,10 +6,11 @@ from urllib.parse import quote
 import pytest
 from conftest import decision, intent
 
+from jidomem.journal.files import Stream
 from jidomem.runtime import own
 from jidomem.runtime.keyring import Keyring, take_back
 from jidomem.runtime.settings import own_config
-from jidomem.serve import intents
+from jidomem.serve import intents, standing
 from jidomem.serve.http import create_app
 from jidomem.serve.routes import ROUTES
 
@@ -63,19 +64,63 @@ def each_address(project="p"):
         yield route, path
 
 
-def test_without_a_token_only_that_it_lives_is_told_once_there_is_one(door):
+def test_without_a_token_only_that_it_lives_and_is_ready_is_told_once_there_is_one(door):
     assert door.anybody.get("/projects/p").status_code == 200
     ana = door()
 
     for route, path in each_address():
-        if route.path != "/healthz":
+        if route.path not in ("/healthz", "/readyz"):
             answer = door.anybody.ask(route.method, path)
             assert (answer.status_code, answer.json["code"]) == (401, "unauthenticated"), path
             assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
     assert door.anybody.get("/healthz").status_code == 200
+    assert (door.anybody.get("/readyz").status_code, door.anybody.get("/readyz").json) == (200, {"status": "ok"})
     assert {door.anybody.get(path).status_code for path in ("/nowhere", "/projects/q", "/projects/none")} == {401}
     assert ana.get("/projects/p").status_code == 200
     assert ana.get("/nowhere").status_code == 404
+
+
+def test_whether_it_is_ready_is_told_to_anybody_and_why_not_to_who_has_a_token(door, memory, monkeypatch):
+    monkeypatch.setattr(standing, "FRESH", 0)
+    assert door.anybody.get("/readyz").json["versions"].keys() == {"p", "q"}  # no token is needed yet
+    ana, admin = door(), door("root", "admin", ("*",))
+    (broken,) = (memory.settings.root / "projects" / "q" / "memory").glob("*.ttl")
+    broken.write_bytes(broken.read_bytes()[:-9])
+    assert memory.journal.verify(Stream("q"))
+
+    nobody, wrong = door.anybody.get("/readyz"), door.anybody.get("/readyz", headers={"Authorization": "Bearer x"})
+
+    assert (nobody.status_code, nobody.json) == (503, {"status": "not ready"})
+    assert nobody.headers["Retry-After"]
+    assert (wrong.status_code, wrong.json["code"]) == (401, "unauthenticated")
+    assert [*admin.get("/readyz").json["damage"]] == ["q"]
+    assert ana.get("/readyz").json["status"] == "ok"  # of what is hers
+
+
+def test_where_tokens_or_the_journal_cannot_be_read_it_is_not_ready_and_nobody_is_told_why(door, memory, monkeypatch):
+    door()
+    own_config().chmod(0o644)
+    unread = door.anybody.get("/readyz")
+    own_config().chmod(0o600)
+    monkeypatch.setattr(standing, "FRESH", 0)
+    memory.journal.close("postgresql://db.internal/secret")
+    away = door.anybody.get("/readyz")
+
+    assert (unread.status_code, unread.json) == (200, {"status": "ok"})
+    assert (away.status_code, away.json) == (503, {"status": "not ready"})
+
+
+def test_who_asks_without_pause_whether_it_is_ready_is_told_what_was_found_a_moment_ago(door, memory, monkeypatch):
+    door()
+    monkeypatch.setattr(standing, "FRESH", 60)
+    monkeypatch.setattr(standing, "LASTS", 60)
+    first = door.anybody.get("/readyz")
+    memory.journal.close("elsewhere")
+
+    again = door.anybody.get("/readyz")
+    monkeypatch.setattr(standing, "FRESH", 0)
+
+    assert (first.status_code, again.status_code, door.anybody.get("/readyz").status_code) == (200, 200, 503)
 
 
 @pytest.mark.parametrize(
