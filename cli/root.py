@@ -39,15 +39,18 @@ def root() -> None:
 def push(door: Door, folder: Path) -> None:
     """Put config.toml, baseline.toml, ontology/, shapes/ and queries/ of FOLDER into the shared root, all at once.
 
-    Each is looked through first. What the root has and FOLDER has not stays: take it out with root remove.
+    Each is looked through first, and one that nobody would read, such as a question that lies in no role's folder, is
+    told. What the root has and FOLDER has not stays: take it out with root remove.
 
     Examples:
       jidomem root push team/.jidomem --root postgresql://db/team
     """
+    from jidomem.govern.overlay import unread
     from jidomem.shared import root_files
 
     given = root_files.of_folder(_looked_through(folder))
     given = {path: text for path, text in given.items() if not path.startswith("projects/")}
+    idle = {problem.item: problem.message for problem in unread(folder) if problem.item in given}
     before: dict[str, str] = {}
 
     def pushed(files: root_files.Files) -> root_files.Files:
@@ -63,11 +66,13 @@ def push(door: Door, folder: Path) -> None:
     rows = [{"path": path, "is": "new" if path not in before else "changed"} for path, text in given.items()
             if before.get(path) != text]  # fmt: skip
     if door.json:
-        show_json({"root": log.name, "put": rows, "files": sorted({**before, **given})})
+        show_json({"root": log.name, "put": rows, "files": sorted({**before, **given}), "unread": sorted(idle)})
         return
     for row in rows:
         click.echo(f"{row['is']:8} {row['path']}")
-    door.say(f"{log.name}: {len(rows)} of {len(given)} files were put there; start its servers again to have them")
+    for path, why in idle.items():
+        door.say(f"warning: {path}: {why}")
+    door.say(f"{log.name}: {len(rows)} of {len(given)} files were put there; its servers have them at their next look")
 
 
 @root.command("pull", cls=Verb)

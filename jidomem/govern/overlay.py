@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Brought:
 def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
     """Return what is wrong with the overlay of *root*: or, the whole of it in view, with the files *given* alone."""
     report = Report()
-    own = [path for pattern in _READ for path in sorted(root.glob(pattern))]
+    own = _own(root)
     wanted = {path.resolve() for path in given} or {path.resolve() for path in own}
     files = {path.resolve(): path for path in [*own, *given]}
     brought: list[Brought] = []
@@ -54,7 +54,7 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
     for path, problem in asked(queries, root):
         _add(report, problem, path.resolve() in wanted)
     if not given:
-        report.problems += _unread(root, own)
+        report.problems += unread(root)
     with bounded(f"judging the overlay of {root}"):
         found = _judged(brought)
     for place, problem in _placed(found, brought):
@@ -90,8 +90,14 @@ def _brought(path: Path, number: int) -> Brought:
     return Brought(path, source, is_rules, triples)
 
 
-def _unread(root: Path, own: Collection[Path]) -> Iterator[Problem]:
+def _own(root: Path) -> list[Path]:
+    """Return the files of the overlay of *root* that are read."""
+    return [path for pattern in _READ for path in sorted(root.glob(pattern))]
+
+
+def unread(root: Path) -> Iterator[Problem]:
     """Yield the files that lie in an overlay where nobody reads them."""
+    own = _own(root)
     for folder in (TERMS, RULES, QUESTIONS):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path not in own and not path.name.startswith("."):

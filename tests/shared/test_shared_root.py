@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -214,6 +215,14 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
     (shapes / "own.ttl").write_text("<urn:a> <urn:b> <urn:c> .\n")
     assert run("root", "push", str(folder)).stdout.split() == ["new", "config.toml", "new", "shapes/own.ttl"]
     assert run("root", "push", str(folder)).stdout == ""
+
+    (folder / "queries").mkdir()
+    (folder / "queries" / "late.rq").write_text("SELECT * { ?s ?p ?o }\n")
+    pushed = run("root", "push", str(folder))
+    assert "warning: queries/late.rq: this file is not read: an overlay is ontology/*.ttl" in pushed.stderr
+    assert json.loads(run("root", "push", "--json", str(folder)).stdout)["unread"] == ["queries/late.rq"]
+    run("root", "remove", "queries/late.rq")
+    shutil.rmtree(folder / "queries")
 
     (folder / "config.toml").write_text("port = 9\n")
     assert "trust" in run("root", "push", str(folder), expected=1).stderr
