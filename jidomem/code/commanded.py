@@ -97,10 +97,11 @@ def tells(
 
 def _emitted(needs: Collection[tuple[str, str]], clauses: Sequence[_Clause]) -> Iterator[tuple[str, str]]:
     """Yield each command with an event that comes of it."""
-    applied = {event for each in clauses if each.name == "apply" for event in each.second}
+    pairs = [each for each in clauses if len(each.params) == 2]
+    applied = {event for each in pairs if each.name == "apply" for event in each.second}
     if len(clauses) > _MOST or not (applied or _needs(needs, _COMMANDS)):
         return
-    given = [each for each in clauses if each.written.word == "def" and len(each.params) == 2 and each.name != "apply"]
+    given = [each for each in pairs if each.written.word == "def" and each.name != "apply"]
     taking = [(command, each) for each in given for command in each.second - applied]
     commands = {command for command, _ in taking}
     by_name = defaultdict(list)

@@ -229,9 +229,22 @@ APPLIES = """
         ("defp place(o, %Place{}), do: %Placed{}", set()),
         ("def place(o, %Place{}, extra), do: %Placed{}", set()),
         ("def execute(o, %Place{}), do: {:error, :placed}", set()),
+        ("def apply(o, %Seen{}, now), do: o\ndef execute(o, %Place{}), do: %Seen{}", set()),
     ],
     ids=[
-        *("by its name", "list", "struct", "called", "clauses", "in turn", "event", "private", "three", "refused"),
+        *(
+            "by its name",
+            "list",
+            "struct",
+            "called",
+            "clauses",
+            "in turn",
+            "event",
+            "private",
+            "three",
+            "refused",
+            "apply of three",
+        ),
     ],
 )
 def test_an_aggregate_tells_which_of_the_events_it_applies_come_of_a_command(code, emitted):  # C100
