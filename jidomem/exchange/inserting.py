@@ -15,7 +15,6 @@ from jidomem.write.restate import SAID_ONCE
 from jidomem.write.validate import WRITER_ONLY, broken_triple
 from jidomem.write.writer import MemoryWriter
 
-_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 _WRITERS = {jido(name) for name in (*WRITER_ONLY, "idempotencyKey")}
 
 
@@ -46,7 +45,7 @@ def _refuse_what_would_be_lost(rows: Sequence[Triple], schema: Schema) -> None:
         name = f"jido:{local_name(predicate)}"
         if predicate in _WRITERS:
             message = f"{bare(subject)}: {name} is written by the writer alone: leave it out"
-        elif predicate in _ENDS and value not in items:
+        elif predicate in turtle.LINKS and value not in items:
             message = f"{bare(subject)}: {name} is said with the memory it points at: insert both, or submit an intent"
         elif subject in items and _is_second(first, (subject, predicate, value), schema):
             message = f"{bare(subject)}: {name} has one value, and was given another"

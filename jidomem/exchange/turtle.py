@@ -18,7 +18,9 @@ from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.restate import restate
 
 _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
-_LINKS = (("supersededBy", "supersedes"), ("invalidatedBy", "invalidates"))
+#: What a memory says of the one that ended it, and the field of that one's intent that says so.
+LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
+_NOT_SAID = BOOKKEEPING | LINKS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
             Statement(intents[node], _line_of(node, lines), assumed[node], node in proposed)
             for node in _in_order(intents)
         ),
-        tuple(t for node in rest for t in about[node] if t[1] not in BOOKKEEPING and not _ends(t)),
+        tuple(t for node in rest for t in about[node] if t[1] not in _NOT_SAID),
         tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
     )
 
@@ -135,15 +137,10 @@ def _shortened(said: dict[str, Any]) -> dict[str, Any]:
 def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
     """Name in each intent what the file says was superseded or invalidated by it."""
     for subject, predicate, value in rows:
-        for inverse, field in _LINKS:
-            if predicate == jido(inverse) and (after := intents.get(bare(value))) is not None:
-                named = after.setdefault(field, [])
-                if bare(subject) not in named:
-                    named.append(bare(subject))
-
-
-def _ends(triple: Triple) -> bool:
-    return triple[1] in (jido("supersededBy"), jido("invalidatedBy"))
+        if predicate in LINKS and (after := intents.get(bare(value))) is not None:
+            named = after.setdefault(LINKS[predicate], [])
+            if bare(subject) not in named:
+                named.append(bare(subject))
 
 
 def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
