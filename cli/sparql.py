@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from shlex import quote
 from typing import TextIO
 
 import click
@@ -33,6 +35,8 @@ def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> N
     """
     if (query is None) == (file is None):
         raise InvalidRequest("give one query", hint="jidomem sparql 'SELECT ...', or: jidomem sparql -f query.rq")
+    if query is not None and os.path.isfile(query):
+        raise InvalidRequest(f"{query} is a file, and no query", hint=f"jidomem sparql -f {quote(query)}")
     memory = door.read()
     result = memory.reader.run(memory.project, _text(query, file), infer=infer, as_of=door.as_of)
     if door.format is not None and door.format not in _FORMATS[result.kind]:

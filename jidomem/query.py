@@ -137,7 +137,7 @@ class NamedQuery:
         known = [param.name for param in self.params]
         for name in values:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
+                near = get_close_matches(name, [*known, "limit", "cursor"], n=1)
                 takes = ", ".join(map(snake, known)) or "no parameters"
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)

@@ -311,6 +311,7 @@ MISTAKES = {
         "day or moment such as 2026-11-01 or",
         None,
     ),
+    "a file for a query": ("shop", "sparql src/queue.py", 2, "is a file, and no query", None),
     "governing without a path": ("shop", "governing", 2, "Missing argument", "jidomem governing README.md"),
     "a misspelt question": ("shop", "ask decisons", 4, "there is no query 'decisons'", None),
     "an unknown question": ("shop", "ask xyzzy", 4, "there is no query 'xyzzy'", "jidomem ask"),

@@ -89,3 +89,6 @@ def test_an_unknown_parameter_is_refused_with_the_nearest():
     with pytest.raises(InvalidRequest, match="planner/mine has no parameter 'wat'") as refusal:
         QUERY.bind({**GIVEN, "wat": "x"})
     assert refusal.value.hint == "did you mean 'what'?"
+    with pytest.raises(InvalidRequest) as other:
+        QUERY.bind({**GIVEN, "limt": 3})
+    assert other.value.hint == "did you mean 'limit'?"
