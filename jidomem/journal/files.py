@@ -15,9 +15,10 @@ from jidomem import vocab
 from jidomem.errors import JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
 from jidomem.journal.asides import put_aside
-from jidomem.journal.commit import Commit, FormatError
+from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import lay, remove
 from jidomem.journal.folder import Folder
+from jidomem.journal.following import check_follows
 from jidomem.journal.names import each_file, file_name
 from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
 from jidomem.journal.sight import NOTHING
@@ -111,10 +112,7 @@ class FileJournal:
         return self.head(stream) != version
 
     def head(self, stream: Stream) -> Version:
-        """Return the version of a stream now: the heads of the files that are there and sound.
-
-        Raises MemoryClosed once the journal was closed.
-        """
+        """Return the version of a stream now, of the files there and sound; raises MemoryClosed once it was closed."""
         self._check_open()
         return self._known(stream)[0].look()
 
@@ -288,7 +286,7 @@ class FileJournal:
 
     def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: Turn) -> Version:
         """Put *commit* on top of *expected*, the present version, with the turn in hand."""
-        check_follows(stream, expected, commit)
+        check_follows(stream.graph, expected, commit)
         began = monotonic()
         with writing(folder.path):
             if not expected.heads:  # whoever made the folders, and however far it came
@@ -348,17 +346,3 @@ def _sound(folder: Folder) -> Version:
     if folder.is_damaged:
         raise folder.damage()[0]
     return version
-
-
-def check_follows(stream: Stream, expected: Version, commit: Commit) -> None:
-    """Raise FormatError unless *commit* belongs to *stream* and follows from *expected*."""
-    if commit.graph != stream.graph:
-        raise FormatError(f"a commit of {commit.graph} does not belong in {stream.graph}")
-    if commit.parents != tuple(sorted(expected.ids)) or commit.position != expected.position + 1:
-        raise FormatError(f"commit {commit.id} does not follow from {expected}")
-    if commit.recorded_at <= expected.recorded_at:
-        raise FormatError(
-            f"commit {commit.id} of {commit.recorded_at} is not after its parents: {expected.recorded_at}"
-        )
-    if commit.redacted:
-        raise FormatError(f"commit {commit.id} is redacted: only a whole one can be appended")

@@ -12,8 +12,9 @@ from time import monotonic
 from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
 from jidomem.journal.commit import Commit, advance
 from jidomem.journal.erasing import ordered
-from jidomem.journal.files import NAMES, FileJournal, Moved, Stream, check_follows
+from jidomem.journal.files import NAMES, FileJournal, Moved, Stream
 from jidomem.journal.folder import Folder
+from jidomem.journal.following import check_follows
 from jidomem.journal.redaction import is_order
 from jidomem.journal.turns import Turn
 from jidomem.shared import checkpoints, copies, root_files, segments
@@ -296,7 +297,7 @@ class MirroredJournal(FileJournal):
             return kept.version
         if kept.version != expected:
             return Moved(kept.version)
-        check_follows(stream, expected, commit)
+        check_follows(stream.graph, expected, commit)
         began = monotonic()
         try:
             if self.log.append(stream, kept.reach.length + 1, commit.id, commit.data, after=kept.last):
