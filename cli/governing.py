@@ -8,7 +8,6 @@ import click
 
 from jidomem.govern.besides import Besides, besides
 from jidomem.govern.governing import COLUMNS
-from jidomem_cli.complain import place
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.paths import Paths
 from jidomem_cli.tables import form_of, short, show_rows
@@ -51,6 +50,8 @@ def _say_besides(door: Door, what: str, found: Sequence[Besides]) -> None:
         summary = one.summary if len(one.summary) <= _LONG else f"{one.summary[:_LONG]}…"
         door.say(f"  {short(one.item)}  {one.kind}: {summary}")
     if found[0].waits:
+        from jidomem_cli.complain import place  # it brings what each verb of writing takes
+
         door.say(f"accept one: jidomem review{place(door)} accept {short(found[0].item)}; all: accept --all")
 
 

@@ -9,6 +9,7 @@ from jidomem.errors import NotFound
 from jidomem.query import to_term
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.ignored import matches
+from jidomem.terms import iri
 from jidomem.vocab import TYPE_OF_CLASS, local_name
 from jidomem.write.names import plain_path
 
@@ -17,7 +18,7 @@ _QUERY = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded WHERE {
   { VALUES ?about { %s } ?item jido:about ?about }
-  UNION { ?item jido:about ?about FILTER(CONTAINS(STR(?about), "*")) }
+  UNION { %s ?item jido:about ?about FILTER(CONTAINS(STR(?about), "*")) }
   UNION { ?item a jido:Convention ; jido:hasAssertionStatus jido:Proposed
           FILTER NOT EXISTS { ?item jido:about ?any } BIND("" AS ?about) }
   OPTIONAL { ?item jido:hasAssertionStatus ?status }
@@ -48,7 +49,9 @@ def besides(reader: MemoryReader, project: str, paths: Sequence[str], known: Col
     plain = [plain_path(path) for path in paths]
     places = dict.fromkeys(place for path in plain for place in _places(path))
     try:
-        rows = reader.select(project, _QUERY % " ".join(to_term(place, "string", "path") for place in places))
+        patterned = reader.about_patterns(project)
+        among = "" if patterned is None else f"VALUES ?item {{ {' '.join(map(iri, patterned))} }}"
+        rows = reader.select(project, _QUERY % (" ".join(to_term(place, "string", "path") for place in places), among))
     except NotFound:  # nothing was ever written
         return []
     found: dict[str, tuple[tuple[bool, int], Besides]] = {}

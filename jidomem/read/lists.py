@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.listings import Listings
 from jidomem.index.shelved import Shelved
-from jidomem.query import NamedQuery
+from jidomem.query import FOREVER, NamedQuery, to_term
 from jidomem.read.functions import Rows
 from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, page_size
 from jidomem.read.walk import Place, walk
@@ -69,6 +69,14 @@ class Lists:
         """Keep the lists of *queries* on disk, those of *project* that are long."""
         courses = [query.course for query in queries if query.course and not query.takes("item")]
         self._listings.keep(courses, graphs_of(project))
+
+    def over(self, query: NamedQuery, project: str) -> list[str] | None:
+        """Return what the list of *query* goes over, whatever was known when; None where the engine is to find it."""
+        moment = to_term(FOREVER, "dateTime", "as_of")
+        assert query.course is not None
+        return self._listings.candidates(
+            query.course, graphs_of(project), start="", moment=moment, inactive=True, count=maxsize
+        )
 
     def terms(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str

@@ -149,6 +149,11 @@ class MemoryReader(Records):
             start = Cursor(first_moment(bindings, newest), 0, question)
         return self._lists.page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
 
+    def about_patterns(self, project: str) -> list[str] | None:
+        """Return the memories about files named by a pattern, ended ones too; None where only a look at all tells."""
+        self._catch_up(project)
+        return self._lists.over(self.playbook.get("patterns"), project)
+
     def keep_lists(self, projects: Iterable[str]) -> None:
         """Throw away the lists kept on disk, and keep those of *projects* anew that are long."""
         self._lists.discard()

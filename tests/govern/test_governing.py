@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from conftest import decision, intent
 
 from jidomem.errors import InvalidRequest
+from jidomem.govern.besides import besides
 from jidomem.terms import iri
 from jidomem.vocab import TYPE, jido
 from jidomem_cli.main import cli
@@ -80,6 +81,22 @@ def test_a_proposal_governs_nothing_until_it_is_asked_for(governed):
 
     assert "trust me" not in [row["summary"] for row in governed.governing("src/db/pool.py", project="p")]
     assert [row["standing"] for row in rows if row["summary"] == "trust me"] == ["proposed"]
+
+
+def test_what_a_pattern_names_besides_is_found_in_the_list_of_patterns_as_in_all(governed):
+    """From the second time on a process has that list."""
+
+    def told():
+        found = besides(governed.reader, "p", ["src/db/pool.py"], ())
+        return {(one.kind, one.summary, one.waits) for one in found if "*" in one.about}
+
+    governed.writer.submit_intent("p", intent(summary="pools are slow", about=["src/**"]))
+    governed.writer.submit_intent("p", rule("one pool", about=["src/db/*"]), propose=True)
+    known = {("fact", "pools are slow", False), ("convention", "one pool", True), ("convention", "no globals", False)}
+    assert [told(), told()] == [known, known]
+
+    governed.writer.submit_intent("p", intent(type="task", summary="measure them", about=["**/pool.py"]))
+    assert told() == known | {("task", "measure them", False)}
 
 
 @pytest.mark.parametrize("asked", ["src/db/pool.py", "./src/db/pool.py", "src//db/./pool.py"])
