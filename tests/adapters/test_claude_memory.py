@@ -106,12 +106,26 @@ def create(path, text=""):
     return {"command": "create", "path": path, "file_text": text}
 
 
+FILE = "/memories/b.md"
+OF_A_FILE = [
+    create(FILE, "aa aa\nb\naa"),
+    *(
+        {"command": "view", "path": FILE, "view_range": lines}
+        for lines in ([1, 1], [2, -1], [0, 9], [3, 2], [9, 9], [2])
+    ),
+    *({"command": "str_replace", "path": FILE, "old_str": old, "new_str": "c"} for old in ("aa", "zz", "a\nb", "c\n")),
+    *({"command": "insert", "path": FILE, "insert_line": line, "insert_text": "d\n"} for line in (-1, 9, 0, 3, 5)),
+    {"command": "view", "path": FILE},
+]
+
+
 @settings(max_examples=25, deadline=None)
 @given(commands=st.lists(COMMANDS, max_size=14))
 @example([create("/memories/a/b/c.md"), {"command": "delete", "path": "/memories/a/b/c.md"}])
 @example([create("/memories/a"), {"command": "rename", "old_path": "/memories/a", "new_path": "/memories/b/c"}])
 @example([create("/memories/a/x"), {"command": "rename", "old_path": "/memories/a", "new_path": "/memories/a/b"}])
 @example([create("/memories/a"), create("/memories/a/b"), create("/memories/a/b/c")])
+@example(OF_A_FILE)
 @example([create("/memories/a/b/c"), {"command": "rename", "old_path": "/memories/a/b", "new_path": "/memories/d"}])
 def test_it_answers_as_the_reference_does_and_holds_the_same_files(memory, tmp_path_factory, commands):
     folder = tmp_path_factory.mktemp("reference")

@@ -362,6 +362,23 @@ def test_a_python_file_is_named_by_its_packages_and_where_the_project_puts_them(
     assert NAMING.name(path) == expected
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ('[tool.setuptools.package-dir]\nshop = "code"', "shop.cart"),
+        ('[tool.setuptools]\npackage-dir = "code"', "code.cart"),
+        ("[tool.setuptools.package-dir]\nshop = 1", "code.cart"),
+        ("tool = 1", "code.cart"),
+        ("[tool", "code.cart"),
+    ],
+    ids=["mapped", "no table", "no folder", "no tool", "broken"],
+)
+def test_a_python_file_is_named_by_its_path_where_the_project_says_nothing_that_can_be_read(said, expected):
+    naming = Naming(lambda path: said if path == "pyproject.toml" else None, lambda path: False)
+
+    assert naming.name("code/cart.py").name == expected
+
+
 def test_what_stands_around_a_fault_is_read_all_the_same():
     broken = python.extract(b"def before():\n    pass\n\nx = = 1\n\ndef after():\n    pass\n", ModuleName("m"))
     other = elixir.extract(b"defmodule A do\n  def f, do: 1\n  def g(, do: 2\nend\n")
