@@ -78,7 +78,7 @@ def grammar(language: str) -> Language:
 
 
 @lru_cache
-def query(language: str, text: str) -> Query:
+def _query(language: str, text: str) -> Query:
     """Return a query of syntax trees, compiled once."""
     from tree_sitter import Query
 
@@ -89,7 +89,7 @@ def captured(language: str, text: str, node: Node) -> dict[str, list[Node]]:
     """Return what a query finds below *node*, by the names it gives."""
     from tree_sitter import QueryCursor
 
-    cursor = QueryCursor(query(language, text))
+    cursor = QueryCursor(_query(language, text))
     cursor.set_max_start_depth(_DEEPEST)
     return cursor.captures(node)
 

@@ -16,7 +16,7 @@ from jidomem.code.extracted import KINDS, Extracted, Function, Module
 from jidomem.terms import Term, Triple, iri, literal
 from jidomem.vocab import TYPE, jido
 
-PREDICATE = {kind: jido(f"{'refersTo' if kind == 'refersTo' else kind}Module") for kind in KINDS}
+_PREDICATE = {kind: jido(f"{kind}Module") for kind in KINDS}
 _SAID_OF = {"emitsEvent": ("Command", "Event"), "handledByProjection": ("Event", "Projection")}
 _CLASS = {"elixir": "ElixirModule", "python": "PythonModule"}
 
@@ -102,7 +102,7 @@ def _module(names: Names, language: str, module: Module, version: Term, file: Te
         other = names.module(language, target)  # whoever defines it; a class that says no more than that it has a name
         yield other, TYPE, jido("CodeConcept")
         yield other, jido("codeName"), literal(target)
-        yield held, PREDICATE[kind], other
+        yield held, _PREDICATE[kind], other
     for target in module.maybe:
         yield held, jido("mayImport"), names.module(language, target)
     for subject, name, value in module.tells:
