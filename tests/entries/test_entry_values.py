@@ -59,7 +59,7 @@ def test_whoever_makes_an_entry_may_mint_its_id():
 @pytest.mark.parametrize("made", ["", "  ", None, 7, b"mem_1"])
 def test_a_generator_that_gives_no_id_is_named_with_prefix_and_value(made):
     with pytest.raises(
-        ValueError, match=r"^invalid memory entry: the id generator gave .* for the prefix 'mem_'$"
+        ValueError, match=r"(?m)^invalid memory entry: the id generator gave .* for the prefix 'mem_'$"
     ) as no:
         Entry.new(agent_id="demo", content="hello", id_generator=lambda prefix: made)
     assert str(no.value).endswith(f" gave {made!r} for the prefix 'mem_'")  # B004
@@ -87,7 +87,7 @@ def test_agent_and_content_are_required(missing):
     del given_[missing]
 
     for make in (Entry, Entry.new, Entry.from_input):
-        with pytest.raises(ValueError, match=f"^invalid memory entry: {missing} is missing or empty$"):
+        with pytest.raises(ValueError, match=f"(?m)^invalid memory entry: {missing} is missing or empty$"):
             make(**given_)  # B006, B008, B069
 
 
@@ -132,7 +132,7 @@ def test_whoever_gave_the_metadata_cannot_change_the_entry_by_it():
 
 @pytest.mark.parametrize("value", [None, [], [("a", 1)], "text", 7])
 def test_metadata_is_a_mapping(value):
-    with pytest.raises(InvalidEntry, match=r"^invalid memory entry: metadata is a .*, no mapping$"):
+    with pytest.raises(InvalidEntry, match=r"(?m)^invalid memory entry: metadata is a .*, no mapping$"):
         minimal(metadata=value)  # B009, B010
 
 
@@ -142,7 +142,7 @@ def test_metadata_that_holds_itself_is_refused():
 
     with pytest.raises(
         InvalidEntry,
-        match=r"^invalid memory entry: metadata: a value to be kept contains itself, or is nested too deep$",
+        match=r"(?m)^invalid memory entry: metadata: a value to be kept contains itself, or is nested too deep$",
     ):
         minimal(metadata=endless)
 
@@ -168,14 +168,14 @@ def test_keywords_and_a_mapping_with_keys_make_the_same_entry_and_keywords_win()
     [({"agentid": "x"}, "did you mean 'agent_id'?"), ({7: "x"}, "use id, agent_id, session_id, content, metadata")],
 )
 def test_a_key_that_there_is_not_is_refused_with_the_nearest(given_, told):
-    with pytest.raises(InvalidEntry, match=f"^invalid memory entry: there is no {next(iter(given_))!r}$") as no:
+    with pytest.raises(InvalidEntry, match=f"(?m)^invalid memory entry: there is no {next(iter(given_))!r}$") as no:
         Entry.new({"agent_id": "demo", "content": "hello", **given_})  # B012
     assert no.value.hint == told
 
 
 @pytest.mark.parametrize("value", [7, "text", ["agent_id"], object()])
 def test_what_is_no_mapping_makes_no_entry(value):
-    with pytest.raises(InvalidEntry, match=r"^invalid memory entry: a .* is no mapping$"):
+    with pytest.raises(InvalidEntry, match=r"(?m)^invalid memory entry: a .* is no mapping$"):
         Entry.new(value)
     assert isinstance(Entry.try_new(value), InvalidEntry)
 
@@ -244,16 +244,16 @@ def test_ok_is_the_only_status_of_a_write():
     assert WriteResult(WriteRequest(ENTRY), ENTRY).status == "ok"  # B032
     assert WriteResult(WriteRequest(ENTRY), ENTRY, "ok").status == "ok"
     for status in ("error", "OK", "", None, True):
-        with pytest.raises(InvalidWrite, match=r"^invalid memory write result: status=.* is none$") as no:
+        with pytest.raises(InvalidWrite, match=r"(?m)^invalid memory write result: status=.* is none$") as no:
             WriteResult(WriteRequest(ENTRY), ENTRY, status)
         assert no.value.hint == "a write that failed raises; use 'ok'"
 
 
 @pytest.mark.parametrize("value", [None, [], "x"])
 def test_the_metadata_of_a_write_is_a_mapping_and_its_own(value):
-    with pytest.raises(InvalidWrite, match=r"^invalid memory write request: metadata is a .*, no mapping$"):
+    with pytest.raises(InvalidWrite, match=r"(?m)^invalid memory write request: metadata is a .*, no mapping$"):
         WriteRequest(ENTRY, value)  # B029
-    with pytest.raises(InvalidWrite, match=r"^invalid memory write result: metadata is a .*, no mapping$"):
+    with pytest.raises(InvalidWrite, match=r"(?m)^invalid memory write result: metadata is a .*, no mapping$"):
         WriteResult(WriteRequest(ENTRY), ENTRY, metadata=value)  # B034
 
     mine = {"tags": []}

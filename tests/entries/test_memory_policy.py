@@ -98,7 +98,7 @@ def test_a_mapping_is_parsed_and_digits_are_a_number():
 
 @pytest.mark.parametrize("given", [7, "agent", [], ("scope", "agent"), 1, 0])
 def test_anything_else_is_no_policy(given):
-    with pytest.raises(InvalidPolicy, match=r"^invalid memory policy: a \w+ is no mapping$"):
+    with pytest.raises(InvalidPolicy, match=r"(?m)^invalid memory policy: a \w+ is no mapping$"):
         MemoryPolicy.from_input(given)  # B063
 
 

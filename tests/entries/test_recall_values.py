@@ -59,21 +59,21 @@ def test_agent_and_query_are_required(missing):
     said = {"agent_id": "demo", "query": "hello"}
     del said[missing]
     for make in (RecallRequest, RecallRequest.from_input):
-        with pytest.raises(ValueError, match=f"^invalid memory recall request: {missing} is missing or empty$"):
+        with pytest.raises(ValueError, match=f"(?m)^invalid memory recall request: {missing} is missing or empty$"):
             make(**said)  # B016, B019
 
 
 @pytest.mark.parametrize("value", ["", "  ", 7, b"s"])
 def test_the_session_asked_for_is_none_or_has_a_name(value):
     assert asking(session_id="s-1").session_id == "s-1"
-    with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: session_id is no name$"):
+    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: session_id is no name$"):
         asking(session_id=value)  # B017
 
 
 @pytest.mark.parametrize("value", ["agents", "Agent", "", None, "all", ["agent"], 1])
 def test_there_are_two_scopes(value):
     assert [asking(scope=scope).scope for scope in ("agent", "session")] == ["agent", "session"]
-    with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: scope=.* is none$") as no:
+    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: scope=.* is none$") as no:
         asking(scope=value)  # B018
     assert no.value.hint == "use one of: agent, session"
 
@@ -81,7 +81,9 @@ def test_there_are_two_scopes(value):
 @pytest.mark.parametrize("value", [0, -1, 1_001, 2.0, "5", None, True, float("inf")])
 def test_a_limit_is_a_whole_number_from_1_to_1000(value):
     assert [asking(limit=limit).limit for limit in (1, 1_000)] == [1, 1_000]
-    with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: limit=.* is not from 1 to 1,000$") as no:
+    with pytest.raises(
+        InvalidRecall, match=r"(?m)^invalid memory recall request: limit=.* is not from 1 to 1,000$"
+    ) as no:
         asking(limit=value)  # B020
     assert no.value.hint == "give limit=5, or leave it out"
 
@@ -97,7 +99,7 @@ def test_the_metadata_of_a_request_is_a_mapping_kept_unchanged():
     mine["trace"].append("b")
     assert request.metadata == kept
     for value in (None, [], "x"):
-        with pytest.raises(InvalidRecall, match=r"^invalid memory recall request: metadata is a .*, no mapping$"):
+        with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: metadata is a .*, no mapping$"):
             asking(metadata=value)
 
 

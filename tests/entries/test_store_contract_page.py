@@ -68,7 +68,7 @@ def test_what_was_written_in_no_session_is_recalled_with_the_scope_of_the_agent(
 def test_the_class_without_a_handle_is_refused_in_the_words_of_the_page():
     told, _, way_out = row("requires pid")
 
-    with pytest.raises(ValueError, match=r"^in-memory memory store requires pid$") as no:
+    with pytest.raises(ValueError, match=r"(?m)^in-memory memory store requires pid$") as no:
         list_entries(InMemoryStore)
 
     assert f"`{no.value}`" == told  # B071

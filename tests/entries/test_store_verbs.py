@@ -191,7 +191,7 @@ def test_an_error_of_the_store_and_a_refusal_of_what_was_asked_come_through_as_t
 
 @pytest.mark.parametrize("verb", ["recall", "write"])
 def test_an_answer_that_is_no_result_is_an_error_of_the_store(verb):
-    with pytest.raises(StoreError, match=rf"^Broken answered {verb} with a list, not a \w+Result$") as no:
+    with pytest.raises(StoreError, match=rf"(?m)^Broken answered {verb} with a list, not a \w+Result$") as no:
         recall(Broken([ENTRY]), REQUEST) if verb == "recall" else write(Broken([ENTRY]), ENTRY)
     assert no.value.reason == [ENTRY]
     assert no.value.hint == f"let {verb} return a {verb.capitalize()}Result"

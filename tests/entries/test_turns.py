@@ -117,7 +117,7 @@ def test_recall_without_a_policy_or_a_store_or_when_off_is_nothing_and_no_error(
 
 
 def test_writing_by_hand_without_a_store_is_refused():
-    with pytest.raises(MissingStore, match=r"^the memory of 'demo' has no store to write to$") as no:
+    with pytest.raises(MissingStore, match=r"(?m)^the memory of 'demo' has no store to write to$") as no:
         Run(spec()).remember("hello")  # B065
     assert no.value.hint == "give the run a store: Run(spec, store)"
     assert isinstance(no.value, InvalidRequest)
@@ -134,7 +134,7 @@ def test_the_scope_of_the_session_without_a_session_is_refused(store):
         lambda: run.after("hi", "hello", request_id="r"),
     ):
         with pytest.raises(
-            MissingSession, match=r"^the memory of 'demo' is one of each session, and none is named$"
+            MissingSession, match=r"(?m)^the memory of 'demo' is one of each session, and none is named$"
         ) as no:
             ask()  # B023, B065
         assert no.value.hint == "give the run a session_id, or define the memory with scope agent"
@@ -144,7 +144,7 @@ def test_the_scope_of_the_session_without_a_session_is_refused(store):
 
 @pytest.mark.parametrize("policy", [None, False, {"enabled": False}, {"capture": "off"}])
 def test_writing_by_hand_into_a_memory_that_is_off_is_refused(store, policy):
-    with pytest.raises(MemoryOff, match=r"^the memory of 'demo' is off$") as no:
+    with pytest.raises(MemoryOff, match=r"(?m)^the memory of 'demo' is off$") as no:
         Run(Spec("demo", policy), store).remember("hello")
     assert no.value.hint == 'define it with {"capture": "manual"}'
     assert isinstance(no.value, ValueError)
@@ -181,7 +181,7 @@ def test_a_turn_that_was_not_completed_is_not_kept(store, answer):
 )
 def test_a_turn_is_of_texts(store, user, assistant, who):
     kind = type(user if who == "user" else assistant).__name__
-    with pytest.raises(InvalidEntry, match=f"^invalid memory entry: what {who} said is a {kind}, no text$") as no:
+    with pytest.raises(InvalidEntry, match=f"(?m)^invalid memory entry: what {who} said is a {kind}, no text$") as no:
         Run(spec(capture="conversation"), store).after(user, assistant, request_id="r")
     assert no.value.hint == f"give {who} as text"
     assert list_entries(store) == []
@@ -313,12 +313,12 @@ def test_an_entry_of_another_namespace_than_the_runs_is_refused(store):
     run = Run(spec(namespace="red"), store)
 
     with pytest.raises(
-        InvalidEntry, match=r"^invalid memory entry: namespace='blue' is not the one of this run, 'red'$"
+        InvalidEntry, match=r"(?m)^invalid memory entry: namespace='blue' is not the one of this run, 'red'$"
     ):
         run.remember("hello", {"namespace": "blue"})
     assert list_entries(store) == []
     assert run.remember("hello", {"namespace": "red"}).entry.metadata == {"namespace": "red"}
-    with pytest.raises(InvalidEntry, match=r"^invalid memory entry: metadata is a list, no mapping$"):
+    with pytest.raises(InvalidEntry, match=r"(?m)^invalid memory entry: metadata is a list, no mapping$"):
         run.remember("hello", [])
 
 
@@ -334,7 +334,7 @@ def test_a_store_that_mixes_up_namespaces_is_found_out_before_anything_of_anothe
     Run(spec(namespace="red"), store).remember("red")
     assert [one.content for one in Run(spec(namespace="red"), store).recall("x").entries] == ["red"]
 
-    with pytest.raises(StoreError, match=r"^the store gave 'mem_.*', which is not of the namespace 'blue'$") as no:
+    with pytest.raises(StoreError, match=r"(?m)^the store gave 'mem_.*', which is not of the namespace 'blue'$") as no:
         Run(spec(namespace="blue"), store).before(ASKED)
     assert no.value.reason.entries == store.list_entries()
     assert no.value.hint == "let the store ask request.covers(entry)"
@@ -356,5 +356,5 @@ def test_a_store_that_fails_is_told_and_no_prompt_is_made_of_it():
         def recall(self, request, opts):
             raise OSError("no connection")
 
-    with pytest.raises(StoreError, match=r"^Down could not recall: OSError: no connection$"):
+    with pytest.raises(StoreError, match=r"(?m)^Down could not recall: OSError: no connection$"):
         Run(spec(), Down()).before(ASKED)

@@ -218,7 +218,7 @@ def test_a_kept_value_with_an_unknown_field_or_a_missing_one_is_refused():
     with pytest.raises(InvalidRequest, match="a DialoguePage has no 'heat'"):
         DialoguePage.from_dict({**kept, "heat": 1})
     del kept["query"], kept["meta_chain"]
-    with pytest.raises(InvalidRequest, match=r"the kept DialoguePage lacks query$"):
+    with pytest.raises(InvalidRequest, match=r"(?m)the kept DialoguePage lacks query$"):
         DialoguePage.from_dict(kept)
     with pytest.raises(InvalidRequest, match="a kept DialoguePage is a mapping"):
         DialoguePage.from_dict([])

@@ -118,7 +118,7 @@ OF_LISTS = [
 def test_what_is_for_map_spaces_refuses_every_other(operation, data, kind):
     agent = space_put(Agent(), "x", Space(data))
 
-    with pytest.raises(InvalidRequest, match=f"^space 'x' is not a map space: it holds a {kind}$"):  # A066 A020
+    with pytest.raises(InvalidRequest, match=f"(?m)^space 'x' is not a map space: it holds a {kind}$"):  # A066 A020
         operation(agent)
 
 
@@ -127,7 +127,7 @@ def test_what_is_for_map_spaces_refuses_every_other(operation, data, kind):
 def test_what_is_for_list_spaces_refuses_every_other(operation, data, kind):
     agent = space_put(Agent(), "x", Space(data))
 
-    with pytest.raises(InvalidRequest, match=f"^space 'x' is not a list space: it holds a {kind}$"):  # A074 A020
+    with pytest.raises(InvalidRequest, match=f"(?m)^space 'x' is not a list space: it holds a {kind}$"):  # A074 A020
         operation(agent)
 
 
@@ -219,7 +219,7 @@ def test_an_id_that_no_item_has_is_refused_and_nothing_changes(operation):
     agent = of([{"id": "a"}, "no id", {"id": 5}])
     before = get(agent)
 
-    with pytest.raises(NotFound, match=r"^no item of space 'x' has the id 'i'$") as refusal:  # A076
+    with pytest.raises(NotFound, match=r"(?m)^no item of space 'x' has the id 'i'$") as refusal:  # A076
         operation(agent)
 
     assert get(agent) is before  # A077

@@ -217,7 +217,9 @@ def test_what_is_nested_too_deep_for_whoever_reads_it_is_refused():
         deeper = deeper.space_update("x", lambda s: Space([s.data]))
 
     assert Memory.from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
-    with pytest.raises(InvalidRequest, match=r"^spaces\['x'\].data is nested too deep, more than 200 levels$") as no:
+    with pytest.raises(
+        InvalidRequest, match=r"(?m)^spaces\['x'\].data is nested too deep, more than 200 levels$"
+    ) as no:
         deeper.to_dict()
     assert no.value.hint == "keep its parts under keys of their own"
     with pytest.raises(InvalidRequest, match="is nested too deep"):
@@ -241,7 +243,7 @@ def test_a_checkpoint_that_lacks_a_field_is_refused(name):
     kept = Memory().to_dict()
     del kept[name]
 
-    with pytest.raises(InvalidRequest, match=f"^the kept memory lacks {name}$") as refusal:
+    with pytest.raises(InvalidRequest, match=f"(?m)^the kept memory lacks {name}$") as refusal:
         Memory.from_dict(kept)
 
     assert refusal.value.hint == "Memory.new fills it in"

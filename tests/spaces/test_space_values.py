@@ -60,7 +60,7 @@ def test_a_space_is_made_of_a_mapping_of_keywords_or_of_both():
     ],
 )
 def test_what_makes_no_space_is_refused(attrs, told):
-    with pytest.raises(InvalidRequest, match=rf"^{told}"):
+    with pytest.raises(InvalidRequest, match=rf"(?m)^{told}"):
         Space.new(attrs)
 
 

@@ -88,7 +88,7 @@ def test_a_thread_is_made_of_entries_without_a_gap():
     entries = of(3).entries
 
     assert Thread(list(entries)) == of(3)
-    with pytest.raises(InvalidRequest, match=r"^the entries of a thread are numbered from 0 without a gap$"):
+    with pytest.raises(InvalidRequest, match=r"(?m)^the entries of a thread are numbered from 0 without a gap$"):
         Thread(entries[1:])
 
 

@@ -712,7 +712,7 @@ def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatc
 
 @pytest.mark.parametrize("promotion", ["x", 0.5, {}, Promotion])
 def test_what_is_no_promotion_is_refused_before_anything_is_promoted(opened, promotion):
-    with pytest.raises(InvalidRequest, match=r"^promotion=.* is no Promotion$") as refusal:
+    with pytest.raises(InvalidRequest, match=r"(?m)^promotion=.* is no Promotion$") as refusal:
         opened.context("s-1", promotion=promotion)
 
     assert refusal.value.hint == "give Promotion.new(0.5), or leave it out"
