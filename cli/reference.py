@@ -16,9 +16,10 @@ _INTRODUCTION = """\
 `jidomem memory tasks --format csv > tasks.csv` holds rows and nothing else. This page is written from the verbs; a
 test holds the two equal, and runs every example.
 
-**Where memory is.** `--root`, else `$JIDOMEM_ROOT`, else the nearest `.jidomem/` above the working directory, else
-your own data directory. The project is `--project`, else `$JIDOMEM_PROJECT`, else the one in the root's `config.toml`,
-else the name of the repository's folder. Who asserts is `--agent`, else `$JIDOMEM_AGENT`, else your user name.
+**Where memory is.** `--root`, else `$JIDOMEM_ROOT`, else the nearest `.jidomem/` in the working directory or above it,
+else your own data directory. The project is `--project`, else `$JIDOMEM_PROJECT`, else the one in the root's
+`config.toml`, else the name of the repository's folder. Who asserts is `--agent`, else `$JIDOMEM_AGENT`, else your
+user name.
 
 **Answers.** On a terminal a table is drawn; into a pipe the same table goes as plain columns, without colours and
 lines. There, and in Markdown, memories show as short ids, terms and names without their namespace. `csv`, `tsv`,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jidomem.lexical import Counts
@@ -75,7 +75,3 @@ class Ranked:
     candidate: Candidate
     score: float
     parts: Mapping[str, float]
-
-
-#: What orders candidates, the best first.  Pure: the same values give the same order.
-Ranking = Callable[[Sequence[Candidate], Question, Profile], Sequence[Ranked]]

@@ -6,6 +6,8 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from jidomem import errors
+
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
     {"errors", "terms", "vocab", "resources", "moments", "clock"},
@@ -250,6 +252,15 @@ def test_a_pure_module_reads_no_clock_no_files_and_no_store(name):
 def test_no_module_has_more_than_350_lines():  # one that grows beyond holds a second concept
     lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in modules()}
     assert {name: lines for name, lines in lengths.items() if lines > 350} == {}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_who_makes_an_error_says_what_to_do_next(path):
+    plain = errors.JidomemError.__init__  # the others make a hint of what they are given
+    named = {name for name, each in vars(errors).items() if getattr(each, "__init__", None) is plain}
+    calls = [each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(each, ast.Call)]
+    made = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in named]
+    assert [call.lineno for call in made if not {"hint", None} & {each.arg for each in call.keywords}] == []
 
 
 def test_only_the_command_line_and_the_settings_read_the_environment():

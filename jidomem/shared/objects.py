@@ -158,7 +158,7 @@ class ObjectLog:
             after, many = starts[commit], _AT_ONCE
             while commit not in numbers:
                 if after > last:
-                    raise NotFound(f"{stream} has no commit {commit}")
+                    raise NotFound(f"{stream} has no commit {commit}", hint="name one that it has")
                 numbers |= self._found(stream, range(after, min(after + many, last + 1)))
                 after, many = after + many, min(2 * many, _MANY)
         return numbers

@@ -71,13 +71,16 @@ class Container:
     def __post_init__(self) -> None:
         fresh("", self.id)
         if type(self.rev) is not int or self.rev < 0:
-            raise InvalidRequest(f"the revision of a memory is a whole number from 0, not {self.rev!r}")
+            detail = f"the revision of a memory is a whole number from 0, not {self.rev!r}"
+            raise InvalidRequest(detail, hint="leave rev out: a new memory has 0")
         if self.updated_at is None:
             object.__setattr__(self, "updated_at", self.created_at)
         if moment(self.created_at) > moment(self.updated_at):
-            raise InvalidRequest(f"a memory made at {self.created_at} was not changed before, at {self.updated_at}")
+            detail = f"a memory made at {self.created_at} was not changed before, at {self.updated_at}"
+            raise InvalidRequest(detail, hint="leave updated_at out: it is created_at, then")
         if not isinstance(self.metadata, Mapping):
-            raise InvalidRequest(f"the metadata of a memory is a mapping, not {self.metadata!r:.200}")
+            detail = f"the metadata of a memory is a mapping, not {self.metadata!r:.200}"
+            raise InvalidRequest(detail, hint='pass metadata={"key": "value"}, or leave it out')
         object.__setattr__(self, "metadata", freeze(self.metadata))
         Limits.of(self.metadata)
         if not isinstance(self.spaces, Spaces) or not self.spaces.keys() >= set(RESERVED_SPACES):

@@ -25,7 +25,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if value is not None and (type(value) is not int or value < 0):
-                raise InvalidRequest(f"{name} is a whole number from 0, or None for no limit, not {value!r}")
+                detail = f"{name} is a whole number from 0, or None for no limit, not {value!r}"
+                raise InvalidRequest(detail, hint=f"pass {name}=100, or leave it out")
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Limits | None:

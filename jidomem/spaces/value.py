@@ -27,9 +27,11 @@ class Space:
 
     def __post_init__(self) -> None:
         if type(self.rev) is not int or self.rev < 0:
-            raise InvalidRequest(f"the revision of a space is a whole number from 0, not {self.rev!r}")
+            detail = f"the revision of a space is a whole number from 0, not {self.rev!r}"
+            raise InvalidRequest(detail, hint="leave rev out: a new space has 0")
         if not isinstance(self.metadata, Mapping):
-            raise InvalidRequest(f"the metadata of a space is a mapping, not {self.metadata!r:.200}")
+            detail = f"the metadata of a space is a mapping, not {self.metadata!r:.200}"
+            raise InvalidRequest(detail, hint='pass metadata={"key": "value"}, or leave it out')
         object.__setattr__(self, "data", freeze(self.data))
         object.__setattr__(self, "metadata", freeze(self.metadata))
         refuse_ends(self.metadata, self.data)
@@ -53,7 +55,8 @@ class Space:
         """Return a space of keys and values."""
         space = cls({} if data is None else data, metadata={} if metadata is None else metadata)
         if not is_map(space):
-            raise InvalidRequest(f"the data of a map space is a mapping, not {data!r:.200}")
+            detail = f"the data of a map space is a mapping, not {data!r:.200}"
+            raise InvalidRequest(detail, hint="pass a dict, or make a list of it: Space.new_list([...])")
         return space
 
     @classmethod
@@ -61,7 +64,8 @@ class Space:
         """Return a space of items in order."""
         space = cls([] if data is None else data, metadata={} if metadata is None else metadata)
         if not is_list(space):
-            raise InvalidRequest(f"the data of a list space is a list, not {data!r:.200}")
+            detail = f"the data of a list space is a list, not {data!r:.200}"
+            raise InvalidRequest(detail, hint="pass a list, or make a map of it: Space.new_map({...})")
         return space
 
 
