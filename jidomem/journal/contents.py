@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from jidomem.errors import JournalDamaged
 from jidomem.journal import disk
@@ -93,8 +94,9 @@ class Contents:
         near = [name for name in names if (short_id(name) or "").startswith(short)]
         found = {entry.head for name in near if (entry := self.entry(name))}
         for pack in self.shelf.packs():
-            if short.encode() in pack.table():
-                found.update(row.head for row in self.shelf.rows(pack).values())
+            with suppress(FileNotFoundError):
+                if self.shelf.mentions(pack, short):
+                    found.update(row.head for row in self.shelf.rows(pack).values())
         return found
 
     def files(self) -> set[str]:
@@ -198,7 +200,9 @@ class Contents:
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except FormatError as error:
-            problem, line = str(error), pack.lines_before(row) + (error.line or 1)
+            problem = str(error)
+            with suppress(OSError):
+                line = pack.lines_before(row) + (error.line or 1)
         self.broken[name] = self.damaged(name, problem, line=line, identity=row.head.id)
         return None
 

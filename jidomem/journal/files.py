@@ -343,6 +343,8 @@ class FileJournal:
 def _sound(folder: Folder) -> Version:
     """Return the version of a folder now; raise JournalDamaged while there is damage."""
     version = folder.look()
-    if folder.is_damaged:
-        raise folder.damage()[0]
+    while folder.is_damaged:
+        for found in folder.damage():
+            raise found
+        version = folder.look()  # it was healed since
     return version

@@ -65,10 +65,8 @@ class Shelf:
             self._packs[name] = Pack.load(f"{self._path}/{name}")
         except FileNotFoundError:
             pass  # whoever misses what was in it lists the folder again
-        except OSError as error:
-            self.broken[name] = FormatError(f"cannot be read: {error.strerror}")
-        except FormatError as error:
-            self.broken[name] = error
+        except (OSError, FormatError) as error:
+            self.broken[name] = _unread(error)
 
     def rows(self, pack: Pack) -> dict[str, Row]:
         """Return the table of a pack, by stem; empty where it is damaged, which `broken` then tells.
@@ -79,8 +77,10 @@ class Shelf:
             if pack.name not in self._tables:
                 try:
                     rows = pack.rows()
-                except FormatError as error:
-                    self.broken[pack.name] = error
+                except FileNotFoundError:
+                    raise
+                except (OSError, FormatError) as error:
+                    self.broken[pack.name] = _unread(error)
                     self._packs.pop(pack.name, None)
                     self._sorted = None
                     return {}
@@ -119,17 +119,17 @@ class Shelf:
         """Return what is known of the commit *identity*, None where no pack has it."""
         for pack in reversed(self.packs()):
             with suppress(FileNotFoundError):
-                if pack.name in self._tables or self._mentions(pack, identity):
+                if pack.name in self._tables or self.mentions(pack, identity):
                     for row in self.rows(pack).values():
                         if row.head.id == identity:
                             return row.entry
         return None
 
-    def _mentions(self, pack: Pack, identity: str) -> bool:
-        """Return whether an id stands in the table of a pack: a look that costs less than reading it."""
+    def mentions(self, pack: Pack, identity: str) -> bool:
+        """Return whether an id, or its beginning, stands in the table of a pack: that costs less than reading it."""
         try:
             return identity.encode() in pack.table()
-        except FormatError:
+        except (OSError, FormatError):
             return True  # `rows` tells
 
     def heads(self) -> tuple[set[Head], set[str]]:
@@ -158,6 +158,10 @@ class Shelf:
                 if key > last:
                     last = key
                     yield key
+
+
+def _unread(error: OSError | FormatError) -> FormatError:
+    return FormatError(f"cannot be read: {error.strerror}") if isinstance(error, OSError) else error
 
 
 def _push(heap: list[tuple[str, int, Iterator[str]]], keys: Iterator[str], number: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 
@@ -36,7 +36,8 @@ class Turn:
                 yield
             finally:
                 self.holder = None
-                disk.close(self.descriptor)
+                with suppress(OSError):  # what the lock file says is a cache
+                    disk.close(self.descriptor)
         finally:
             self.lock.release()
 

@@ -43,14 +43,15 @@ def put(path: str, name: str, data: bytes) -> None:
     """
     target = f"{path}/{name}"
     prepare(f"{path}/{INCOMING}", data)
-    move(f"{path}/{INCOMING}", target)
     try:
+        move(f"{path}/{INCOMING}", target)  # over a network it may be done, and fail
         if disk.read_part(target, 0, len(data) + 1) != data:
             raise OSError(errno.EIO, "another wrote at once: a lock file was removed", target)
         disk.flush(path)
     except OSError as error:
         try:
-            disk.unlink(target)
+            with suppress(FileNotFoundError):
+                disk.unlink(target)
         except OSError:
             raise Failed(
                 f"{target}: the commit is in place, but could not be made durable: {error.strerror}",

@@ -618,6 +618,54 @@ def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commi
     assert len(kept) >= 2
 
 
+def test_a_file_that_cannot_be_read_for_once_stops_nobody(journal, folder, monkeypatch):
+    written = [add(journal, "first"), add(journal, "second")]
+    path, read, failed = str(commits_in(folder)[0]), disk.read, []
+    (folder / ".lock").unlink()
+
+    def fails_once(name):
+        if name == path and not failed:
+            failed.append(name)
+            raise OSError(errno.EIO, "Input/output error", name)
+        return read(name)
+
+    monkeypatch.setattr(disk, "read", fails_once)
+
+    assert add(FileJournal(journal.folder), "third").parents == (written[1].id,)
+    assert failed
+
+
+def test_a_commit_is_kept_though_the_lock_file_cannot_be_closed_without_an_error(journal, folder, monkeypatch):
+    first, close = add(journal, "first"), os.close
+
+    def closes_and_fails(descriptor):
+        close(descriptor)
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched, journal.turn(STREAM) as version:
+        second = commit_on(version, "second")
+        journal.append(STREAM, version, second)
+        patched.setattr(disk, "close", closes_and_fails)
+
+    assert ids(FileJournal(journal.folder).read(STREAM)) == ids([first, second])
+
+
+def test_a_rename_that_is_done_and_fails_as_over_a_network_keeps_nothing_as_it_says(journal, folder, monkeypatch):
+    first, rename = add(journal, "first"), disk.rename
+
+    def renames_and_fails(source, target):
+        rename(source, target)
+        raise OSError(errno.ETIMEDOUT, "Connection timed out", target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "rename", renames_and_fails)
+        with pytest.raises(Failed, match="nothing was kept"):
+            add(journal, "second")
+
+    assert ids(FileJournal(journal.folder).read(STREAM)) == [first.id]
+    assert add(journal, "third").parents == (first.id,)
+
+
 def test_what_a_killed_writer_left_half_written_is_never_read_and_goes_with_the_next_commit(journal, folder):
     # C077
     first = add(journal, "first")

@@ -1,5 +1,6 @@
 """Packs: the same commits in fewer files, found without reading them all, and no byte of them can change unseen."""
 
+import errno
 import os
 import random
 import shutil
@@ -16,6 +17,7 @@ from test_files import branches, bring, commits_in, settle
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
 from jidomem.journal import disk, files, sealing
 from jidomem.journal.files import FileJournal
+from jidomem.journal.names import stem
 from jidomem.journal.packs import Entry, Pack, outline, write_pack
 from jidomem.version import Version
 
@@ -372,6 +374,34 @@ def test_a_damaged_commit_of_a_pack_is_named_with_its_line_and_hides_no_other(tm
     pack.write_bytes(sound)
     assert (reader.damage(STREAM), list(reader.read(STREAM))) == ((), written)
     assert add(reader, "healed").position == 6
+
+
+@pytest.mark.parametrize("part", ["the top", "the table", "a document"])
+def test_a_part_of_a_pack_that_the_disk_cannot_read_is_damage_and_hides_no_other_file(tmp_path, monkeypatch, part):
+    # C075
+    journal, written = packed(tmp_path)
+    (pack,) = packs_in(journal.path(STREAM))
+    sound, read = Pack.load(str(pack)), disk.read_part
+    row = sound.rows()[stem(written[1].head)]
+    begin = {"the top": 0, "the table": sound.table_at, "a document": row.offset}[part]
+
+    def failing(path, offset, size):
+        if (path, offset) == (str(pack), begin):
+            raise OSError(errno.EIO, "Input/output error", path)
+        return read(path, offset, size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "read_part", failing)
+        for reader in (FileJournal(tmp_path), journal):
+            assert {found.path for found in reader.verify(STREAM)} == {str(pack)}
+            assert "cannot be read: Input/output error" in reader.verify(STREAM)[0].detail
+            assert written[-1] in list(reader.read(STREAM))
+            assert written[1].id not in ids(reader.read(STREAM))
+            with pytest.raises(JournalDamaged), reader.turn(STREAM):
+                raise AssertionError("a turn was given")
+
+    assert (journal.damage(STREAM), list(journal.read(STREAM))) == ((), written)
+    assert add(journal, "healed").position == 6
 
 
 def test_the_file_of_a_commit_laid_beside_a_damaged_pack_heals_it(tmp_path, folder):
