@@ -26,9 +26,10 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
 
     There is no tree of what is broken through and through. Raises Failed `missing_extra`.
     """
+    of = grammar(language)
     from tree_sitter import Parser
 
-    root = Parser(grammar(language)).parse(data).root_node
+    root = Parser(of).parse(data).root_node
     found: dict[int, str] = {}
     waiting = [root] if root.has_error else []
     while waiting:

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from jidomem.errors import Failed
+
+try:
+    import numpy as np
+    from numpy.typing import NDArray
+except ImportError as error:
+    raise Failed(
+        f"vectors are compared with numpy, which is not installed ({error})",
+        hint="pip install 'jidomem[recall]'",
+        code="missing_extra",
+    ) from error
 
 #: So many whose signs are most alike are looked at closely; up to as many, all are.
 CLOSELY = 1_000

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from jidomem.embedder import Embedder, Vector
 from jidomem.errors import ModelUnavailable
 from jidomem.index.batches import Batches
 from jidomem.index.kept_files import Amiss, KeptFiles
-from jidomem.index.likeness import Likeness, written
 from jidomem.index.passages import Piece
 from jidomem.index.text_file import TextFile
 from jidomem.index.texts import Texts, name_of
 from jidomem.index.vector_file import FOLDER, VectorFile
 from jidomem.journal.files import Stream
+
+if TYPE_CHECKING:
+    from jidomem.index.likeness import Likeness
 
 T = TypeVar("T")
 
@@ -216,6 +218,8 @@ class Vectors:
 
     def _written(self, vectors: Sequence[Vector]) -> list[bytes]:
         """Return *vectors* as they are kept; raises ModelUnavailable for what is none."""
+        from jidomem.index.likeness import written  # an extra brings what it needs
+
         try:
             return [written(vector) for vector in vectors]
         except (TypeError, ValueError) as error:
@@ -230,6 +234,8 @@ class Vectors:
 
     def _with_likeness(self, stream: Stream, use: Callable[[VectorFile, Likeness], T]) -> T:
         """Return what *use* makes of the file and of its vectors in memory, which are brought level with it."""
+        from jidomem.index.likeness import Likeness
+
         name = self._name(stream)
 
         def level(file: VectorFile, because: str) -> T:
