@@ -49,7 +49,8 @@ for _class, _names in _CHANGERS.items():
 def freeze(value: Any) -> Any:
     """Return *value* held fast: mappings, lists and sets, however deep in one another, become ones none can change.
 
-    What is held fast already is returned as it is, and so is an object of any other class: its own business.
+    What is held fast already is returned as it is, and so is an object of any other class: its own business. Raise
+    `InvalidRequest` for what contains itself.
 
     >>> freeze({"goals": {"ship"}, "steps": ["test"]})
     {'goals': frozenset({'ship'}), 'steps': ['test']}

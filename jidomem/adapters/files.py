@@ -1,6 +1,7 @@
 """The files of Claude's memory tool as a value, and its six commands on them: what is answered, and what is then there.
 
-The answers are those of the reference in Anthropic's SDK, word for word.
+The answers are those of the reference in Anthropic's SDK, word for word. Each command raises `Refused` where it cannot
+be followed, such as for a path there is not, or for one that is there already.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class InMemoryStore:
         return handle
 
     def recall(self, request: RecallRequest, opts: Options = NO_OPTIONS) -> RecallResult:
-        """Return the entries that *request* covers, the newest first, up to its limit."""
+        """Return the entries that *request* covers, the newest first, up to its limit; raises InvalidRequest."""
         every = opts.get("include_sessions", False)
         if not isinstance(every, bool):
             raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")

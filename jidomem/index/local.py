@@ -24,7 +24,7 @@ class LocalStore:
         return [graph.value for graph in self._open.named_graphs() if isinstance(graph, ox.NamedNode)]
 
     def insert(self, graph: str, triples: Iterable[Triple]) -> None:
-        """Add *triples* to *graph* in one transaction."""
+        """Add *triples* to *graph* in one transaction; raises InvalidRequest for no triples, Failed for the disk."""
         document = "\n".join(map(line, triples)).encode()
         try:
             self._open.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
@@ -34,14 +34,14 @@ class LocalStore:
             raise _failed(error) from error
 
     def clear(self, graph: str) -> None:
-        """Empty *graph* in one transaction."""
+        """Empty *graph* in one transaction; raises Failed where the disk cannot be written."""
         try:
             self._open.remove_graph(ox.NamedNode(graph))
         except OSError as error:
             raise _failed(error) from error
 
     def ask(self, text: str, default: Sequence[str], named: Sequence[str]) -> Answer:
-        """Return the answer over the union of *default*; GRAPH reaches *named*."""
+        """Return the answer over the union of *default*; GRAPH reaches *named*. Raises InvalidRequest for no SPARQL."""
         try:
             return plain(self._open.query(text, default_graph=_nodes(default), named_graphs=_nodes(named)))
         except SyntaxError as error:

@@ -39,7 +39,10 @@ class RemoteStore:
         self._change(f"DROP SILENT GRAPH <{graph}>")
 
     def ask(self, text: str, default: Sequence[str], named: Sequence[str]) -> Answer:
-        """Return the answer over the union of *default*; GRAPH reaches *named*."""
+        """Return the answer over the union of *default*; GRAPH reaches *named*.
+
+        Raises Failed where the store does not answer, InvalidRequest `malformed_query` for what it cannot read.
+        """
         triples = sparql.first_word(sparql.check(text)) in ("CONSTRUCT", "DESCRIBE")
         try:
             data = self._query.ask(text, GRAPH if triples else ROWS, default, named)

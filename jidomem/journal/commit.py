@@ -186,7 +186,7 @@ def _text(data: bytes) -> str:
 
 
 def secrets_of(text: str) -> list[str]:
-    """Return the lines between prefixes and blocks: the nonce alone, or the salts and leaves of a redacted commit."""
+    """Return the lines between prefixes and blocks: a nonce, or salts and leaves where redacted; raise FormatError."""
     head = text.partition("\n\n")[0]
     if not f"{head}\n".startswith(_HEADER + "\n"):
         raise FormatError("the prefix lines are not those of the format", _difference(_HEADER, head))

@@ -52,7 +52,7 @@ def continues(found: Mapping[str, Any]) -> bool:
 
 
 def keywords(found: Mapping[str, Any], bounds: Bounds) -> tuple[str, ...]:
-    """Return keywords in lower case, each once; what is too long for one is none."""
+    """Return keywords in lower case, each once; what is too long for one is none. Raises Malformed."""
     told = _list(found, "keywords")
     if not all(isinstance(word, str) for word in told):
         raise Malformed("keywords has what is no text")
@@ -61,7 +61,7 @@ def keywords(found: Mapping[str, Any], bounds: Bounds) -> tuple[str, ...]:
 
 
 def summary(found: Mapping[str, Any], bounds: Bounds) -> str:
-    """Return the summaries of up to two topics as one text, each behind its theme."""
+    """Return the summaries of up to two topics as one text, each behind its theme; raises Malformed for none."""
     topics = list(_objects(found, "topics"))[:2]
     if not topics:
         raise Malformed("topics is empty")
@@ -79,7 +79,7 @@ def learned(found: Mapping[str, Any], bounds: Bounds, pages: int) -> Learned:
 
 
 def scores(found: Mapping[str, Any], count: int) -> tuple[float, ...]:
-    """Return *count* numbers from 0 to 1."""
+    """Return *count* numbers from 0 to 1; raises Malformed for others, or for more or fewer."""
     told = _list(found, "scores")
     if len(told) != count:
         raise Malformed(f"scores has {len(told)} numbers for {count} facts")

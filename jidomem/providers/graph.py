@@ -125,7 +125,8 @@ class GraphProvider:
     def query(self, state: _Graph, query: Mapping[str, Any], opts: Opts) -> Answer:
         """Return what holds words of the `text`, or the rows of the named query `name`, asked with its `params`.
 
-        With a text, other names are what `recall` takes; with a name, as_of, valid_at and include_inactive.
+        With a text, other names are what `recall` takes; with a name, as_of, valid_at and include_inactive. Raises
+        InvalidRequest for both, for neither and for what is no text.
         """
         only(opts, (), "graph query")
         hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'

@@ -161,7 +161,10 @@ class VectorProvider:
         return Done(state)
 
     def query(self, state: _Kept, query: Mapping[str, Any], opts: Opts) -> Answer:
-        """Return up to `top_k` values: those most like the `vector` of *query*, or the best answers to its `text`."""
+        """Return up to `top_k` values: those most like the `vector` of *query*, or the best answers to its `text`.
+
+        Raises InvalidRequest for both, for neither and for a vector of another length than those kept.
+        """
         only(opts, (), "vector query")
         only(query, ("text", "vector", "top_k"), "a query for vectors")
         if ("text" in query) == ("vector" in query):

@@ -171,7 +171,8 @@ class MemoryReader(Records):
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.
 
         Internal: agents use the named functions, whose answers stay the same when the graph changes its form. With
-        *infer*, `a` and `rdf:type` as predicates also match the superclasses of what is stated.
+        *infer*, `a` and `rdf:type` as predicates also match the superclasses of what is stated. Raises what `run`
+        raises, and InvalidRequest `malformed_query` for what is no SELECT.
         """
         result = self.run(project, sparql, infer=infer, as_of=as_of)
         if result.kind != "select":

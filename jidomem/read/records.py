@@ -96,7 +96,8 @@ class Records(Functions):
         """Return each memory that was added, superseded or invalidated after *since* and by *until*, now if left out.
 
         Both are moments or versions. Each row has change, item, kind, summary, the status before (None for one that
-        is new) and after, and `by`, what ended it meanwhile.
+        is new) and after, and `by`, what ended it meanwhile. Raises InvalidRequest where *since* is the later one, and
+        what `moment` raises.
         """
         first, last = self.moment(project, since), self.moment(project, until or FOREVER)
         if first > last:

@@ -83,7 +83,10 @@ class Conversation:
         return self._writer.keep_turn(self.project, self.session, said)
 
     def turns(self, last: int | None = None, *, as_of: object = None) -> list[Turn]:
-        """Return the turns in their order, the *last* so many where that is given, or those recorded by *as_of*."""
+        """Return the turns in their order, the *last* so many where that is given, or those recorded by *as_of*.
+
+        Raises InvalidRequest for a *last* that is no number from 0, or an *as_of* that is no moment.
+        """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InvalidRequest(f"last={last!r} is no number of turns", hint="give last=10, or leave it out")
         moment = None if as_of is None else bare(to_term(as_of, "dateTime", "as_of"))

@@ -74,7 +74,8 @@ def _tables() -> str:
 def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
     """Return `brought` once the root has the working state *state*, `none` where there is none to bring.
 
-    It is `kept` where the root has one of its own, which is not one that was brought before and not used since.
+    It is `kept` where the root has one of its own, which is not one that was brought before and not used since. Raises
+    Failed `write_failed`.
     """
     if state is None:
         return "none"

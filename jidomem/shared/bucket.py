@@ -166,7 +166,7 @@ class Bucket:
         return self.tag(key) is not None
 
     def tag(self, key: str) -> str | None:
-        """Return the tag of an object, None where there is none."""
+        """Return the tag of an object, None where there is none; raises Failed `store_unreachable`."""
         try:
             return obstore.head(self._patient, key)["e_tag"] or ""
         except FileNotFoundError:
@@ -240,7 +240,7 @@ class Bucket:
             raise self._unreachable(error) from error
 
     def below(self, prefix: str) -> list[str]:
-        """Return the keys of all objects in a folder and in those in it, sorted."""
+        """Return the keys of all objects in a folder and in those in it, sorted; raises Failed `store_unreachable`."""
         try:
             found = obstore.list(self._patient, prefix, chunk_size=1000).collect()
         except _ERRORS as error:
@@ -248,7 +248,7 @@ class Bucket:
         return sorted(each["path"] for each in found)
 
     def delete(self, keys: list[str]) -> None:
-        """Remove these objects; one that is not there is removed already."""
+        """Remove these objects; one that is not there is removed already. Raises Failed `store_unreachable`."""
         try:
             obstore.delete(self._patient, keys)
         except FileNotFoundError as error:

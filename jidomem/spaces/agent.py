@@ -35,7 +35,7 @@ class Agent:
 
 
 def get(agent: HasState, default: Any = None) -> Any:
-    """Return the memory of *agent*, or *default* if it has none."""
+    """Return the memory of *agent*, or *default* if it has none; raise `InvalidRequest` for what is no memory."""
     memory = _state(agent).get(MEMORY_KEY)
     if memory is None:
         return default
@@ -48,7 +48,7 @@ def get(agent: HasState, default: Any = None) -> Any:
 
 
 def put(agent: A, memory: Memory, *, expected_rev: int | None = None) -> A:
-    """Return the agent with *memory* as its memory."""
+    """Return the agent with *memory* as its memory; raise `InvalidRequest` for what is none, `RevisionConflict`."""
     if not isinstance(memory, Memory):
         raise InvalidRequest(
             f"the memory of an agent is a Memory, not {memory!r:.200}",

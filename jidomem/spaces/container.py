@@ -96,7 +96,10 @@ class Container:
         new_id: Callable[[], str] | None = None,
         **given: Any,
     ) -> Self:
-        """Return a memory made of a mapping, of keywords or of both; what is left out is as in a new memory."""
+        """Return a memory made of a mapping, of keywords or of both; what is left out is as in a new memory.
+
+        Raise `InvalidRequest` for a field that no memory has, or that is not what it must be.
+        """
         stated = {**(attrs or {}), **given}
         known = [each.name for each in fields(cls)]
         if unknown := [name for name in stated if name not in known]:

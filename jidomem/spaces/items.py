@@ -19,7 +19,7 @@ def id_of(item: Any) -> Any:
 
 
 def placed(items: Sequence[Any], index: int, item: Any) -> list[Any]:
-    """Return the items with one more at *index*: 0 is the front, beyond the end is the end."""
+    """Return the items with one more at *index*: 0 is the front, beyond the end is the end; raise `InvalidRequest`."""
     if type(index) is not int or index < 0:
         raise InvalidRequest(f"an index is a whole number from 0, the front, not {index!r}", hint="0 is the front")
     return FrozenList([*items[:index], freeze(item), *items[index:]])
@@ -42,7 +42,10 @@ def replaced(items: Sequence[Any], item_id: Any, fun: Callable[[Any], Any], plac
 
 
 def reordered(items: Sequence[Any], ids: Sequence[Any], place: str) -> Sequence[Any]:
-    """Return the items of *ids* in that order, then those not named in the order they had."""
+    """Return the items of *ids* in that order, then those not named in the order they had.
+
+    Raise `NotFound` for an id there is not, `InvalidRequest` for one that stands twice.
+    """
     if isinstance(ids, str) or not isinstance(ids, Sequence):
         raise InvalidRequest(
             f"the order of {place} is a list of ids, not {ids!r:.200}", hint='give the ids in order: ["t2", "t1"]'
@@ -91,7 +94,10 @@ def is_open(item: Any) -> bool:
 
 
 def merged(items: Sequence[Any], tasks: Sequence[Any]) -> list[Any]:
-    """Return the items with each of *tasks* in the place of the one of its id, or at the end if there is none."""
+    """Return the items with each of *tasks* in the place of the one of its id, or at the end if there is none.
+
+    Raise `InvalidRequest` for what is no task, and for two of one id.
+    """
     given = [as_task(task) for task in tasks]
     by_id = {task["id"]: task for task in given}
     if len(by_id) < len(given):

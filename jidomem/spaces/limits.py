@@ -30,7 +30,7 @@ class Limits:
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Limits | None:
-        """Return the limits that the metadata of a memory states, or None."""
+        """Return the limits that the metadata of a memory states, or None; raise `InvalidRequest` for what is none."""
         if LIMITS_KEY not in metadata:
             return None
         stated = metadata[LIMITS_KEY]

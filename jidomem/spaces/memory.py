@@ -29,6 +29,9 @@ class NewTask(SpaceChange, total=False):
 class Memory(Container):
     """The spaces of an agent by name, and all that can be done with them.
 
+    A change raises `InvalidRequest` for what does not fit, `NotFound` for what is not there, `RevisionConflict` where
+    another revision was expected, and `TooLarge` beyond the limits of the memory, which stays as it was.
+
     >>> memory = Memory(id="mem_1").world_put("language", "en").tasks_add("ship", id="t1")
     >>> memory.rev, memory.spaces.world.data, memory.tasks_next()
     (2, {'language': 'en'}, {'id': 't1', 'text': 'ship', 'status': 'open'})

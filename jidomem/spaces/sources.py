@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moment(now: int | None = None) -> int:
-    """Return *now*, milliseconds since the epoch; without one the present moment."""
+    """Return *now*, milliseconds since the epoch, the present without one; raise `InvalidRequest` for no number."""
     if now is None:
         return (clock.now() - _EPOCH) // timedelta(milliseconds=1)
     if type(now) is not int or now < 0:
@@ -24,7 +24,10 @@ def moment(now: int | None = None) -> int:
 
 
 def fresh(prefix: str, given: str | None = None, new_id: Callable[[], str] | None = None) -> str:
-    """Return the id *given*; without one a new one of that prefix, as *new_id* or the clock mints it."""
+    """Return the id *given*; without one a new one of that prefix, as *new_id* or the clock mints it.
+
+    Raise `InvalidRequest` for what is no text, or an empty one.
+    """
     if given is None:
         return prefix + (new_id or clock.new_id)()
     if not isinstance(given, str) or not given:

@@ -56,7 +56,7 @@ class Thread:
         at: int | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> Thread:
-        """Return the thread with one entry more at its end."""
+        """Return the thread with one entry more at its end; raise `InvalidRequest` for a kind that is no word."""
         if not isinstance(kind, str) or not kind:
             raise InvalidRequest(
                 f"the kind of an entry is a word such as 'message', not {kind!r}",

@@ -38,7 +38,7 @@ class Space:
 
     @classmethod
     def new(cls, attrs: Mapping[str, Any] | None = None, /, **fields: Any) -> Space:
-        """Return a space made of a mapping, of keywords or of both; keywords win.
+        """Return a space made of a mapping, of keywords or of both; keywords win; raise `InvalidRequest` without data.
 
         >>> Space.new({"data": ["a"], "rev": 3})
         Space(data=['a'], rev=3, metadata={})
@@ -52,7 +52,7 @@ class Space:
 
     @classmethod
     def new_map(cls, data: Mapping[Any, Any] | None = None, metadata: Mapping[str, Any] | None = None) -> Space:
-        """Return a space of keys and values."""
+        """Return a space of keys and values; raise `InvalidRequest` for data that is no mapping."""
         space = cls({} if data is None else data, metadata={} if metadata is None else metadata)
         if not is_map(space):
             detail = f"the data of a map space is a mapping, not {data!r:.200}"
@@ -61,7 +61,7 @@ class Space:
 
     @classmethod
     def new_list(cls, data: list[Any] | None = None, metadata: Mapping[str, Any] | None = None) -> Space:
-        """Return a space of items in order."""
+        """Return a space of items in order; raise `InvalidRequest` for data that is no list."""
         space = cls([] if data is None else data, metadata={} if metadata is None else metadata)
         if not is_list(space):
             detail = f"the data of a list space is a list, not {data!r:.200}"
