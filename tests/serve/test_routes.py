@@ -276,7 +276,8 @@ def test_a_project_says_what_it_holds_and_its_version_can_be_waited_for(client):
 @pytest.mark.parametrize(
     ("method", "path", "options", "hint"),
     [
-        ("GET", "/projects/p/queries/facts?limt=1", {}, "it takes"),
+        ("GET", "/projects/p/queries/facts?limt=1", {}, "did you mean 'limit'?"),
+        ("GET", "/projects/p/queries/facts?wat=1", {}, "it takes"),
         ("GET", "/projects/p/queries/facts?asOf=2026-11-21", {}, "give as_of instead"),
         ("GET", "/projects/p/queries/facts?limit=0", {}, "give limit=50"),
         ("GET", "/projects/p/queries/facts?limit=1&limit=2", {}, "give limit once"),
