@@ -19,6 +19,16 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/projects/{project}/entries/remove",
+        entries.remove,
+        "Take entries back by their ids, all of them in one commit or none; they stay in the history",
+        {200: "Done; under how many of the ids something was kept."},
+        {JSON: "EntriesRemoved"},
+        reads={JSON: "EntryIds"},
+        writes=True,
+    ),
+    Route(
+        "POST",
         "/projects/{project}/entries/recall",
         entries.recall,
         "Recall entries of an agent: those that answer the query, the best first, and then the newest",

@@ -1,4 +1,4 @@
-"""Entries over HTTP, by the store contract: they are kept, one or several, and those of an agent are recalled."""
+"""Entries over HTTP, by the store contract: they are kept, those of an agent are recalled, and they are taken back."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ NARROWED_BY = {
 }
 _FLAGS, _MOMENTS = ("include_sessions", "explain"), ("as_of", "since", "until")
 _WRITING = ("entry", "metadata")
+_IDS = 'send {"ids": ["mem_..."]}: the id of each entry that is taken back'
 _AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an array of these'
 
 
@@ -53,6 +54,21 @@ def recall(site: Site, project: str) -> Response:
     reach(site, project, given)
     site.memory.catch_up(project)
     return wire.answer(site.memory.entry_store(project).recall(asked, opts).to_dict())
+
+
+def remove(site: Site, project: str) -> Response:
+    """Return under how many of some ids something was kept, which is taken back, all of it or nothing."""
+    wire.arguments()
+    wire.content_type(wire.JSON)
+    values = parse_json(wire.body())
+    ids = values.get("ids") if isinstance(values, dict) else None
+    if not isinstance(ids, list) or not ids or not all(isinstance(each, str) and each for each in ids):
+        raise InvalidRequest("there are no ids of entries", hint=_IDS)
+    for name in values:
+        if name != "ids":
+            raise wire.unknown(f"{request.path} takes no member {name!r}", name, ("ids",))
+    site.memory.catch_up(project)
+    return wire.answer({"removed": site.memory.entry_store(project, writer=site.writer).remove(ids)})
 
 
 def _each(site: Site, project: str, values: list[Any]) -> Response:

@@ -199,6 +199,11 @@ def _schemas() -> dict[str, Any]:
         "EntryOutcomes": {
             "oneOf": [_ref("EntryWritten"), {"type": "array", "items": {"anyOf": [_ref("EntryWritten"), _MAPPING]}}]
         },
+        "EntryIds": {
+            **_object({"ids": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}}, ("ids",)),
+            "additionalProperties": False,
+        },
+        "EntriesRemoved": _object({"removed": {"type": "integer"}}, ("removed",)),
         "EntryRecall": {**_object(_RECALLED, ("query",)), "additionalProperties": False},
         "EntriesFound": _object(
             {"query": _TEXT, "entries": {"type": "array", "items": _ref("Entry")}, "metadata": _MAPPING},

@@ -90,6 +90,36 @@ def test_a_store_over_http_passes_every_check_of_the_contract(served, check):
     check(make)
 
 
+def test_what_is_taken_back_is_recalled_no_more_and_stays_in_the_history(memory):
+    client = create_app(memory).test_client()
+    told = client.post("/projects/p/entries", json={"entry": PLAN}).json
+    since = memory.writer.submit_intent("p", intent(summary="later")).version
+    asked = {"agent_id": "ana", "query": "ship"}
+
+    answers = [client.post("/projects/p/entries/remove", json={"ids": ["plan", "plan", "none"]}) for _ in range(2)]
+
+    assert [(answer.status_code, answer.json) for answer in answers] == [(200, {"removed": 1}), (200, {"removed": 0})]
+    assert (told["status"], since.heads != (), memory.entries.list_entries()) == ("ok", True, [])
+    assert client.post("/projects/p/entries/recall", json=asked).json["entries"] == []
+
+
+def test_an_agent_takes_back_its_own_entries_alone_and_all_of_them_or_none(memory, caller):
+    ana, ben, rita, reader = caller("ana"), caller("ben"), caller("rita", "curator"), caller("eve", "reader")
+    for store, entry in ((ana, PLAN), (ben, {"agent_id": "ben", "content": "x", "id": "of ben"})):
+        store.asked("/entries", {"entry": entry})
+
+    refusals = []
+    for store, ids in ((ben, ["of ben", "plan"]), (reader, ["plan"])):
+        with pytest.raises(JidomemError) as refusal:
+            store.asked("/entries/remove", {"ids": ids})
+        refusals.append(refusal.value.code)
+    kept = [entry.id for entry in memory.entries.list_entries()]
+
+    assert (refusals, kept) == (["policy_denied", "policy_denied"], ["plan", "of ben"])
+    assert ana.asked("/entries/remove", {"ids": ["plan"]}) == {"removed": 1}
+    assert rita.asked("/entries/remove", {"ids": ["of ben"]}) == {"removed": 1}
+
+
 def test_an_array_is_told_one_outcome_each_and_what_is_no_entry_stops_no_other(memory):
     client = create_app(memory).test_client()
     sent = [{"entry": PLAN}, {"entry": {"agent_id": "ana"}}, 5, {"entry": PLAN, "metadatum": {}},
@@ -115,6 +145,9 @@ def test_an_array_is_told_one_outcome_each_and_what_is_no_entry_stops_no_other(m
         ("/entries", {"entry": {**PLAN, "agent": "ana"}}, "there is no 'agent'"),
         ("/entries", {"entry": {**PLAN, "content": " "}}, "content is missing or empty"),
         ("/entries/recall", [], "no JSON object"),
+        ("/entries/remove", ["plan"], "there are no ids of entries"),
+        ("/entries/remove", {"ids": "plan"}, "there are no ids of entries"),
+        ("/entries/remove", {"ids": ["plan"], "id": "x"}, "takes no member 'id'"),
         ("/entries/recall", {"agent_id": "ana"}, "query is missing or empty"),
         ("/entries/recall", {"agent_id": "ana", "query": "x", "limit": 0}, "limit=0 is not from 1"),
         ("/entries/recall?include_sessions=maybe", {"agent_id": "ana", "query": "x"}, "is not true or false"),
