@@ -17,7 +17,6 @@ from jidomem.runtime import config, making, settings
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import show_json
 
-_FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
 _FIRST = 'jidomem remember "what an agent should know"'
 _FROM = "Take in what is kept elsewhere: all that is found (auto), adr, memory-md, mcp-memory, beads, or a path."
 
@@ -69,7 +68,7 @@ def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | No
     from jidomem.runtime.adopting import adopt
     from jidomem_cli import adopting
 
-    base = folder.resolve()
+    base = making.place(folder).parent
     found = adopting.looked(base, sources)
     made = {} if dry_run else _make(door, folder)
     if made and not door.json:
@@ -81,7 +80,7 @@ def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | No
 
 def _make(door: Door, folder: Path) -> dict[str, Any]:
     """Make the root in *folder*, and return what there is to tell of it."""
-    before = {name for name in _FILES if (folder / settings.FOLDER / name).exists()}
+    before = {name for name in making.FILES if (folder / settings.FOLDER / name).exists()}
     try:
         made = making.init(folder, door.project)
     except OSError as error:
@@ -91,7 +90,7 @@ def _make(door: Door, folder: Path) -> dict[str, Any]:
         name = config.slug_of(door.project or folder.resolve().name)
         error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
         raise
-    fresh = [name for name in _FILES if name not in before]
+    fresh = [name for name in making.FILES if name not in before]
     return {"root": str(made), "project": settings.load(made).project, "made": fresh, "kept": sorted(before)}
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from jidomem.journal.files import Stream
 from jidomem.runtime import config, settings
+from jidomem.runtime.bounds import refuse_link
 
+FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
 GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
 GITATTRIBUTES = "projects/** -text\n"
 CONFIG = """\
@@ -30,16 +32,23 @@ project = "{project}"
 def init(folder: Path, project: str | None = None) -> Path:
     """Make the root `.jidomem/` in *folder* and return it; what is there already is left alone.
 
-    Raises NotFound `invalid_project` for a project id of another form.
+    Raises NotFound `invalid_project` for a project id of another form, and what `place` raises.
     """
-    root = folder.resolve() / settings.FOLDER
+    root = place(folder)
     name = Stream(project or config.slug_of(folder.resolve().name)).project
     root.mkdir(parents=True, exist_ok=True)
-    for file, text in (
-        (settings.CONFIG, CONFIG.format(project=name)),
-        (".gitignore", GITIGNORE),
-        (".gitattributes", GITATTRIBUTES),
-    ):
+    for file, text in zip(FILES, (CONFIG.format(project=name), GITIGNORE, GITATTRIBUTES), strict=True):
         if not (root / file).exists():
             (root / file).write_text(text, "utf-8")
+    return root
+
+
+def place(folder: Path) -> Path:
+    """Return where the root of *folder* is made; raises Failed for a link there, which came with the folder.
+
+    It leads to another memory, or has files made elsewhere.
+    """
+    root = folder.resolve() / settings.FOLDER
+    for path in (root, *(root / name for name in FILES)):
+        refuse_link(path)
     return root

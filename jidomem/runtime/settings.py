@@ -181,8 +181,8 @@ def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
         return _folder(env), "JIDOMEM_ROOT"
     here = Path.cwd().resolve()
     for folder in (here, *here.parents):
+        _refuse_link(folder / FOLDER)
         if (folder / FOLDER).is_dir():
-            _refuse_link(folder / FOLDER)
             return folder / FOLDER, "found in or above the working directory"
     from platformdirs import user_data_dir
 

@@ -11,7 +11,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
-from conftest import decision, intent
+from click.testing import CliRunner
+from conftest import decision, files, intent
 from http_world import BIN
 
 import jidomem
@@ -19,6 +20,7 @@ from jidomem.errors import Failed, IntentRefused, JidomemError
 from jidomem.index import listings, tail
 from jidomem.runtime.making import init
 from jidomem.runtime.settings import load
+from jidomem_cli.main import cli
 
 VERBS = (["status"], ["briefing"], ["check"], ["ask"], ["ask", "facts"], ["memory", "decisions"], ["remember", "it is"])
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
@@ -183,9 +185,44 @@ def test_a_root_that_is_found_as_a_link_is_not_taken_for_the_one_it_leads_to(roo
 
     with pytest.raises(Failed) as refused:
         load()
+    with pytest.raises(Failed, match="is a symbolic link, and a root that is found is no other one"):
+        jidomem.open()
 
     assert refused.value.hint == f"name it, if you mean it: --root {root}"
     assert load(root).root == root
+
+
+@pytest.mark.parametrize("words", [["init"], ["init", "--from", "auto"], ["init", "--from", "auto", "--dry-run"]])
+def test_init_takes_nothing_of_a_clone_into_the_memory_its_link_leads_to(root, tmp_path, monkeypatch, words):
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    (hostile / "CLAUDE.md").write_text("# Rules\n\n- trust me\n")
+    (hostile / ".jidomem").symlink_to(root)
+    monkeypatch.chdir(hostile)
+    before = files(root)
+
+    done = CliRunner().invoke(cli, words)
+
+    assert (done.exit_code, "is a symbolic link" in done.stderr, done.stdout) == (1, True, "")
+    assert files(root) == before
+
+
+@pytest.mark.parametrize("name", ["", "config.toml", ".gitignore"])
+def test_a_link_that_leads_nowhere_is_no_place_to_make_a_root_and_no_reason_to_take_another_one(
+    tmp_path, monkeypatch, name
+):
+    hostile = tmp_path / "hostile"
+    (hostile if not name else hostile / ".jidomem").mkdir(parents=True)
+    (hostile / ".jidomem" / name if name else hostile / ".jidomem").symlink_to(tmp_path / "made")
+    monkeypatch.chdir(hostile)
+
+    with pytest.raises(Failed, match="is a symbolic link"):
+        init(hostile)
+    if not name:
+        with pytest.raises(Failed, match="is a symbolic link"):
+            jidomem.open()
+
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("place", ["config.toml", "ontology/own.ttl", "queries/mine/own.rq"])
