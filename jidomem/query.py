@@ -159,7 +159,7 @@ _ARTICLE = {
     "string": "a text",
     "integer": "a whole number",
     "boolean": "true or false",
-    "dateTime": "an ISO 8601 day or moment such as 2026-11-01 or 2026-11-01T08:00:00Z",
+    "dateTime": "an ISO 8601 moment such as 2026-11-01 or 2026-11-01T08:00:00Z",
     "project": "a project id such as my_project (a-z, 0-9, - and _)",
 }
 

@@ -308,7 +308,7 @@ MISTAKES = {
         "shop",
         "ask facts --as-of 21.11.2026",
         2,
-        "day or moment such as 2026-11-01 or",
+        "moment such as 2026-11-01 or",
         None,
     ),
     "a file for a query": ("shop", "sparql src/queue.py", 2, "is a file, and no query", None),
