@@ -18,7 +18,7 @@ from jidomem.journal.asides import put_aside
 from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import lay, remove
 from jidomem.journal.folder import Folder
-from jidomem.journal.following import check_follows
+from jidomem.journal.following import check_follows, sound
 from jidomem.journal.names import each_file, file_name
 from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
 from jidomem.journal.sight import NOTHING
@@ -206,7 +206,7 @@ class FileJournal:
     def _alone(self, stream: Stream, seconds: float) -> Iterator[Version]:
         """Hold the lock of a stream's files, none of them damaged, and give their version."""
         with self._held(stream, seconds) as (folder, turn):
-            version = _sound(folder)
+            version = sound(folder)
             if folder.unshared:
                 with suppress(OSError):
                     disk.overwrite(turn.descriptor, folder.sight.dump())
@@ -271,14 +271,20 @@ class FileJournal:
         with self.turn(stream):
             return self._append(stream, expected, commit, folder, turn)
 
+    def confirm(self, stream: Stream) -> None:
+        """Make durable that the files are there, as who was killed may not have; raise Failed `write_failed`."""
+        folder = self._known(stream)[0]
+        with writing(folder.path):
+            disk.flush(folder.path)
+
     def _append(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: Turn) -> Version | Moved:
         """Do `append` with the turn in hand."""
-        version = folder.sight.version if folder.is_as_seen() else _sound(folder)
+        version = folder.sight.version if folder.is_as_seen() else sound(folder)
         name = file_name(commit.head)
         if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
             with writing(folder.path):
                 disk.flush(f"{folder.path}/{name}")
-                disk.flush(folder.path)
+            self.confirm(stream)
             return version
         if version != expected:
             return version if folder.holds(Version.of([commit.head])) else Moved(version)  # sealed, or it is not there
@@ -338,13 +344,3 @@ class FileJournal:
         self._sealer = Thread(target=work, name="jidomem-seal")
         with suppress(RuntimeError):  # this process is about to end
             self._sealer.start()
-
-
-def _sound(folder: Folder) -> Version:
-    """Return the version of a folder now; raise JournalDamaged while there is damage."""
-    version = folder.look()
-    while folder.is_damaged:
-        for found in folder.damage():
-            raise found
-        version = folder.look()  # it was healed since
-    return version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jidomem.journal.commit import Commit, FormatError
+from jidomem.journal.folder import Folder
 from jidomem.version import Version
 
 
@@ -18,3 +19,13 @@ def check_follows(graph: str, expected: Version, commit: Commit) -> None:
         )
     if commit.redacted:
         raise FormatError(f"commit {commit.id} is redacted: only a whole one can be appended")
+
+
+def sound(folder: Folder) -> Version:
+    """Return the version of a folder now; raise JournalDamaged while there is damage."""
+    version = folder.look()
+    while folder.is_damaged:
+        for found in folder.damage():
+            raise found
+        version = folder.look()  # it was healed since
+    return version

@@ -161,6 +161,9 @@ class MirroredJournal(FileJournal):
         with self.turn(stream):
             return self._append_in_turn(stream, expected, commit)
 
+    def confirm(self, stream: Stream) -> None:
+        """Do nothing: what the log shows is durable, and a copy need not be."""
+
     @contextmanager
     def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
         """Give the version, and carry out what was appended: the order to take the leaves *gone* out of the log.

@@ -246,6 +246,8 @@ class CommitLine:
         So it is when the stream moved on, and when a member does not read back as it was built: that one is refused.
         """
         if not block.triples:
+            if block.members:
+                self._tail.journal.confirm(self._stream)  # what they are told is here may be of one who was killed
             for ticket, judged in block.members:
                 ticket.outcome = judged.receipt
             self._keep(block.known, version)

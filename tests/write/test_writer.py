@@ -1,5 +1,6 @@
 """The writer from end to end: stages in order, durable or not at all, the same bytes for the same intents."""
 
+import errno
 import os
 import resource
 import threading
@@ -14,6 +15,7 @@ from writing import GRAPH, MEMORY, codes, held, journalled, open_with, refusal, 
 import jidomem
 from jidomem import JidomemError, MemoryReader, MemoryUpdateIntent, MemoryWriter, Receipt
 from jidomem.clock import Sources
+from jidomem.journal import disk
 from jidomem.journal.commit import parse
 from jidomem.journal.files import Stream
 from jidomem.terms import iri
@@ -554,6 +556,26 @@ def test_a_retry_gets_its_first_receipt_again(memory):
     with jidomem.open(memory.settings.root) as again:
         assert again.writer.submit_intent("p", intent(**KEYED, type="task")).to_dict() == first.to_dict()
     assert files(memory.settings.root) == before
+
+
+@pytest.mark.parametrize("fields", [KEYED, {}])
+def test_what_is_there_already_is_answered_only_once_it_is_durable(memory, monkeypatch, fields):
+    # C023
+    def broken(path):
+        raise OSError(errno.EROFS, "Read-only file system", path)
+
+    memory.writer.submit_intent("p", intent(summary="before"))
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "flush", broken)
+        patched.setattr(disk, "unlink", broken)
+        refused = refusal(memory.writer.submit_intent, "p", intent(**fields))
+        assert "in place, but could not be made durable" in refused.detail
+        with jidomem.open(memory.settings.root) as again:
+            for retrying in (memory, again):
+                assert refusal(retrying.writer.submit_intent, "p", intent(**fields)).code == "write_failed"
+
+    assert memory.writer.submit_intent("p", intent(**fields)).status == ("asserted" if fields else "deduplicated")
+    assert summaries(memory) == ["before", "the build needs Rust 1.80"]
 
 
 def test_a_retry_may_say_the_same_in_another_order(memory):
