@@ -81,6 +81,15 @@ class _Block:
                 ticket.outcome = refusal
         return any(ticket.outcome for ticket, _ in self.members)
 
+    def unserved(self) -> list[_Ticket]:
+        """Return the members; where they were not kept, also who was refused beside them, with no outcome any more."""
+        members = [ticket for ticket, _ in self.members]
+        if members and members[0].outcome is None:
+            members = self.judged[self.judged.index(members[0]) :]
+            for ticket in members:
+                ticket.outcome = None
+        return members
+
     @property
     def full(self) -> bool:
         """Return whether the block has reached its size."""
@@ -232,7 +241,7 @@ class CommitLine:
                 if self._commit(block, version, now) is None:
                     self._waiting.extendleft(t for t in reversed(block.judged) if t.outcome is None)
         except BaseException as failure:
-            served = [ticket for ticket, _ in block.members] if block else []
+            served = block.unserved() if block else []
             if not served and isinstance(failure, Exception):  # no turn: all that wait now would wait as long again
                 served = [self._waiting.popleft() for _ in range(len(self._waiting))]
             for ticket in served:

@@ -544,6 +544,22 @@ def test_a_clock_that_goes_back_does_not_reorder_the_journal(tmp_path):  # C114
     ]  # fmt: skip
 
 
+def test_nobody_is_refused_for_what_was_judged_beside_it_and_then_not_kept(memory, monkeypatch):
+    # C023
+    memory.writer.submit_intent("p", decision(topic="before"))
+    proposed = [decision(rationale=""), decision(topic="t"), decision(topic="t", summary="Use another")]
+
+    def broken(source, target):
+        raise OSError(errno.ENOSPC, "No space left on device", target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "rename", broken)
+        outcomes = memory.writer.submit_many("p", proposed)
+
+    assert [outcome.code for outcome in outcomes] == ["missing_rationale", "write_failed", "write_failed"]
+    assert memory.writer.submit_intent("p", proposed[2]).status == "asserted"
+
+
 # --- idempotency -----------------------------------------------------------------------------------------------------
 
 KEYED = {"idempotency_key": "k-1"}
