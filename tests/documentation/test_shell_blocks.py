@@ -18,7 +18,7 @@ RUN = {
     "sh": ("tests/serve/test_http_page.py and tests/cli/test_help.py", {"docs/http.md", "docs/command-line.md"}),
     "pycon": ("as examples of docstrings", re.compile(r"docs/reference/python.*")),
 }
-DATA = {"text", "toml", "json", "sql", "sparql", "turtle", "py"}
+DATA = {"text", "toml", "json", "yaml", "sql", "sparql", "turtle", "py"}
 #: Commands that cannot be run in a test, each by its page; the words beside it say why.
 NOT_RUN = {
     "README.md": {"./ci/demo", "./ci/test"},  # CI is these: test_readme.py
