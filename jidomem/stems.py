@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from threading import Lock
+from weakref import finalize
 
 from jidomem.words import names, words_of
 
@@ -22,6 +23,7 @@ class Stemmer:
         self._kept = 0
         self._lock = Lock()
         self._engine = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        finalize(self, self._engine.close)
         self._engine.execute(f"CREATE VIRTUAL TABLE word USING fts5(text, content='', tokenize=\"porter {TOKENS}\")")
         self._engine.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(word, 'instance')")
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
+from weakref import finalize
 
 T = TypeVar("T")
 
@@ -39,6 +40,7 @@ class KeptFile:
         self.path = path
         self._here = here
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
+        finalize(self, self._store.close)  # also where what follows fails
         self._store.execute("PRAGMA journal_mode=WAL")
         self._store.execute("PRAGMA synchronous=NORMAL")
         self._store.execute("PRAGMA cache_size=-16000")

@@ -8,6 +8,7 @@ from os.path import lexists
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from jidomem.errors import Busy, Failed, JidomemError, MemoryClosed
 from jidomem.runtime.bounds import refuse_link
@@ -104,6 +105,7 @@ class State:
         if self._open is None or self._open[1] != self._identity():
             self._let_go()
             store = self._connected()
+            finalize(self, store.close)
             self._open = store, self._identity()
         return self._open[0]
 
