@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -103,13 +104,28 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
     name = f"{project}_memory.{FORMATS[form]}"
     path = output / name if output.is_dir() else output
     try:
-        path.write_bytes(data)
+        _put(path, data)
     except OSError as error:
         hint = f"name a file in a folder that is there: jidomem export -o {name}"
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
     if door.json:
         show_json({"project": project, "file": str(path), "bytes": len(data)})
     door.say(f"{len(data):,} bytes to {path}")
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Write a file all at once, so that what was there before is there still where that fails."""
+    if path.exists() and not path.is_file():  # a pipe, or a device
+        path.write_bytes(data)
+        return
+    path = path.resolve()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.touch(path.stat().st_mode & 0o777 if path.exists() else 0o666, exist_ok=False)
+        draft.write_bytes(data)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @click.group("import", cls=Verbs)
@@ -159,7 +175,7 @@ def adr(door: Door, files: Sequence[Path]) -> int:
       jidomem import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md
     """
     memory = door.open()
-    named = [(_name(memory, path) if memory.tree else str(path), path.read_bytes()) for path in files]
+    named = [(_name(memory, path) if memory.tree else str(path), _content(path)) for path in files]
     report = import_adr(memory.writer, memory.project, named, find=_finder(memory))
     return _told(door, memory, report)
 
@@ -218,9 +234,15 @@ def _finder(memory: Jidomem) -> Callable[[str], Find]:
 
 
 def _content(path: Path) -> bytes:
-    if (size := path.stat().st_size) > LARGEST:
-        raise TooLarge(f"{path} has {size:,} bytes; at most {LARGEST:,} are read", hint=f"split it; {MOVING}")
-    return path.read_bytes()
+    """Return what a file holds, which may be a pipe; raises TooLarge, and InvalidRequest for one that is not read."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1) if path.stat().st_size <= LARGEST else None
+    except OSError as error:
+        raise InvalidRequest(f"{path}: {error.strerror}", hint="name a file that can be read") from error
+    if data is None or len(data) > LARGEST:
+        raise TooLarge(f"{path} has more than the {LARGEST:,} bytes that are read", hint=f"split it; {MOVING}")
+    return data
 
 
 def _moment(text: str) -> str:
@@ -250,6 +272,8 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
             door.say(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
     for note in report.notes:
         door.say(clean(note))
+    if not (report.entries or report.notes or report.left_out):
+        door.say("nothing was found in it: is it a file of that kind?")
     counts = ", ".join(f"{count} {word}" for word, count in _counts(report).items())
     left = "".join(f", {count} left out ({reason})" for reason, count in sorted(report.left_out.items()))
     door.say(f"{counts}{left}, {len(report.notes)} notes; project {memory.project}")

@@ -18,7 +18,7 @@ from jidomem.compiled import CompiledJudge
 from jidomem.deadline import bounded
 from jidomem.errors import Failed
 from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
-from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
+from jidomem.terms import Term, Triple, bare, fault, iri, is_iri, parts
 from jidomem.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, TYPE, jido, local_name
 
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -306,5 +306,5 @@ def _parse(path: Path) -> list[Triple]:
         found = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
     except SyntaxError as error:
-        detail, hint = f"{path}:{error.lineno}: {error.msg}", "correct the Turtle in that line"
+        detail, hint = f"{path}:{error.lineno}: {fault(error)}", "correct the Turtle in that line"
         raise Failed(detail, hint=hint, code="invalid_config") from error

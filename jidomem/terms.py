@@ -19,6 +19,8 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 _ESCAPES = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r", 0x22: '\\"', 0x5C: "\\\\", 0x7F: "\\u007F"}
 _ESCAPES |= {code: f"\\u{code:04X}" for code in (*range(0x20), 0xFFFE, 0xFFFF) if code not in _ESCAPES}
 _UNESCAPE = re.compile(r"\\(?:([tbnrf\"'\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
+#: How long what a parser says may be: it quotes what it met, which may be all of a document.
+_LONGEST_FAULT = 200
 _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?', re.DOTALL)
 
@@ -108,3 +110,13 @@ def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
     return _UNESCAPE.sub(lambda m: _PLAIN[m[1]] if m[1] else chr(int(m[2] or m[3], 16)), text)
+
+
+def fault(error: SyntaxError) -> str:
+    """Return what a parser says is wrong, with no more of the document than tells what is meant.
+
+    >>> fault(SyntaxError("no prefix: " + 400 * "x"))[:14], len(fault(SyntaxError("no prefix: " + 400 * "x")))
+    ('no prefix: xxx', 200)
+    """
+    said = str(error.msg)
+    return said if len(said) <= _LONGEST_FAULT else f"{said[: _LONGEST_FAULT - 1]}…"

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from jidomem import vocab
 from jidomem.errors import InvalidRequest
 from jidomem.intent import parse_json
-from jidomem.terms import Term, Triple, bare, iri
+from jidomem.terms import Term, Triple, bare, fault, iri
 
 _GENID = vocab.BASE + ".well-known/genid/"
 #: What JSON-LD would leave out in silence, names without an IRI and relative references, is read as one of these.
@@ -75,7 +75,7 @@ def _unreadable(name: str, error: SyntaxError) -> InvalidRequest:
         hint = "put the context itself into the file: what it names is not fetched"
         return InvalidRequest(f"{name}: its @context is elsewhere", hint=hint)
     place = f"{name}:{error.lineno}" if error.lineno else name
-    return InvalidRequest(f"{place}: {error.msg}", hint="correct that and try again")
+    return InvalidRequest(f"{place}: {fault(error)}", hint="correct that and try again")
 
 
 def _strict(name: str, data: bytes) -> bytes:

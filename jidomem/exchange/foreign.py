@@ -13,6 +13,9 @@ from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.intent import parse_line
 
 _HINT = "correct that entry and import the file again; what came in stays"
+_ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; what came in stays"
+#: How many bytes of a file are looked at to find out whether it is a text.
+_BEGINNING = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,13 @@ class Reading:
 
 
 def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each JSON object of a file of JSON lines with its place; what is none is noted as broken."""
+    """Yield each JSON object of a file of JSON lines with its place; what is none is noted as broken.
+
+    So is a file that is no text, as a whole.
+    """
+    if b"\0" in data[:_BEGINNING]:
+        reading.broken.append(Broken(name, not_utf8("no text in UTF-8, as it holds U+0000")))
+        return
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
             continue
@@ -74,7 +83,7 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
         try:
             value = parse_line(number, line.removeprefix(b"\xef\xbb\xbf"))
         except InvalidRequest as error:
-            error.hint = _HINT
+            error.hint = _ENCODED if "not UTF-8 at byte" in error.detail else _HINT
             reading.broken.append(Broken(place, error))
             continue
         if isinstance(value, dict):
@@ -86,6 +95,11 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
 def wrong(detail: str) -> InvalidRequest:
     """Return the refusal of an entry that is not as its kind is written."""
     return InvalidRequest(detail, hint=_HINT)
+
+
+def not_utf8(detail: str) -> InvalidRequest:
+    """Return the refusal of what is no UTF-8."""
+    return InvalidRequest(detail, hint=_ENCODED)
 
 
 def text_of(value: Any) -> str:

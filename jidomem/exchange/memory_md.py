@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, wrong
+from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, not_utf8
 from jidomem.exchange.mentions import EVERYWHERE, Find, mentions, scopes
 
 #: A word of a heading -> what stands below it; the nearest heading decides, else what it says and where.
@@ -71,7 +71,7 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        reading.broken.append(Broken(name, wrong(f"not UTF-8 at byte {error.start}")))
+        reading.broken.append(Broken(name, not_utf8(f"not UTF-8 at byte {error.start}")))
         return reading
     is_rules = bool(_RULES.search(name))
     scope = scopes(name, text) if is_rules or _INSTRUCTS.search(name) else []
@@ -95,7 +95,7 @@ def _shown(text: str, reading: Reading) -> list[str]:
         reading.left_out["is a comment" if match[0].startswith("<") else "is front matter"] += 1
         return "\n" * match[0].count("\n")
 
-    text = text.replace("\r\n", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = re.sub(r"\A---\n.*?\n---(?=\n|\Z)", blank, text, count=1, flags=re.DOTALL)
     return re.sub(r"<!--.*?(?:-->|\Z)", blank, text, flags=re.DOTALL).split("\n")
 

@@ -15,7 +15,7 @@ from jidomem.govern.report import Found, Problem
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare
+from jidomem.terms import Term, Triple, bare, fault
 from jidomem.version import Head
 from jidomem.vocab import PREFIXES, TYPE, jido
 
@@ -188,7 +188,8 @@ def read(path: str, data: bytes) -> list[Triple]:
         quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
     except SyntaxError as error:
-        raise InvalidRequest(f"{path}:{error.lineno}: {error.msg}", hint="correct that line and try again") from error
+        hint = "correct that line and try again"
+        raise InvalidRequest(f"{path}:{error.lineno}: {fault(error)}", hint=hint) from error
 
 
 def line_of_error(error: InvalidRequest) -> int | None:

@@ -1,10 +1,15 @@
 """Import, export and check from the command line."""
 
 import json
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import cli_world
 import pytest
+
+from jidomem_cli import exchange
 
 RECORD = "# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\nWe forget.\n\n## Decision\n\nWe write.\n"
 
@@ -85,6 +90,49 @@ def test_an_export_to_where_nothing_can_be_written_names_a_command_that_works(ru
 
     assert "nowhere/memory.ttl: No such file or directory" in refused
     assert "hint: name a file in a folder that is there: jidomem export -o p_memory.ttl" in refused
+
+
+def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
+    run("remember", "the build needs Rust")
+    file = tmp_path / "memory.ttl"
+    run("export", "-o", file)
+    file.chmod(0o600)
+    before = file.read_bytes()
+    command = [str(Path(sys.executable).parent / "jidomem"), "export", "-o", str(file)]
+    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}  # as a disk that is full
+
+    failed = subprocess.run(command, capture_output=True, text=True, check=False, **full)
+
+    assert (failed.returncode, f"{file}: File too large" in failed.stderr, file.read_bytes()) == (1, True, before)
+    assert [each.name for each in tmp_path.iterdir() if "memory.ttl" in each.name] == ["memory.ttl"]
+    run("remember", "and cargo")
+    run("export", "-o", file)
+    assert (file.read_bytes() != before, file.stat().st_mode & 0o777) == (True, 0o600)
+
+
+@pytest.mark.parametrize("kind", ["turtle", "memory-md", "mcp-memory", "beads", "nquads"])
+def test_a_file_that_holds_nothing_is_told_as_that(run, tmp_path, kind):
+    (tmp_path / "empty").write_text("\n")
+
+    assert "nothing was found in it" in run("import", kind, tmp_path / "empty").stderr
+
+
+@pytest.mark.parametrize("kind", ["adr", "turtle", "beads"])
+def test_a_file_without_end_or_that_cannot_be_read_is_refused(run, monkeypatch, kind):
+    monkeypatch.setattr(exchange, "LARGEST", 1000)
+
+    endless, unread = run("import", kind, "/dev/zero", code=1), run("import", kind, "/proc/self/mem", code=2)
+
+    assert "/dev/zero has more than the 1,000 bytes that are read" in endless.stderr
+    assert "/proc/self/mem: Input/output error" in unread.stderr
+
+
+def test_a_fault_in_a_document_is_told_without_all_of_the_document(run, tmp_path):
+    (tmp_path / "x.ttl").write_text("x" * 100_000)
+
+    told = run("import", "turtle", tmp_path / "x.ttl", code=2)
+
+    assert (len(told.stderr) < 1_000, "x.ttl:1: Parser error" in told.stderr) == (True, True)
 
 
 def test_an_export_as_of_a_past_moment_holds_nothing_recorded_since(run):

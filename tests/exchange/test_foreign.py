@@ -248,6 +248,29 @@ def test_what_is_broken_is_refused_with_its_line_and_the_rest_comes_in(memory):
     assert dict(refusals(report))["i:12"] == "payload_too_large"
 
 
+@pytest.mark.parametrize("read", [beads.read, mcp_memory.read])
+def test_a_file_that_is_no_text_is_refused_as_a_whole_and_a_line_in_another_encoding_with_what_mends_it(read):
+    wide = read("x.jsonl", '{"id": "b-1"}\n'.encode("utf-16"))
+    latin = read("x.jsonl", b'{"id": "b-1", "title": "\xfcber"}\n')
+
+    assert [(each.place, each.error.detail) for each in wide.broken] == [
+        ("x.jsonl", "no text in UTF-8, as it holds U+0000")
+    ]
+    assert [(each.place, each.error.detail) for each in latin.broken] == [("x.jsonl:1", "line 1: not UTF-8 at byte 24")]
+    assert all("iconv -f latin1 -t utf-8 FILE" in each.error.hint for each in (*wide.broken, *latin.broken))
+
+
+def test_notes_with_the_line_ends_of_an_old_mac_are_read_and_those_in_latin_1_refused_with_what_mends_them():
+    old = memory_md.read("CLAUDE.md", b"# Rules\r\r- never print\r- use WAL\r")
+    latin = memory_md.read("CLAUDE.md", b"# Rules\n\n- n\xfcr WAL\n")
+
+    assert [(entry.summary, entry.place) for entry in old.entries] == [
+        ("never print", "CLAUDE.md:3"),
+        ("use WAL", "CLAUDE.md:4"),
+    ]
+    assert "iconv" in latin.broken[0].error.hint
+
+
 def test_a_graph_with_broken_lines_comes_in_as_far_as_it_is_one(memory):
     data = lines({"type": "entity", "name": "A", "observations": ["x", 5, "x"]}, {"type": "other"},
                  {"type": "relation", "from": "A"}, {"type": "entity", "observations": []})  # fmt: skip
