@@ -108,8 +108,7 @@ def test_a_difference_adds_up_to_what_is_in_force(tmp_path):
             assert row["before"] == status.get(row["item"])
             assert (row["change"] == "added") == (row["before"] is None)
             status[row["item"]] = row["after"]
-
-    known = {row["item"]: "active" for row in memory.reader.ask("timeline", project="p")}
+        known = {row["item"]: "active" for row in memory.reader.ask("timeline", project="p")}
     assert {item: state for item, state in status.items() if state == "active"} == known
     assert len(set(status.values())) > 1
 
