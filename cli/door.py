@@ -76,11 +76,15 @@ class Door:
         Raises NotFound when there is no root there: reading makes none.
         """
         from jidomem.errors import NotFound
+        from jidomem.runtime.settings import OWN
 
         memory = self.open()
         if memory.settings.address is None and not memory.settings.root.is_dir():
+            root, found = memory.settings.root, memory.settings.found
             raise NotFound(
-                f"there is no memory root at {memory.settings.root} ({memory.settings.found})",
+                f"there is no memory in this folder or above it, nor one of your own, {root}"
+                if found == OWN
+                else f"there is no memory root at {root} ({found})",
                 hint="make one in this folder with: jidomem init"
                 + (", and leave out --root" if self.root is not None else ""),
             )

@@ -263,8 +263,14 @@ def test_names_that_no_path_can_have_are_told_and_stop_nothing(repository):
 
 #: A mistake, where somebody stands -> its exit code, what is said, and the command in the hint that then runs.
 MISTAKES = {
-    "no memory yet": ("empty", "ask decisions", 4, "no memory root at", "jidomem init"),
-    "asking before anything is there": ("empty", "governing a.py", 4, "no memory root at", "jidomem init"),
+    "no memory yet": ("empty", "ask decisions", 4, "there is no memory in this folder or above it", "jidomem init"),
+    "asking before anything is there": (
+        "empty",
+        "governing a.py",
+        4,
+        "there is no memory in this folder or above it",
+        "jidomem init",
+    ),
     "a second kind without its option": (
         "shop",
         "init --from adr beads",
