@@ -125,7 +125,8 @@ def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> 
             hint = f"jidomem verify --project {stream.project} --quarantine {file} --reason TEXT"
             yield Finding("unrecorded", "violation", detail, hint, path)
         else:
-            who, reason = (bare(said_of(order, said)[0]) for said in ("orderedBy", "orderReason"))
+            named = (said_of(order, said) for said in ("orderedBy", "orderReason"))
+            who, reason = (", ".join(map(bare, terms)) or "nobody knows" for terms in named)
             detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
             hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem reindex"
             yield Finding("set_aside", "warning", detail, hint, path)

@@ -618,6 +618,32 @@ def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commi
     assert len(kept) >= 2
 
 
+def test_who_sees_the_files_of_another_late_as_over_a_network_writes_beside_it_and_loses_nothing(
+    journal, folder, monkeypatch
+):
+    # C023
+    base, late = add(journal, "base"), FileJournal(journal.folder)
+    settle()
+    late.head(STREAM)
+    held = {
+        "names": (disk.names, str(folder), os.listdir(folder)),
+        "mtime": (disk.mtime, str(folder), disk.mtime(str(folder))),
+        "read": (disk.read, f"{folder}/.lock", (folder / ".lock").read_bytes()),
+    }
+    first = add(journal, "first")
+
+    with monkeypatch.context() as patched:
+        for name, (real, path, old) in held.items():
+            patched.setattr(disk, name, lambda at, real=real, path=path, old=old: old if at == path else real(at))
+        second = add(late, "second", second=30)
+
+    assert first.parents == second.parents == (base.id,)
+    for reader in (journal, late, FileJournal(journal.folder)):
+        assert (reader.verify(STREAM), ids(reader.read(STREAM))) == ((), ids([base, first, second]))
+        assert set(reader.head(STREAM).ids) == {first.id, second.id}
+    assert len(add(late, "third", second=40).parents) == 2
+
+
 def test_a_file_that_cannot_be_read_for_once_stops_nobody(journal, folder, monkeypatch):
     written = [add(journal, "first"), add(journal, "second")]
     path, read, failed = str(commits_in(folder)[0]), disk.read, []

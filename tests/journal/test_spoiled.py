@@ -22,6 +22,7 @@ from test_packs import packs_in
 from test_second_reader import set_aside_by
 
 from jidomem.errors import Failed, JournalDamaged
+from jidomem.govern.integrity import findings
 from jidomem.journal import disk, files, sealing
 from jidomem.journal.asides import asides
 from jidomem.journal.files import FileJournal
@@ -432,3 +433,4 @@ def test_both_forms_of_one_commit_that_are_set_aside_are_kept_though_the_first_w
     kept = set_aside_bytes(journal)
     assert len(kept) == 2
     assert data[:-9] in kept
+    assert [found.kind for found in findings(journal, STREAM)] == ["set_aside"] * 2  # though no order says who, and why
