@@ -9,6 +9,7 @@ import click
 
 from jidomem import Jidomem, vocab
 from jidomem.intent import LIST_FIELDS
+from jidomem_cli.paths import Paths
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -16,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 HELP: Mapping[str, str] = {
     "type": f"One of {', '.join(vocab.WRITER_TYPES)} and those below them (fact).",
     "topic": "What a decision or fact is about, in one phrase.",
-    "about": "A file, module or IRI it concerns; repeat it for more.",
+    "about": "A file, folder, pattern, module or IRI it concerns; repeat it for more.",
     "confidence": "low, medium, high or a number from 0 to 1 (medium).",
     "rationale": "Why; a decision needs one.",
     "detailed_explanation": "The long form.",
@@ -66,9 +67,15 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if v not in (None, ())}
 
 
-def with_whole_ids(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *fields* with short ids of memories written out; raises NotFound for one that names none, or several."""
-    return memory.reader.with_whole_ids(memory.project, fields)
+def as_named_here(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *fields* with short ids of memories written out, and files that are seen from here as the memory has them.
+
+    Raises NotFound for a short id that names no memory, or several.
+    """
+    found = memory.reader.with_whole_ids(memory.project, fields)
+    if about := found.get("about"):
+        found["about"] = [*map(Paths(memory.settings.root, memory.tree).seen, about)]
+    return found
 
 
 def whole_id(memory: Jidomem, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
 
@@ -24,6 +25,11 @@ class Paths:
         """Return a path as memories have it; None for one that lies elsewhere, or is of the memory itself."""
         path = path_below(self.folder, self._here / given)
         return path if path is not None and not self._is_own(path) else None
+
+    def seen(self, given: str) -> str:
+        """Return the path as memories have it of a file or folder that is there, seen from here; all else as it is."""
+        path = self.of(given) if given and os.path.exists(self._here / given) else None
+        return given if path is None else path + "/" * given.endswith("/")
 
     def each(self, given: tuple[str, ...]) -> list[str]:
         """Return the paths as memories have them, each once; raises InvalidRequest for one that lies elsewhere.

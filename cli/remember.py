@@ -9,7 +9,7 @@ import click
 from jidomem import JidomemError
 from jidomem_cli.complain import as_options, tell
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.fields import given, intent_options, with_whole_ids
+from jidomem_cli.fields import as_named_here, given, intent_options
 from jidomem_cli.receipts import show_receipt
 
 _CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern", "check_command": "jido:checkCommand"}
@@ -35,7 +35,7 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
     memory = door.open()
     checks = [[_CHECKS[name], {"@value": value}] for name in _CHECKS for value in fields.pop(name)]
     fields |= {"extra_triples": checks} if checks else {}
-    values = with_whole_ids(memory, given(fields))
+    values = as_named_here(memory, given(fields))
     try:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
     except JidomemError as refusal:

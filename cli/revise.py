@@ -15,7 +15,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
 from jidomem_cli.complain import as_changes, tell
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.fields import whole_id, with_whole_ids
+from jidomem_cli.fields import as_named_here, whole_id
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import short
 
@@ -62,7 +62,7 @@ def revise(
             invalidate=invalidate,
             confirm=confirm,
             undo=undo,
-            changes=with_whole_ids(memory, _fields(changes)),
+            changes=as_named_here(memory, _fields(changes)),
             reason=reason,
             dry_run=dry_run,
             who={"idempotency_key": idempotency_key} if idempotency_key else {},

@@ -190,6 +190,38 @@ def test_a_file_is_named_from_where_one_stands_or_in_full_and_from_elsewhere_bel
     assert [done.exit_code for done in found] == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("b.py", "src/b.py"),
+        ("./b.py", "src/b.py"),
+        ("../top.py", "top.py"),
+        ("deep/", "src/deep/"),
+        ("src/b.py", "src/b.py"),  # as it is named from the top
+        ("src/**/*.py", "src/**/*.py"),
+        ("b", "b"),  # a module, perhaps
+        ("urn:b.py", "urn:b.py"),
+        ("/etc/hosts", "/etc/hosts"),
+        ("x" * 300, "x" * 300),
+    ],
+)
+def test_what_a_memory_is_about_may_be_named_from_where_one_stands(here, monkeypatch, given, kept):
+    (here / "src" / "deep").mkdir()
+    (here / "src" / "b.py").write_text("b = 1\n")
+    (here / "top.py").write_text("t = 1\n")
+    monkeypatch.chdir("src")
+
+    def about(iri):
+        return json.loads(run("show", iri.strip(), "--json").stdout)["properties"]["about"]
+
+    first = run("remember", "It is slow", "--about", given).stdout
+    second = run("remember", "It is fast", "--about", str(here / "top.py")).stdout
+    changed = run("revise", second.strip(), "--set", f"about={given}", "--reason", "it is that one").stdout
+
+    assert [about(first), about(second)] == [[kept], ["top.py"]]
+    assert about(changed or second) == [kept]
+
+
 def test_without_a_repository_paths_are_taken_from_where_one_stands_too(tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path)
