@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from jidomem_cli.tables import show_json, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
-    from jidomem.exchange.importing import Report
+    from jidomem.exchange.importing import Entry, Report
     from jidomem.runtime.adopting import Adopted
 
 AUTO = "auto"
@@ -89,10 +90,7 @@ def show(
         return code
     if rows:
         show_rows(door, rows, [name for name in _COLUMNS if name != "refused" or refusals])
-    for entry, error in refusals[:_TOLD]:
-        tell(error, door, where=f"{clean(entry.place)}: ")
-    if len(refusals) > _TOLD:
-        door.say(f"and {len(refusals) - _TOLD} more refusals: see them with --json")
+    _say_refused(door, refusals)
     _say_rest(door, found, report)
     if not rows:
         door.say("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
@@ -102,6 +100,20 @@ def show(
     for number, (command, what) in enumerate(commands):
         door.say(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
     return code
+
+
+def _say_refused(door: Door, refusals: Sequence[tuple[Entry, JidomemError]]) -> None:
+    """Say why something was refused, a reason that many share once."""
+    count = Counter((error.detail, error.hint) for _, error in refusals)
+    first = {(error.detail, error.hint): (entry, error) for entry, error in reversed(refusals)}
+    reasons = [*count][:_TOLD]
+    for reason in reasons:
+        entry, error = first[reason]
+        tell(error, door, where=f"{clean(entry.place)}: ")
+        if count[reason] > 1:
+            door.say(f"{count[reason] - 1:,} more {'is' if count[reason] == 2 else 'are'} refused for that reason")
+    if left := len(refusals) - sum(count[reason] for reason in reasons):
+        door.say(f"and {left:,} more refusals: see them with --json")
 
 
 def _row(adopted: Adopted) -> dict[str, Any]:

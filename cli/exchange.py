@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
+from jidomem.clients.writing import put, way_out
 from jidomem.clock import now
 from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import export as exporting
@@ -104,28 +104,13 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
     name = f"{project}_memory.{FORMATS[form]}"
     path = output / name if output.is_dir() else output
     try:
-        _put(path, data)
+        put(path, data) if path.is_file() or not path.exists() else path.write_bytes(data)  # else a pipe, or a device
     except OSError as error:
-        hint = f"name a file in a folder that is there: jidomem export -o {name}"
+        hint = way_out(error, f"name a file in a folder that is there: jidomem export -o {name}")
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
     if door.json:
         show_json({"project": project, "file": str(path), "bytes": len(data)})
     door.say(f"{len(data):,} bytes to {path}")
-
-
-def _put(path: Path, data: bytes) -> None:
-    """Write a file all at once, so that what was there before is there still where that fails."""
-    if path.exists() and not path.is_file():  # a pipe, or a device
-        path.write_bytes(data)
-        return
-    path = path.resolve()
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.touch(path.stat().st_mode & 0o777 if path.exists() else 0o666, exist_ok=False)
-        draft.write_bytes(data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 @click.group("import", cls=Verbs)

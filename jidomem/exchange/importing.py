@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +130,13 @@ def import_adr(
     report.entries += [_refused(note) for note in found.notes if note in found.refused]
     statements = [turtle.Statement(intent.to_dict(), None) for intent in found.intents]
     places = [intent.about[0] if intent.about else "" for intent in found.intents]
-    report.entries += _bring_in(writer, project, statements, places)
+    came = _bring_in(writer, project, statements, places)  # another import may have been as fast
+    report.entries += [replace(each, outcome=None) if _is_taken(each.outcome) else each for each in came]
     return report
+
+
+def _is_taken(outcome: Receipt | JidomemError | None) -> bool:
+    return isinstance(outcome, JidomemError) and outcome.code == "iri_exists"
 
 
 def _bring_in(
@@ -152,6 +157,8 @@ def _bring_in(
             if outcome.code == "project_mismatch":
                 other = local_name(str(statement.intent.get("applies_to_project")))
                 outcome.hint = f"it is a memory of another project, to keep it there: --project {other}"
+            elif _is_taken(outcome) and is_here(writer, project, statement):  # another import was as fast
+                outcome = None
             elif _kept(writer, project, iri) is not None:
                 outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
         entries.append(Entry(iri, str(statement.intent.get("summary", "")), place, outcome))

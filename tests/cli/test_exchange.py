@@ -127,6 +127,17 @@ def test_a_file_without_end_or_that_cannot_be_read_is_refused(run, monkeypatch, 
     assert "/proc/self/mem: Input/output error" in unread.stderr
 
 
+def test_what_a_disk_needs_is_told_where_it_is_full(run, tmp_path):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    (tmp_path / "memory.ttl").symlink_to("/dev/full")
+
+    told = run("export", "-o", tmp_path / "memory.ttl", code=1)
+
+    assert "memory.ttl: No space left on device" in told.stderr
+    assert "hint: make room on that disk" in told.stderr
+
+
 def test_a_fault_in_a_document_is_told_without_all_of_the_document(run, tmp_path):
     (tmp_path / "x.ttl").write_text("x" * 100_000)
 

@@ -3,9 +3,12 @@
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -246,6 +249,18 @@ def test_a_record_that_cannot_be_read_is_refused_and_the_others_come_in(reposito
     again = run("import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
     assert again.exit_code == 2
     assert "0 kept, 0 here already, 1 refused" in again.stderr
+
+
+def test_what_the_disk_does_not_take_is_told_once_with_what_helps(tmp_path):
+    (tmp_path / "AGENTS.md").write_text("# Rules\n\n" + "".join(f"- Never do thing {n}\n" for n in range(40)))
+    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))}  # as a disk that is full
+    command = [str(Path(sys.executable).parent / "jidomem"), "init", "--from", "auto"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, **full)
+
+    assert done.returncode == 1
+    assert done.stderr.count("the journal could not be written, nothing was kept") == 1
+    assert "39 more are refused for that reason" in done.stderr
 
 
 def test_names_that_no_path_can_have_are_told_and_stop_nothing(repository):

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jidomem
 from jidomem.exchange.adr import read_records, record_iri
+from jidomem.exchange.importing import import_adr
 
 CASES = Path(__file__).parent / "cases" / "adr"
 LARGE = 256 * 1024
@@ -187,3 +189,19 @@ def test_whatever_the_files_hold_each_gives_an_intent_or_a_note_that_says_why_no
     assert imported | skipped == {path for path, _ in files}
     assert not imported & skipped
     assert all(intent.summary and intent.rationale and intent.status for intent in read_in.intents)
+
+
+def test_a_record_that_another_import_took_in_meanwhile_is_here_already(memory):
+    files = [("docs/adr/0001-a.md", b"# 1. Use a queue\n\n## Status\n\nAccepted\n\n## Decision\n\nWe queue.\n")]
+    with jidomem.open(memory.settings.root) as other:
+
+        def find(path):
+            if not meanwhile:  # it was not here yet when this import looked
+                meanwhile.append(import_adr(other.writer, "p", files))
+            return lambda named: None
+
+        meanwhile = []
+        report = import_adr(memory.writer, "p", files, find=find)
+
+    assert [(entry.iri, entry.outcome) for entry in report.entries] == [(meanwhile[0].entries[0].iri, None)]
+    assert len(memory.reader.ask("recent-decisions", project="p")) == 1
