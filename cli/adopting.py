@@ -94,6 +94,7 @@ def show(
     _say_rest(door, found, report)
     if not rows:
         door.say("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
+        door.say("what has another name or place is named: jidomem init --from PATH")
     if dry_run:
         door.say("nothing was kept: leave out --dry-run to keep it")
     width = max((len(command) for command, _ in commands), default=0)

@@ -119,8 +119,8 @@ def _due(door: Door, memory: Jidomem, name: str) -> int:
 
 
 def _tell(project: dict[str, Any]) -> None:
-    written = project["last_commit"] or "nothing yet"
-    click.echo(f"\n{project['project']}: version {project['version']}, last written {written}")
+    written = f"last written {project['last_commit']}" if project["last_commit"] else "nothing written yet"
+    click.echo(f"\n{project['project']}: version {project['version']}, {written}")
     for kind, states in project["counts"].items():
         click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
     if any(project["history"].values()):

@@ -423,6 +423,8 @@ def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
     taken = run("init", "--from", "auto")
 
     assert "found no decision records, notes for agents" in taken.stderr
+    assert "is named: jidomem init --from PATH\n" in taken.stderr
+    assert "nothing written yet\n" in run("status").stdout
     for words in ("ask facts", "memory decisions", "governing a.py", "recall rust"):
         assert "nothing is remembered here yet" in run(*words.split()).stderr
         assert "jidomem init --from auto\n" in run(*words.split()).stderr
