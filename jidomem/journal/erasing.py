@@ -10,7 +10,7 @@ from jidomem.journal import disk
 from jidomem.journal.commit import Commit, FormatError, parse
 from jidomem.journal.folder import Folder
 from jidomem.journal.names import file_name, is_pack, stem, stem_of
-from jidomem.journal.packs import Pack, Row, prepare_pack, write_pack
+from jidomem.journal.packs import Pack, Row, place_pack, prepare_pack, write_pack
 from jidomem.journal.redaction import is_order, leaves, recorded, taken_out, without
 from jidomem.journal.sealing import SEALING, changing
 from jidomem.journal.writing import INCOMING, move, prepare
@@ -192,9 +192,10 @@ def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -
     with changing(folder, descriptor, came=[name] if is_new else []):
         if is_pack(name):
             prepare_pack(f"{folder.path}/{beside}", name, data)
+            place_pack(folder.path, beside, name)
         else:
             prepare(f"{folder.path}/{beside}", data)
-        move(f"{folder.path}/{beside}", f"{folder.path}/{name}")
+            move(f"{folder.path}/{beside}", f"{folder.path}/{name}")
     if not is_new:
         folder.contents.remove([name])  # what was read of it
         folder.contents.place([name])

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from jidomem.journal import disk
 from jidomem.journal.commit import FormatError, parse
 from jidomem.journal.names import compact, pack_name, stem
-from jidomem.journal.writing import prepare
+from jidomem.journal.writing import move, prepare
 from jidomem.version import Head
 
 _MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"
@@ -169,6 +169,17 @@ def prepare_pack(path: str, name: str, data: bytes) -> None:
     """Write the pack *name* beside its place, durable and proved; where that fails nothing is left of it."""
     prepare(path, data)
     prove(path, name, data)
+
+
+def place_pack(folder: str, beside: str, name: str) -> None:
+    """Give a pack that was prepared its name; raise OSError, and leave none, where it is another's by now."""
+    path = f"{folder}/{name}"
+    move(f"{folder}/{beside}", path)
+    with suppress(FormatError):
+        if Pack.load(path).rows():
+            return
+    disk.unlink(path)
+    raise OSError(errno.EIO, "another wrote at once: a lock file was removed", path)
 
 
 def prove(path: str, name: str, data: bytes) -> None:

@@ -11,8 +11,8 @@ from time import time_ns
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit
 from jidomem.journal.folder import Folder
-from jidomem.journal.names import stem, stem_of
-from jidomem.journal.packs import Entry, prepare_pack, write_pack
+from jidomem.journal.names import is_pack, stem, stem_of
+from jidomem.journal.packs import Entry, place_pack, prepare_pack, write_pack
 from jidomem.journal.sight import NOTHING
 from jidomem.journal.writing import move, writing
 from jidomem.version import Version
@@ -82,7 +82,9 @@ def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
 def settle(folder: Folder, descriptor: int, beside: str, name: str | None) -> None:
     """Put a file that was prepared *beside* in its place, if any, and make all names durable, the turn in hand."""
     with changing(folder, descriptor, came=[name] if name else []):
-        if name:
+        if name and is_pack(name):
+            place_pack(folder.path, beside, name)
+        elif name:
             move(f"{folder.path}/{beside}", f"{folder.path}/{name}")
         disk.flush(folder.path)
 

@@ -472,6 +472,26 @@ def test_a_sealing_that_fails_loses_nothing_and_the_next_one_does_it(journal, tm
     assert journal.loose(STREAM) <= 2
 
 
+def test_a_lock_file_that_is_removed_while_two_seal_costs_no_commit(journal, folder, monkeypatch):
+    # C075
+    written, rename = [add(journal, f"n{number}") for number in range(5)], disk.rename
+
+    def of_another(source, target):
+        if source.endswith(sealing.SEALING):  # by now it is the one of another, who has just begun
+            other = f"{folder}/other"
+            Path(other).write_bytes(Path(source).read_bytes()[:-100])
+            os.rename(other, source)
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "rename", of_another)
+        with pytest.raises(Failed, match="a lock file was removed"):
+            journal.seal(STREAM)
+
+    assert (journal.verify(STREAM), list(FileJournal(journal.folder).read(STREAM))) == ((), written)
+    assert (journal.seal(STREAM), journal.verify(STREAM)) == (4, ())
+
+
 def test_a_full_disk_keeps_a_stream_from_being_sealed_and_changes_nothing(small_disk):
     # C075 C077
     journal = FileJournal(small_disk / "root")
