@@ -12,6 +12,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.read.policing import authority
 from jidomem.read.trust import trust
 from jidomem.write.kinds import family
+from jidomem.write.names import slug
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import short, show_json, show_rows
@@ -154,7 +155,7 @@ def may(door: Door, who: str, what: str, about: tuple[str, ...], scope: str | No
       jidomem policy may bob architectural_decision --about src/billing/api.py
     """
     rules = _authority(door)
-    agent = who if ":" in who else f"{vocab.BASE}agents/{who}"
+    agent = who if ":" in who else f"{vocab.BASE}agents/{slug(who)}"
     role = rules.role_of(agent)
     verdict, rule = rules.verdict(agent, role, (what, family(what)), about, scope)
     if door.json:

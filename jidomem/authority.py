@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from jidomem import vocab
@@ -191,13 +191,13 @@ def is_below(place: str, path: str) -> bool:
     >>> is_below("Shop.Billing.Invoice", "Shop.Billing")
     True
     """
-    place, path = (name if "://" in name else posixpath.normpath(name) for name in (place, path))
+    place, path = _plain(place), _plain(path)
     ends = ("/",) if "/" in path else ("/", ".")
     return place == path or any(place.startswith(path.rstrip("/") + end) for end in ends)
 
 
 def checked(change: Change) -> Change:
-    """Return *change*; raise InvalidRequest unless it says one thing, in full."""
+    """Return *change*, its path in plain form; raise InvalidRequest unless it says one thing, in full."""
     settings = [change.grants, change.confirms, None if change.confirms else change.allows]
     if sum(value is not None for value in settings) != 1:
         raise InvalidRequest(
@@ -217,7 +217,27 @@ def checked(change: Change) -> Change:
         raise InvalidRequest("days are for proposals that stand unopposed", hint="give days with confirms='unopposed'")
     if change.days is not None and change.days < 1:
         raise InvalidRequest("proposals wait for a day at least", hint="days=14")
-    return change
+    return change if change.path is None else replace(change, path=_place(change.path, change.allows))
+
+
+def _place(path: str, allows: str | None) -> str:
+    """Return the one form of the path of a rule; raise InvalidRequest for one below which nothing could ever lie."""
+    given, plain = path, _plain(path.strip())
+    if allows != UNSET and "://" not in plain:
+        if not path.strip() or plain in (".", "/", ".."):
+            raise InvalidRequest(f"{given!r} is no place of its own", hint="leave the path out: the rule is for all")
+        if any(sign in plain for sign in "*?"):
+            folder = plain[: min(plain.find(sign) for sign in "*?" if sign in plain)].rpartition("/")[0]
+            hint = f"name the folder, for all below it: {folder}" if folder else "name a folder, for all below it"
+            raise InvalidRequest(f"a rule is for a file, a folder or a module, not for a pattern: {given}", hint=hint)
+        if plain.startswith(("/", "../")):
+            hint = "name it from the folder that holds the memory: src/billing"
+            raise InvalidRequest(f"{given} lies where no memory is about", hint=hint)
+    return plain
+
+
+def _plain(name: str) -> str:
+    return name if "://" in name else posixpath.normpath(name)
 
 
 def _one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:

@@ -92,7 +92,7 @@ def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) 
 
 
 def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
-    """Return the proposal of the same agent that waits and says, and would replace, exactly this; else None."""
+    """Return the proposal of the same agent that waits and says, replaces and stands beside exactly this; else None."""
     key_of = {kind: key for key, kind in found.items()}
     if "identical" not in key_of:
         return None
@@ -100,6 +100,8 @@ def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view:
         jido("assertedBy"): {iri(intent.asserted_by or "")},
         jido("supersedes"): set(map(iri, intent.supersedes)),
         jido("invalidates"): set(map(iri, intent.invalidates)),
+        jido("revives"): set(map(iri, intent.revives)),
+        jido("coexistsWith"): set(map(iri, intent.coexists_with)),
     }
     for item in view.subjects(jido("conflictKey"), literal(key_of["identical"])):
         waits = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)

@@ -51,6 +51,9 @@ class Settlements(Corrections):
         old = self.restated(project_id, item)  # raises for what is no memory
         if view.has_ended(iri(item)):
             raise InvalidRequest(f"{item} is settled already", hint="see: jidomem review")
+        if other is not None:
+            self.restated(project_id, other)
+            _check_pair(iri(item), iri(other), action, view)
         told = {"reason": reason or _REASONS[action]}
         if action == "reject" or (action == "accept" and other is not None):
             loser = item if action == "reject" else other
@@ -96,6 +99,21 @@ _REASONS = {
     "supersede": "accepted in review, in place of what it disagrees with",
     "keep-both": "accepted in review, beside what it disagrees with",
 }
+
+
+def _check_pair(item: Term, other: Term, action: str, view: View) -> None:
+    """Raise InvalidRequest unless they are two, neither has ended, and what is to hold does."""
+    if item == other:
+        raise InvalidRequest(f"{bare(item)} does not disagree with itself", hint="name the other one")
+    if view.has_ended(other):
+        raise InvalidRequest(f"{bare(other)} is settled already", hint="see: jidomem review")
+    holds = {"accept": item, "reject": other, "keep-both": other}.get(action)
+    if holds is not None and not view.in_force(holds):
+        rival = bare(other if holds == item else item)
+        raise InvalidRequest(
+            f"{bare(holds)} is only proposed, so it cannot hold in the place of {rival} or beside it",
+            hint=f"assert it in that place: jidomem review supersede {bare(holds)} {rival}",
+        )
 
 
 def replaces(item: Term, view: View) -> list[Term]:

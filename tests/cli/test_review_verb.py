@@ -141,3 +141,9 @@ def test_a_question_about_the_past_is_answered_by_the_policy_of_then(repository)
     before = run("policy", "may", "bob", "convention", "--as-of", "2020-01-01", "--json")
     now = run("policy", "may", "bob", "convention", "--json")
     assert [json.loads(answer.stdout)["verdict"] for answer in (before, now)] == ["assert", "propose"]
+
+
+@pytest.mark.parametrize("who", ["Mo", " mo ", "MO", "https://jido.ai/agents/mo"])
+def test_what_an_agent_may_is_told_however_its_name_is_written(repository, who):
+    run("policy", "set", "deny", "--kind", "task", "--for", "mo")
+    assert run("policy", "may", who, "task").stdout == "deny\n"

@@ -549,6 +549,16 @@ def test_a_proposal_said_twice_is_answered_with_the_first(memory):
     assert submit("p", given, propose=True).status == "proposed"
 
 
+def test_a_proposal_said_again_beside_what_it_disagrees_with_is_another_one(memory):
+    old = memory.writer.submit_intent("p", decision(topic="store")).iri
+    given = decision(summary="x", topic="store", about=["src/a.py"])
+    opposed = memory.writer.submit_intent("p", given, propose=True)
+    beside = memory.writer.submit_intent("p", given | {"coexists_with": [old]}, propose=True)
+    assert [len(opposed.conflicts), len(beside.conflicts)] == [1, 0]
+    assert memory.writer.submit_intent("p", given | {"coexists_with": [old]}, propose=True).iri == beside.iri
+    assert memory.writer.settle("p", beside.iri, "accept").status == "asserted"
+
+
 def test_decisions_about_the_same_files_are_warned_of_by_name(memory):
     old = memory.writer.submit_intent("p", decision(about=["src/a.py"])).iri
     warned = f"{old} decides about the same files without a topic either: name a topic"

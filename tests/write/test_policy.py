@@ -79,6 +79,31 @@ def test_a_rule_for_a_place_holds_below_it_whatever_else_is_named(memory, about,
     assert say(memory, about=about).status == status
 
 
+@pytest.mark.parametrize("path", ["./src/billing/", " src/billing", "src//billing", "src/ui/../billing"])
+def test_a_place_is_the_same_however_it_is_written_in_a_rule(memory, path):
+    ruled(memory, Change(path="src/billing", allows="deny"))
+    ruled(memory, Change(path=path, allows="propose"))
+    assert say(memory, about=["src/billing/api.py"]).status == "proposed"
+    ruled(memory, Change(path=path, allows="unset"))
+    assert say(memory, about=["src/billing/api.py"], topic="other").status == "asserted"
+
+
+@pytest.mark.parametrize(("path", "hint"), [
+    ("src/billing/**", "name the folder, for all below it: src/billing"), ("*.py", "name a folder"),
+    ("src/b?/x", "name the folder, for all below it: src"), (".", "leave the path out"), (" ", "leave the path out"),
+    ("/", "leave the path out"), ("/home/ana/src", "src/billing"), ("../other", "src/billing"),
+])  # fmt: skip
+def test_a_rule_for_a_place_below_which_nothing_lies_is_refused_and_not_kept_to_no_end(memory, path, hint):
+    error = refusal(ruled, memory, Change(path=path, allows="deny"))
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize("path", ["app/[id]/page.tsx", "Shop.Billing", "https://example.org/?q=a*"])
+def test_signs_that_a_name_may_hold_are_a_name_in_a_rule(memory, path):
+    ruled(memory, Change(path=path, allows="propose"))
+    assert say(memory, about=[path]).status == "proposed"
+
+
 def test_a_rule_for_a_scope_holds_for_conventions_of_that_scope(memory):
     ruled(memory, Change(scope="GlobalScope", allows="propose"))
     fields = {"type": "convention", "summary": "Tabs"}

@@ -60,11 +60,11 @@ def test_of_two_that_disagree_the_other_is_withdrawn_for_the_one_that_holds(memo
 @pytest.mark.parametrize("action", ["accept", "reject", "supersede", "keep-both"])
 def test_a_reason_that_is_given_is_the_one_that_is_kept_and_a_dry_run_keeps_nothing(memory, action):
     old, new = rivals(memory)
-    other = {"other": old} if action == "accept" else {}
+    item, other = (old, {"other": new}) if action == "accept" else (new, {})
     before = files(memory.settings.root)
-    assert memory.writer.settle("p", new, action, reason="since", dry_run=True, **other).status == "asserted"
+    assert memory.writer.settle("p", item, action, reason="since", dry_run=True, **other).status == "asserted"
     assert files(memory.settings.root) == before
-    assert reason(memory, settle(memory, new, action, reason="since", **other)) == ['"since"']
+    assert reason(memory, settle(memory, item, action, reason="since", **other)) == ['"since"']
 
 
 def test_what_a_proposal_would_replace_is_replaced_by_what_is_accepted_and_so_are_its_twins(memory):
@@ -110,6 +110,33 @@ def test_what_is_no_way_to_settle_or_is_settled_already_is_told_so(memory):
     settle(memory, item, "reject")
     error = refusal(settle, memory, item, "accept")
     assert (error.detail, error.hint) == (f"{item} is settled already", "see: jidomem review")
+
+
+@pytest.mark.parametrize(
+    ("holds", "goes", "action"),
+    [("new", "old", "accept"), ("old", "new", "reject"), ("old", "new", "keep-both")],
+    ids=["a proposal accepted over what is in force", "what is in force for a proposal", "beside a proposal"],
+)
+def test_what_is_only_proposed_ends_nothing_by_being_held_up_as_the_one(memory, holds, goes, action):
+    old, new = rivals(memory)
+    named = {"old": old, "new": new}
+    before = files(memory.settings.root)
+
+    error = refusal(settle, memory, named[holds], action, other=named[goes])
+
+    assert error.detail.startswith(f"{new} is only proposed, ")
+    assert error.hint.endswith(f"jidomem review supersede {new} {old}")
+    assert files(memory.settings.root) == before
+    settle(memory, new, "supersede", other=old)
+
+
+@pytest.mark.parametrize("action", ["accept", "reject", "supersede", "keep-both"])
+def test_a_memory_is_not_settled_against_itself_or_against_what_has_ended(memory, action):
+    old, new = rivals(memory)
+    assert refusal(settle, memory, old, action, other=old).detail == f"{old} does not disagree with itself"
+    settle(memory, new, "reject")
+    assert refusal(settle, memory, old, action, other=new).detail == f"{new} is settled already"
+    assert said(memory, old, "invalidatedBy") == []
 
 
 def test_what_would_still_disagree_is_not_settled_where_the_project_lets_both_stand(tmp_path):
