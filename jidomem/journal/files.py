@@ -144,6 +144,8 @@ class FileJournal:
         that this reading could not read. Raise NotFound unless the journal `holds` *after*.
         """
         folder = self._known(stream)[0]
+        if folder.is_damaged:
+            folder.look()  # it may be healed
         return folder.commits(folder.after(after or Version()), set() if missed is None else missed)
 
     def loose(self, stream: Stream) -> int:

@@ -400,7 +400,7 @@ def test_a_part_of_a_pack_that_the_disk_cannot_read_is_damage_and_hides_no_other
             with pytest.raises(JournalDamaged), reader.turn(STREAM):
                 raise AssertionError("a turn was given")
 
-    assert (journal.damage(STREAM), list(journal.read(STREAM))) == ((), written)
+    assert (list(journal.read(STREAM)), journal.verify(STREAM)) == (written, ())
     assert add(journal, "healed").position == 6
 
 
