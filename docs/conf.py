@@ -22,7 +22,7 @@ myst_heading_anchors = 4  # those of GitHub, so that a link to a heading leads t
 
 html_theme = "furo"
 html_title = f"jidomem {release}"
-html_copy_source = False
+html_copy_source = html_use_index = False  # pages name no terms for an index
 html_show_sphinx = False
 html_last_updated_fmt = None  # the same pages give the same bytes
 pygments_style, pygments_dark_style = "default", "monokai"  # what a command prints is read with ease in both

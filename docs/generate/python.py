@@ -10,7 +10,8 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache, cached_property
-from types import ModuleType
+from pathlib import PurePath
+from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
 from docs.generate.tables import table
@@ -103,8 +104,17 @@ def _module(module: ModuleType) -> str:
 
 def _value(value: Any) -> str:
     """Return what a constant is, where that is short and the same each time."""
-    shown = f"frozenset({sorted(value)})" if isinstance(value, frozenset) else repr(value)
+    shown = _written(value)
     return f"`{shown}`" if len(shown) < 200 and " at 0x" not in shown and "`" not in shown else ""
+
+
+def _written(value: Any) -> str:
+    """Return a value as somebody would write it: the same each time, and without what keeps it from being changed."""
+    if isinstance(value, frozenset):
+        return f"frozenset({sorted(value)})"
+    if isinstance(value, MappingProxyType):
+        return repr(dict(value))
+    return f"Path({str(value)!r})" if isinstance(value, PurePath) else repr(value)
 
 
 def _function(name: str, value: Any, level: str = "###") -> str:
@@ -197,8 +207,8 @@ def _parameter(parameter: inspect.Parameter) -> str:
         text += f": {_type(parameter.annotation)}"
     if parameter.default is parameter.empty:
         return text
-    shown = getattr(parameter.default, "__qualname__", None) or repr(parameter.default)
-    return f"{text} = {'...' if shown.startswith('<') or ' at 0x' in shown else shown}"
+    shown = getattr(parameter.default, "__qualname__", None) or _written(parameter.default)
+    return f"{text} = {'...' if shown.startswith('<') or ' at 0x' in shown or len(shown) > 80 else shown}"
 
 
 def _type(annotation: Any) -> str:
