@@ -104,7 +104,8 @@ def _tell(door: Door, project: str, report: Report, dry_run: bool) -> None:
     if len(report.notes) > _TOLD:
         door.say(f"and {len(report.notes) - _TOLD} notes more; all with --json")
     if not report.files:
-        door.say("there is no Python or Elixir file there that git does not ignore")
+        door.say("there is no Python or Elixir file there that git does not ignore: nothing was kept")
+        return
     files = ", ".join(f"{report.files[word]:,} {word}" for word in FILES if report.files[word]) or "none"
     found = ", ".join(f"{count:,} {word}" for word, count in report.found.items())
     kept = "would be kept" if dry_run else "kept"

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from jidomem.adapters import files
 from jidomem.adapters.files import ROOT, Files, Refused
+from jidomem.adapters.whose import agent_of
 from jidomem.entry import Entry
 from jidomem.errors import Failed, JidomemError
 from jidomem.read.keyed import Held
@@ -43,9 +44,12 @@ class ClaudeMemory(BetaAbstractMemoryTool):
     def __init__(
         self, memory: Jidomem, *, agent: str | None = None, project: str | None = None, cache_control: Any = None
     ) -> None:
-        """Keep in *memory*, an open root, the files of *agent* in *project*, the configured ones unless given."""
+        """Keep in *memory*, an open root, the files of *agent* in *project*, the configured ones unless given.
+
+        Raises InvalidRequest for what is no open root.
+        """
         super().__init__(cache_control=cache_control)
-        self.agent = agent or memory.settings.agent
+        self.agent = agent_of(memory, agent, "ClaudeMemory")
         self._store = memory.entry_store(project)
         self._beginning = f"claude:{quote(self.agent, safe='')}:"
         self._kept = self._store.keyed(self._beginning)

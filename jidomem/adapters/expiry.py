@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from threading import Event, Thread
 from typing import Any
 
-from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.errors import InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.kv import TABLES
 from jidomem.read.keyed import Keyed
 from jidomem.runtime.root import Jidomem
@@ -29,6 +29,11 @@ class Expiry:
         """Know of items by *name*, as LangGraph's TTL *config* has it; raises InvalidRequest for what that has not."""
         if unknown := {*config} - {*_KNOWN}:
             raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"give of {', '.join(_KNOWN)}")
+        for name in ("default_ttl", "sweep_interval_minutes"):
+            if (said := config.get(name)) is not None and (
+                isinstance(said, bool) or not isinstance(said, (int, float))
+            ):
+                raise InvalidRequest(f"{name}={said!r} is no number of minutes", hint=f"{name}=60")
         self._now = memory.sources.now
         self._config = config
         self._name = name
@@ -72,8 +77,12 @@ class Expiry:
 
         def go_on() -> None:
             while not self._stop.wait(60 * minutes):
-                with suppress(JidomemError):  # the next one tries again
+                try:
                     sweep()
+                except MemoryClosed:
+                    return
+                except JidomemError:
+                    continue  # the next one tries again
 
         self._thread = Thread(target=go_on, name="jidomem-item-sweeper", daemon=True)
         self._thread.start()

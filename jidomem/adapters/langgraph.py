@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
+from math import isfinite
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ import orjson
 
 from jidomem.adapters import item_filter
 from jidomem.adapters.expiry import Expiry
+from jidomem.adapters.whose import agent_of
 from jidomem.entry import Entry, WriteRequest
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.read.keyed import Held, Keyed
@@ -73,14 +75,16 @@ class JidomemStore(BaseStore):
         """Keep in *memory*, an open root, the items of *agent* in *project*, the configured ones unless given.
 
         *fields* are the paths of what recall finds of a value, all its texts unless given. *ttl* is as LangGraph has
-        it. Raises InvalidRequest for an *index* that names more than fields.
+        it. Raises InvalidRequest for what is no open root, and for an *index* that names more than fields.
         """
         super().__init__()
+        self.agent = agent_of(memory, agent, "JidomemStore")
         if unknown := {*(index or {})} - {"fields"}:
             raise InvalidRequest(f"index takes no {', '.join(sorted(unknown))} here", hint=_LINKED)
-        self.agent = agent or memory.settings.agent
         self.ttl_config = dict(ttl) if ttl else None
         self._fields = fields if fields is not None else (index or {}).get("fields")
+        if isinstance(self._fields, str):
+            raise InvalidRequest("fields is a list of paths, not one", hint=f"fields=[{self._fields!r}]")
         self._store = memory.entry_store(project)
         self._beginning = f"{SOURCE}:{quote(self.agent, safe='')}:"
         start = len(self._beginning)
@@ -204,8 +208,11 @@ def _checked(op: Any) -> Any:
     if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
         raise ValueError(f"Unknown operation type: {type(op)}")
     validate_op_namespace(op)
-    if isinstance(op, PutOp) and not op.namespace:
-        raise InvalidNamespaceError("Namespace cannot be empty.")
+    if isinstance(op, PutOp):
+        if not op.namespace:
+            raise InvalidNamespaceError("Namespace cannot be empty.")
+        if op.value is not None:
+            _check_value(op.value)
     if isinstance(op, ListNamespacesOp):
         if op.max_depth is not None and op.max_depth < 1:
             raise ValueError(f"max_depth={op.max_depth} leaves nothing of a namespace; give 1 or more")
@@ -213,6 +220,18 @@ def _checked(op: Any) -> Any:
             if condition.match_type not in ("prefix", "suffix"):
                 raise ValueError(f"Unsupported match type: {condition.match_type}")
     return op
+
+
+def _check_value(value: Any) -> None:
+    """Raise ValueError for what is no mapping, or holds a number that JSON would have as nothing."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"a value is a mapping, not {type(value).__name__}: put {{'value': ...}}")
+    waiting: list[Any] = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, float) and not isfinite(part):
+            raise ValueError(f"a value holds {part}, and JSON has no form for that")
+        waiting += part.values() if isinstance(part, Mapping) else part if isinstance(part, (list, tuple)) else ()
 
 
 def _matches(labels: tuple[str, ...], op: ListNamespacesOp) -> bool:

@@ -105,6 +105,6 @@ def flush_above(path: str) -> None:
 def busy(path: str, wait: float) -> Busy:
     """Return the refusal of who waited so many seconds for the lock of a file."""
     return Busy(
-        f"another writer has held {path} for more than {wait:g} seconds; nothing was written",
+        f"another writer has held {path} for more than {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
         hint="submit again; if it stays so, stop the process that holds that file",
     )

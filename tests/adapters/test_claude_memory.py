@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory, _files
 from jidomem.entries import list_entries, recall
+from jidomem.errors import InvalidRequest
 from jidomem.journal.files import Stream
 
 AGENTS = map("agent-{}".format, count())
@@ -73,6 +74,14 @@ class Reference:
             for path in self.root.rglob("*")
             if path.is_file()
         }
+
+
+@pytest.mark.parametrize("tool", [ClaudeMemory, AsyncClaudeMemory])
+def test_a_tool_takes_an_open_memory_and_nothing_else(tool):
+    with pytest.raises(InvalidRequest, match="ClaudeMemory takes an open memory, not 'memory'") as refusal:
+        tool("memory")
+
+    assert refusal.value.hint == "ClaudeMemory(jidomem.open('memory'))"
 
 
 def texts(tool):

@@ -1,6 +1,7 @@
 """LangGraph's store over entries: what it has beyond its SqliteStore, and where it differs from that."""
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -146,6 +147,38 @@ def test_what_cannot_be_honoured_is_refused_with_what_to_do(memory, store):
     with pytest.raises(TypeError):
         store.put(ANA, "k", {"n": object()})
     assert JidomemStore(memory, index={"fields": ["text"]}).search(ANA) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"memory": "team/.jidomem"}, "JidomemStore takes an open memory, not 'team/.jidomem'"),
+        ({"memory": None}, "takes an open memory, not NoneType"),
+        ({"agent": 5}, "agent=5 is no name"),
+        ({"fields": "text"}, "fields is a list of paths"),
+        ({"ttl": {"default_ttl": "an hour"}}, "default_ttl='an hour' is no number of minutes"),
+    ],
+)
+def test_a_store_is_not_made_of_what_would_fail_later(memory, given, why):
+    with pytest.raises(InvalidRequest, match=re.escape(why)) as refusal:
+        JidomemStore(**{"memory": memory, **given})
+
+    assert refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"x": [1, {"y": float("nan")}]}, "holds nan"),
+        ({"x": float("-inf")}, "holds -inf"),
+        (["x"], "a value is a mapping, not list"),
+    ],
+)
+def test_a_value_that_would_come_back_as_another_one_is_refused(store, value, why):
+    with pytest.raises(ValueError, match=why):
+        store.put(ANA, "k", value)
+
+    assert store.search(ANA) == []
 
 
 def test_a_batch_is_kept_whole_or_not_at_all(memory, store):

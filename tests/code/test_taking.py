@@ -346,3 +346,12 @@ def test_code_of_another_repository_does_not_take_the_place_of_ours(tmp_path, fo
     assert (refused.exit_code, apart.exit_code) == (2, 0)
     assert "1 new" in apart.stderr
     assert "gone" not in apart.stderr + runner.invoke(cli, ["import", "code", "."]).stderr
+
+
+def test_where_there_is_no_code_that_is_said_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(cli, ["init", "--project", "p"]).exit_code == 0
+
+    done = CliRunner().invoke(cli, ["import", "code", "."])
+
+    assert done.stderr == "there is no Python or Elixir file there that git does not ignore: nothing was kept\n"
