@@ -111,7 +111,7 @@ def _value(value: Any) -> str:
 def _written(value: Any) -> str:
     """Return a value as somebody would write it: the same each time, and without what keeps it from being changed."""
     if isinstance(value, frozenset):
-        return f"frozenset({sorted(value)})"
+        return f"frozenset({sorted(value)})" if value else "frozenset()"
     if isinstance(value, MappingProxyType):
         return repr(dict(value))
     return f"Path({str(value)!r})" if isinstance(value, PurePath) else repr(value)
@@ -208,7 +208,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
     if parameter.default is parameter.empty:
         return text
     shown = getattr(parameter.default, "__qualname__", None) or _written(parameter.default)
-    return f"{text} = {'...' if shown.startswith('<') or ' at 0x' in shown or len(shown) > 80 else shown}"
+    return f"{text} = {'...' if shown.startswith('<') or ' at 0x' in shown or len(shown) > 120 else shown}"
 
 
 def _type(annotation: Any) -> str:
