@@ -1,5 +1,7 @@
 """Names, IRIs and moments in their one written form, and the repairs that bring a value into it."""
 
+from random import Random
+
 import pytest
 
 from jidomem.vocab import BASE, JIDO, SHAPE
@@ -12,10 +14,25 @@ DAY = "2026-11-21T00:00:00.000000Z"
 @pytest.mark.parametrize(
     ("given", "slug"),
     [("  The Architect ", "the-architect"), ("E\u0301va", "éva"), ("a_b.c-d", "a_b.c-d"), ("-.a.-", "a"), ("??", ""),
-     ("STRASSE ß", "strasse-ss")],
+     ("STRASSE ß", "strasse-ss"), ("\u0301", ""), ("💥\u0301x", "x"), ("ana\ufe0f", "ana"), ("é\u200d", "é")],
 )  # fmt: skip
 def test_a_name_is_letters_and_digits_in_lower_case(given, slug):
     assert names.slug(given) == slug
+
+
+@pytest.mark.parametrize(("one", "other"), [("राम", "रीम"), ("สมชาย", "สมชัย"), ("நிதி", "நதி"), ("İnci", "I nci")])
+def test_names_that_differ_in_the_marks_on_their_letters_are_two(one, other):
+    assert names.slug(one) != names.slug(other)
+    for name in (one, other):
+        assert names.is_absolute(f"https://jido.ai/agents/{names.slug(name)}")
+
+
+def test_a_name_in_its_one_form_stays_as_it_is():
+    random = Random(7)
+    signs = [chr(n) for n in (*range(0x20, 0xD800), *range(0xF900, 0xFFFE), 0x1F4A5, 0x1D400, 0xE0100)]
+    for _ in range(5_000):
+        slug = names.slug("".join(random.choices(signs[:0x400] if random.random() < 0.5 else signs, k=4)))
+        assert names.slug(slug) == slug
 
 
 @pytest.mark.parametrize(
