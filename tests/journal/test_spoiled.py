@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -434,3 +435,31 @@ def test_both_forms_of_one_commit_that_are_set_aside_are_kept_though_the_first_w
     assert len(kept) == 2
     assert data[:-9] in kept
     assert [found.kind for found in findings(journal, STREAM)] == ["set_aside"] * 2  # though no order says who, and why
+
+
+def test_killed_at_any_call_to_the_disk_setting_aside_loses_no_form_and_goes_on_the_next_time(tmp_path, monkeypatch):
+    # C075
+    steps, done = 0, False
+    while not done:
+        steps += 1
+        journal = FileJournal(tmp_path / f"root{steps}")
+        written = [add(journal, name) for name in ("first", "second", "third", "last")]
+        beside = commits_in(journal.path(STREAM))[2]
+        torn = beside.read_bytes()[:-9]
+        journal.seal(STREAM)
+        pack, _ = spoiled_pack(journal, "second", "third")
+        rows = {row.head.id: row for row in Pack.load(str(pack)).rows().values()}
+        forms = [pack.read_bytes()[row.offset :][: row.size] for row in (rows[each.id] for each in written[1:3])]
+        beside.write_bytes(torn)
+        journal.verify(STREAM)
+
+        done = _dies_at(monkeypatch, steps, partial(journal.set_aside, STREAM, written[1].id, set_aside_by))
+
+        again = FileJournal(journal.folder)
+        for which in (written[1].id, written[2].id):
+            while any(damage.commit[:12] == which[:12] for damage in again.verify(STREAM)):
+                again.set_aside(STREAM, which, set_aside_by)
+        assert again.verify(STREAM) == ()
+        assert set(set_aside_bytes(again)) >= {*forms, torn}
+        assert set(ids(again.read(STREAM))) >= {written[0].id, written[3].id}
+    assert steps > 10
