@@ -18,6 +18,9 @@ from jidomem.write.validate import broken_triple, field_of
 from jidomem.write.view import View
 
 _NONE: frozenset[Term] = frozenset()
+_RDFS, _OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
+_AXIOMS = frozenset(iri(_RDFS + name) for name in ("subClassOf", "subPropertyOf"))
+_AXIOMS |= {iri(_OWL + name) for name in ("equivalentClass", "equivalentProperty", "disjointWith", "sameAs")}
 _ITEM = frozenset((jido("MemoryItem"),))
 
 
@@ -73,6 +76,19 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
     if violations:
         raise IntentRefused(violations)
     return list(warnings)
+
+
+def check_axioms(rows: Iterable[Triple], schema: Schema) -> None:
+    """Raise IntentRefused for what relates a term of the ontology to another one as the ontology does not.
+
+    What is asked goes along rdfs:subClassOf, in whichever graph that is said.
+    """
+    terms = schema.declared
+    for row in rows:
+        if row[1] in _AXIOMS and row[0] in terms and row not in schema.triples:
+            name = bare(row[0]).replace(vocab.JIDO, "jido:")
+            message = f"{name} is a term of the ontology: how it relates to others is said in ontology/, not in memory"
+            raise IntentRefused([broken_triple(bare(row[2]), message)])
 
 
 def check_appended(rows: Iterable[Triple], view: View, schema: Schema) -> None:

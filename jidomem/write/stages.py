@@ -194,6 +194,7 @@ class Stages:
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
         validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN - validate.BROUGHT_ALONG)
+        placement.check_axioms(rows, self.schema)
         looks_secret = self.screened(secrets.screen_rows(rows))
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
         otherwise = [
@@ -216,6 +217,7 @@ class Stages:
         Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
         validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN)
+        placement.check_axioms(rows, self.schema)
         looks_secret = self.screened(secrets.screen_rows(rows))
         new = [row for row in rows if not held(row)]
         if not new:

@@ -4,9 +4,9 @@ import pytest
 from conftest import decision, files, fixed_sources, intent
 
 import jidomem
-from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange import export, turtle
-from jidomem.exchange.documents import parse
+from jidomem.exchange.documents import Form, parse
 from jidomem.exchange.importing import import_document
 from jidomem.journal.files import Stream
 
@@ -219,6 +219,27 @@ def test_a_file_without_a_memory_says_so_and_what_it_brought(memory):
         ["memory.ttl: holds no memory; its 1 statements of other things are here now"],
     )
     assert '<urn:a> <urn:b> "x"' in exported(memory).decode()
+
+
+@pytest.mark.parametrize("graph", ["long-term-context", "elixir-codebase"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<https://jido.ai/ontology#Fact> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <{}Decision>",
+        "<https://jido.ai/ontology#Fact> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:x:Between>",
+        "<https://jido.ai/ontology#supersededBy> <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> <{}about>",
+        "<https://jido.ai/ontology#Fact> <http://www.w3.org/2002/07/owl#equivalentClass> <{}Decision>",
+    ],
+)
+def test_how_terms_of_the_ontology_relate_is_not_said_in_memory(memory, graph, said):
+    memory.writer.submit_intent("p", intent(summary="a fact"))
+    axiom = said.format("https://jido.ai/ontology#")
+    text = f"{axiom} <https://jido.ai/projects/p/graphs/{graph}> .\n"
+
+    with pytest.raises(IntentRefused, match="is a term of the ontology: how it relates to others is said in ontology/"):
+        import_document(memory.writer, memory.schema, "p", "x.nq", text.encode(), Form.N_QUADS)
+
+    assert memory.reader.ask("recent-decisions", project="p") == []
 
 
 def test_a_cycle_of_supersession_is_refused_and_never_hangs(memory):
