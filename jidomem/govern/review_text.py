@@ -104,7 +104,7 @@ def _found(named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[s
 
 _HOW = """\
 # A line says what becomes of what waits: put another word in the place of skip, and a reason after it where it helps.
-#   accept     hold it: a proposal is asserted, what it disagrees with in force is withdrawn, what is due holds on
+#   accept     hold it: a proposal is asserted, the other one of two in force is withdrawn, what is due holds on
 #   reject     withdraw it
 #   supersede  assert it in the place of what it disagrees with
 #   keep-both  assert it beside what it disagrees with, which applies elsewhere

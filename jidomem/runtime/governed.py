@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from jidomem.clock import Sources
@@ -170,6 +171,7 @@ class Governed:
         def forget() -> None:
             self.texts.files.forget_all()
             vector_file.forget(self.settings.root)
+            rmtree(self.settings.root / "cache" / "guard", ignore_errors=True)  # the memories that govern files
             self.reader.keep_lists(self.projects())
 
         def unlog(project: str, shows: Callable[[str], bool]) -> None:

@@ -120,7 +120,10 @@ def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
         guard.governing(["src/a.py"])
 
-    assert run("redact", one, "--reason", "it was a password", "--root", root).exit_code == 0
+    done = run("redact", "--text", "topsecretword", "--reason", "it was a password", "--root", root)
+
+    assert (done.exit_code, "still stands" in done.stderr) == (0, False)
+    assert not [path for path in root.rglob("*") if path.is_file() and b"topsecretword" in path.read_bytes()]
     keep(repository, intent(summary="a fact"))
 
     assert kept.follow(root, "p", guard.tree.git, kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None
