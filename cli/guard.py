@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -109,19 +110,20 @@ def _edits(post: _Post, told: Any) -> Iterator[Edit]:
                 yield Edit(path, None if is_new else before, after, whole=is_new)
         return
     given = next((told[name] for name in _TOUCHED if isinstance(told.get(name), str)), None)
-    path = post.paths.of(given) if given else None
-    if path is None:
+    if not given:
         return
-    file = post.paths.folder / path
+    for path in post.paths.touched(given):
+        yield _edit(path, post.paths.folder / path, told)
+
+
+def _edit(path: str, file: Path, told: Mapping[str, Any]) -> Edit:
     content = next((told[name] for name in _WRITTEN if isinstance(told.get(name), str)), None)
     if content is not None:
-        yield Edit(path, text_of(file), content)
-    elif (changes := changes_of(told)) is not None:
-        yield edited(path, file, changes)
-    elif isinstance(cell := told.get("new_source"), str):
-        yield Edit(path, None, cell, whole=False)
-    else:
-        yield Edit(path)
+        return Edit(path, text_of(file), content)
+    if (changes := changes_of(told)) is not None:
+        return edited(path, file, changes)
+    cell = told.get("new_source")
+    return Edit(path, None, cell, whole=False) if isinstance(cell, str) else Edit(path)
 
 
 def _staged(post: _Post) -> list[Edit]:

@@ -31,6 +31,14 @@ class Paths:
         path = self.of(given) if given and os.path.exists(self._here / given) else None
         return given if path is None else path + "/" * given.endswith("/")
 
+    def touched(self, given: str) -> list[str]:
+        """Return the paths of what is edited by that name: what it names, and what that leads to where it is a link."""
+        try:
+            real = str((self._here / given).resolve())
+        except (OSError, ValueError, RuntimeError):
+            return []
+        return [path for path in dict.fromkeys(map(self.of, (given, real))) if path is not None]
+
     def each(self, given: tuple[str, ...]) -> list[str]:
         """Return the paths as memories have them, each once; raises InvalidRequest for one that lies elsewhere.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +37,11 @@ def text_of(path: Path) -> str | None:
 def edited(path: str, file: Path, changes: Iterable[tuple[str, str, bool]]) -> Edit:
     """Return what comes of *file*, the path of memories beside it, when old texts are put in the place of new ones.
 
-    Each change is (old, new, whether every place is meant). Where the file has no such text, only the parts are known.
+    Each change is (old, new, whether every place is meant); a file that is not there is made by one of no old text.
+    Where the file has no such text, only the parts are known.
     """
     before = text_of(file)
-    steps, after = list(changes), before
+    steps, after = list(changes), before if before is not None or os.path.lexists(file) else ""
     for old, new, every in steps:
         if after is None or (old and old not in after):
             return Edit(path, "\n".join(old for old, _, _ in steps), "\n".join(new for _, new, _ in steps), whole=False)

@@ -48,6 +48,26 @@ def test_an_edit_that_breaks_what_a_convention_forbids_is_stopped_with_its_reaso
     assert told(answer) == ""
 
 
+@pytest.mark.parametrize("said", [
+    {"old_string": "", "new_string": "y = 1\n"},
+    {"edits": [{"old_string": "", "new_string": "z = 1\n"}, {"old_string": "z", "new_string": "y"}]},
+])  # fmt: skip
+def test_a_file_that_an_edit_makes_is_judged_as_a_whole(repository, said):
+    keep(repository, convention("Licensed", "src", requiresPattern="SPDX"))
+    made = hooked(repository, "Edit", file_path=f"{repository}/src/new.py", **said)
+    assert "it would have nothing that fits" in denied(made)
+
+
+def test_an_edit_of_a_link_is_one_of_the_file_it_leads_to(repository):
+    keep(repository, convention("No print", "src", forbidsPattern="print"))
+    (repository / "link.py").symlink_to("src/a.py")
+    (repository / "gone.py").symlink_to("src/new.py")
+    (repository / "out.py").symlink_to("../elsewhere.py")
+    for name in ("link.py", "gone.py"):
+        assert "No print" in denied(hooked(repository, "Write", file_path=f"{repository}/{name}", content="print(1)"))
+    assert hooked(repository, "Write", file_path=f"{repository}/out.py", content="print(1)") == {}
+
+
 def test_a_patch_of_codex_is_judged_by_what_it_puts_in(repository):
     keep(
         repository,

@@ -18,7 +18,7 @@ from jidomem.guard.rule import FORCES
 
 PATHS = ("src/a.py", "src/billing/api.py", "lib/x/y.rs", "a.py", "docs/how.md", "src/a", "src/[b]/c.py")
 ABOUTS = ("src/a.py", "./src/a.py", "src", "src/", "./src/billing/", "billing.api", "src.a", "src/**/*.py", "*.py",
-          "lib/*/y.rs", "docs/", "a", "src/[b]/c.py", "src//billing/../a.py", "nothing.py")  # fmt: skip
+          "lib/*/y.rs", "docs/", "a", "src/[b]/c.py", "src//billing/../a.py", "nothing.py", ".", "./")  # fmt: skip
 
 
 @pytest.fixture
@@ -73,6 +73,16 @@ NEXT = {
 
 
 @pytest.mark.parametrize("what", NEXT)
+@pytest.mark.parametrize("place", [".", "./"])
+def test_what_is_about_the_whole_folder_governs_every_file(repository, place):
+    (one,) = keep(repository, convention("No tabs", place))
+    found = guard_of(repository).governing(["src/a.py", "new.md"])
+    assert {path: [rule.item for rule in rules] for path, rules in found.items()} == {
+        "src/a.py": [one],
+        "new.md": [one],
+    }
+
+
 def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, what):
     one, task = keep(repository, choice("one", "src/a.py"), intent(type="task", summary="do that"))
     keep(repository, convention("ruled", "src"))
@@ -115,7 +125,7 @@ sys.exit("jidomem.index.oxigraph" in sys.modules)
 
 
 def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
-    (one,) = keep(repository, choice("topsecretword", "src/a.py"))
+    keep(repository, choice("topsecretword", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
     while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
         guard.governing(["src/a.py"])
