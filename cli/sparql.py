@@ -11,6 +11,7 @@ import click
 from jidomem.errors import InvalidRequest
 from jidomem.read.reader import Result
 from jidomem.read.turtle import turtle
+from jidomem.sparql import MAX_BYTES
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import show_json, show_rows
 
@@ -19,7 +20,7 @@ _FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", 
 
 @click.command(cls=Verb, formats=(*ROWS, "ttl"), as_of=True)
 @click.argument("query", required=False)
-@click.option("-f", "--file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or - .")
+@click.option("-f", "--file", type=click.File("r", encoding="utf-8-sig"), help="Read the query from a file, or - .")
 @click.option("--infer", is_flag=True, help="Let `a` match the superclasses of what is stated, too.")
 @pass_door
 def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> None:
@@ -49,7 +50,7 @@ def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> N
 
 def _text(query: str | None, file: TextIO | None) -> str:
     try:
-        return query if query is not None else file.read() if file is not None else ""
+        return query if query is not None else file.read(MAX_BYTES + 1) if file is not None else ""
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"the query is not UTF-8 at byte {error.start}", hint="send UTF-8 text") from error
 

@@ -153,6 +153,15 @@ def test_a_memory_is_shown_to_a_person_with_its_reason_and_as_turtle():
     assert '    jido:rationale "it embeds" ;' in as_turtle
 
 
+def test_a_query_in_a_file_may_have_a_byte_order_mark_and_has_an_end(tmp_path):
+    (tmp_path / "q.rq").write_bytes(b"\xef\xbb\xbfASK { ?s ?p ?o }\r\n")
+
+    endless = run("sparql", "-f", "/dev/zero")
+
+    assert run("sparql", "-f", tmp_path / "q.rq").stdout == "true\n"
+    assert (endless.exit_code, "more than 65,536" in endless.stderr) == (1, True)
+
+
 def test_sparql_prints_rows_a_truth_or_a_graph():
     task = "?s a <https://jido.ai/ontology#Task> . ?s <https://jido.ai/ontology#summary> ?o"
 
