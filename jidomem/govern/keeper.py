@@ -10,7 +10,7 @@ from itertools import groupby
 from jidomem.clock import Sources
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import exposures
-from jidomem.govern.orders import order
+from jidomem.govern.orders import agent_iri, order
 from jidomem.govern.traces import DIGESTS, LONG, SAYS, WORDS, Trace, Traces, Wanted
 from jidomem.index.tail import Tail
 from jidomem.journal.commit import COMMIT, Commit
@@ -115,8 +115,9 @@ class Keeper:
         view = self._view(plan.project)
         of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
         self._writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
-        for given, name in ((reason, "the reason"), (agent, "the agent's name")):
-            if plan.wanted.shows(literal(given), iri(COMMIT)):
+        for given, name in ((literal(reason), "the reason"), (literal(agent), "the agent's name"),
+                            (agent_iri(agent), "the agent's name")):  # fmt: skip
+            if plan.wanted.shows(given, iri(COMMIT)):
                 raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
         self._unlog_texts(plan.project, plan.wanted)
         made, traces = list[Commit](), [*plan.traces]

@@ -30,6 +30,10 @@ _MINTED = re.compile(
     rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions|entries|turns)/{_UUID}|evidence/[0-9a-f]{{32,}}"
     r"|\.well-known/genid/[0-9a-f]{16,}-[^>]*))>"
 )
+#: Terms by which a memory is said: the ontology, which anyone may read, has each of them.
+_TERMS = tuple(f"<{each}" for each in (vocab.JIDO, vocab.CONVERSATION, vocab.RDF, vocab.RDFS, XSD, vocab.PROV))
+#: How a name begins that tells whose or what it is: no text shows in that alone.
+_PLACE = re.compile(rf"(?:{re.escape(vocab.BASE)}(?:projects/[^/]*/?|[a-z.-]+/)?)?")
 #: The keys of docs/conflicts.md that a property goes into, beside that of identical memories.
 _KEYS_OF: Mapping[Term, tuple[str, ...]] = {
     jido("summary"): ("duplicate",),
@@ -78,7 +82,8 @@ class Wanted:
         near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
         finders = self._forms[near]
         if is_iri(term):
-            return not _MINTED.fullmatch(term) and any(found(normal_text(term[1:-1])) for found in finders)
+            known = term.startswith(_TERMS) or _MINTED.fullmatch(term)
+            return not known and any(_in_name(found, normal_text(term[1:-1])) for found in finders)
         text, datatype, _ = parts(term)
         if datatype not in WORDS:
             return text in self.texts and near == "linked"
@@ -94,6 +99,13 @@ def _finders(text: str) -> Iterator[Callable[[str], bool]]:
             yield re.compile(rf"(?<!\d){re.escape(normal)}(?!\d)").search  # type: ignore[misc]
         elif normal:
             yield lambda other, normal=normal: normal in other  # type: ignore[misc]
+
+
+def _in_name(found: Callable[[str], bool], name: str) -> bool:
+    """Return whether a text is *found* in a name, and not only in how it begins."""
+    place = _PLACE.match(name)
+    assert place is not None  # it may be empty
+    return found(name) and (not found(place[0]) or found(name[place.end() :]))
 
 
 class Traces:

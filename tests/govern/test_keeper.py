@@ -177,6 +177,43 @@ def test_a_short_value_is_looked_for_only_where_it_is_linked(memory):
     assert other in {bare(trace.triple[0]) for _, trace in wide.traces}
 
 
+@pytest.mark.parametrize("text", ["ontology", "Task", "agents", "https://jido.ai", "rdf-syntax", "p-1"])
+def test_a_text_that_stands_in_the_terms_or_the_places_of_memories_too_leaves_these_there(tmp_path, text):
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
+        for fields in ({"summary": f"of {text}, and so on"}, {"type": "task", "summary": "ship it"}):
+            memory.writer.submit_intent("p-1", intent(applies_to_project="p-1", **fields))
+        before = memory.reader.ask("timeline", project="p-1")
+
+        plan = memory.keeper.plan("p-1", None, texts=[text])
+        said = {trace.triple[1] for _, trace in plan.traces if trace.why == SAYS}
+        assert said - {jido("projectName")} == {jido("summary")}
+
+        made = memory.keeper.redact(plan, agent="architect", reason="why not")
+
+        assert len(made) == 1
+        assert memory.reader.ask("timeline", project="p-1") == [before[0]]
+
+
+def test_short_evidence_that_several_share_goes_and_they_stay(memory):
+    first, second = (
+        memory.writer.submit_intent("p", intent(type="lesson_learned", summary=text, evidence=["log"])).iri
+        for text in ("Pin it", "Test it")
+    )
+
+    memory.keeper.redact(memory.keeper.plan("p", first), agent="architect", reason="why not")
+
+    assert memory.reader.ask("lessons", project="p") == [{"lesson": second, "summary": "Test it"}]
+    assert memory.reader.get_memory("p", first)["class"] == "LessonLearned"
+
+
+def test_a_text_of_which_the_name_of_who_redacts_says_a_part_is_refused(memory):
+    memory.writer.submit_intent("p", intent(summary="see https://jido.ai/agents/architect"))
+    plan = memory.keeper.plan("p", None, texts=["https://jido.ai/agents/archi"])
+
+    with pytest.raises(InvalidRequest, match="the agent's name says what is to be redacted"):
+        memory.keeper.redact(plan, agent="architect", reason="why not")
+
+
 def test_what_else_a_memory_says_stays_and_it_can_be_said_anew(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
     plan = memory.keeper.plan("p", first, properties=[jido("rationale")[1:-1]])
