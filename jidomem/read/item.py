@@ -74,7 +74,8 @@ def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: 
 def _by_part(ids: Ids, index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
     if len(short) < _LEAST:
         return []
-    found = ids.named(graph_iri(project), _project(project), short.lower(), _SEVERAL)
+    spelled = (ids.named(graph_iri(project), _project(project), signs, _SEVERAL) for signs in (short, short.lower()))
+    found = next(filter(None, spelled), [])
     return [item for item in found if all(at <= bare(moment) for at in _recorded(index, project, iri(item)))]
 
 

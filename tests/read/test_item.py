@@ -87,6 +87,7 @@ def test_a_memory_that_is_not_found_is_answered_with_the_nearest(reader):
 def short_reader():
     index = new_index()
     ids = ("0197a1b2-0000-7000-8000-00000000abcd", "0197a1b2-0000-7000-8000-00001111abcd", "0197ffff-0000-7000-8000-0")
+    ids = (*ids, "Use-Oxigraph-ÄB")
     rows = "".join(f"m:{name} jido:appliesToProject p:demo . " for name in ids)
     index.apply(graph_iri("demo"), "c", triples(rows + "m:dddd1111abcd jido:appliesToProject p:other ."))
     return reader_of(index)
@@ -98,6 +99,8 @@ def short_reader():
         ("0000abcd", "00000000abcd"),
         ("1111ABCD", "00001111abcd"),
         ("0197f", "8000-0"),
+        ("Use-Oxi", "ÄB"),
+        ("graph-ÄB", "ÄB"),
         (f"{M}0197ffff-0000-7000-8000-0", "8000-0"),
     ],
 )
