@@ -261,7 +261,8 @@ class CommitLine:
                 ticket.outcome = judged.receipt
             self._keep(block.known, version)
             return version
-        recorded_at = moment_after(now, version)
+        index, graphs = self._tail.index, vocab.graphs_of(self._stream.project)
+        recorded_at = moment_after(now, version, *(index.mark(graph).version for graph in graphs))
         marks = [node for _, judged in block.members for node in judged.nodes]
         moments = [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
         body = [*block.triples, *moments, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
@@ -304,10 +305,14 @@ def _raise_refusal(block: _Block) -> None:
             raise ticket.outcome
 
 
-def moment_after(now: datetime, version: Version) -> str:
-    """Return the moment of the commit: now, or a microsecond after its newest parent where the clock went back."""
-    if version.recorded_at and stamp(now) <= version.recorded_at:
-        newest = datetime.strptime(version.recorded_at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+def moment_after(now: datetime, *versions: Version) -> str:
+    """Return the moment of the commit: now, or a microsecond after the newest of *versions* where the clock went back.
+
+    They are its parents and what is known of the other streams of the project: of all of them one moment is shown.
+    """
+    last = max(version.recorded_at or "" for version in versions)
+    if last and stamp(now) <= last:
+        newest = datetime.strptime(last, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
         return stamp(newest + timedelta(microseconds=1))
     return stamp(now)
 

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from itertools import count
+from itertools import chain, count
 
+import pytest
 from conftest import START, fixed_sources, intent
 
 import jidomem
@@ -25,3 +26,22 @@ def test_recorded_times_go_on_though_the_clock_is_set_back(tmp_path):
         assert [commit.position for commit in commits] == [1, 2, 3, 4, 5, 6]
         assert again.journal.verify(Stream("p")) == ()
         assert {again.reader.get_memory("p", iri)["status"] for iri in iris} == {"active"}
+
+
+@pytest.mark.parametrize("question", ["facts", "timeline", "commits"])
+def test_pages_show_one_moment_though_the_clock_was_set_back_after_another_stream_was_written(tmp_path, question):
+    clock = chain([START + timedelta(hours=1)], (START + timedelta(seconds=n) for n in count()))
+    with jidomem.open(tmp_path, sources=replace(fixed_sources(), now=lambda: next(clock))) as memory:
+        memory.writer.append("p", "codebase", [("<urn:x>", "<urn:p>", "<urn:y>")])
+        for n in range(5):
+            memory.writer.submit_intent("p", intent(summary=f"finding {n}"))
+        whole = memory.reader.ask(question, project="p")
+
+        page = memory.reader.ask_page(question, project="p", limit=2)
+        rows = page.rows
+        while page.cursor:
+            memory.writer.submit_intent("p", intent(summary=f"said after {len(rows)}"))
+            page = memory.reader.ask_page(question, project="p", limit=2, cursor=page.cursor)
+            rows += page.rows
+
+    assert rows == whole
