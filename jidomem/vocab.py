@@ -75,6 +75,17 @@ CLASS_OF_TYPE: Mapping[str, str] = {
     "deleted_marker": "DeletedMarker",
 }
 TYPE_OF_CLASS: Mapping[str, str] = {name: key for key, name in CLASS_OF_TYPE.items()}
+
+
+def type_of(cls: str) -> str | None:
+    """Return the type of the memories of a shipped class, a term or an IRI; None for any other class.
+
+    >>> type_of("<https://jido.ai/ontology#Fact>"), type_of("https://example.org/kitchen#Fact")
+    ('fact', None)
+    """
+    return TYPE_OF_CLASS.get(cls.strip("<>").removeprefix(JIDO))
+
+
 TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}
 #: The twelve types agents of the writer protocol use, and the eleven of the memory guide.
 WRITER_TYPES: tuple[str, ...] = (

@@ -10,7 +10,7 @@ from jidomem.query import to_term
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.ignored import matches
 from jidomem.terms import iri
-from jidomem.vocab import TYPE_OF_CLASS, local_name
+from jidomem.vocab import local_name, type_of
 from jidomem.write.names import plain_path
 
 #: What is said of each is looked up for those found: joined, the engine would read it of all memories.
@@ -60,7 +60,7 @@ def besides(reader: MemoryReader, project: str, paths: Sequence[str], known: Col
         if row["item"] in known or ("*" in about and not any(matches(plain_path(about), path) for path in plain)):
             continue
         near = plain_path(about) in plain, len(about.replace("*", ""))
-        kind = TYPE_OF_CLASS.get(local_name(row["kind"]), local_name(row["kind"]))
+        kind = type_of(row["kind"]) or local_name(row["kind"])
         one = Besides(row["item"], kind, row["summary"], about, local_name(row["status"]) == "Proposed")
         found[one.item] = max(found.get(one.item, (near, one)), (near, one), key=lambda each: each[0])
     return [one for _, one in sorted(found.values(), key=lambda each: each[0], reverse=True)]

@@ -23,7 +23,7 @@ from jidomem.govern.unmet import unmet
 from jidomem.judge import SH
 from jidomem.schema import ITEM, OWL, Schema, objections, shacl_terms
 from jidomem.terms import Term, Triple, bare, iri, is_iri
-from jidomem.vocab import LABEL, RDF, RDFS, TYPE, TYPE_OF_CLASS, XSD, local_name
+from jidomem.vocab import LABEL, RDF, RDFS, TYPE, XSD, local_name, type_of
 from jidomem.write.names import is_absolute, is_reserved, written
 
 _SUBCLASS, _DOMAIN, _RANGE = (iri(RDFS + name) for name in ("subClassOf", "domain", "range"))
@@ -74,8 +74,8 @@ def _class(cls: Term, schema: Schema) -> Iterator[Found]:
             text = f"{bare(cls)} lies below itself by way of {bare(parent)}: take one rdfs:subClassOf out"
             yield Found(cls, TREE, "violation", text, _SUBCLASS, parent)
     if schema.is_a(cls, ITEM):
-        types = {TYPE_OF_CLASS[local_name(each)]: len(schema.ancestors(each)) for each in schema.ancestors(cls)
-                 if local_name(each) in TYPE_OF_CLASS and each in schema.classes}  # fmt: skip
+        types = {kind: len(schema.ancestors(each)) for each in schema.ancestors(cls)
+                 if (kind := type_of(each)) and each in schema.classes}  # fmt: skip
         kind = f"type {max(types, key=lambda each: types[each])!r}" if types else "any type"
         text = f'an intent of {kind} keeps one: "extra_triples": [["rdf:type", "{bare(cls)}"]]'
         yield Found(cls, KEPT, "info", text, TYPE)

@@ -13,7 +13,7 @@ from jidomem.index.asked import Asked
 from jidomem.index.by_node import ByNode
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import Term, bare, iri, is_iri
-from jidomem.vocab import TYPE_OF_CLASS, graph_iri, jido, local_name
+from jidomem.vocab import graph_iri, jido, type_of
 
 #: Items of so many bytes are named in one query, whose length is limited.
 _NAMED = 30_000
@@ -91,7 +91,7 @@ class Kept:
     def _looked_up(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         for row in asked(self._reader, self._project, _ABOUT, sorted(items)):
-            kind = TYPE_OF_CLASS.get(local_name(row["class"]))
+            kind = type_of(row["class"])
             entry = found.setdefault(row["item"], {
                 "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
                 "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jidomem.index.text_file import TextFile
-from jidomem.vocab import TYPE_OF_CLASS, local_name
+from jidomem.vocab import CLASS_OF_TYPE, local_name, type_of
 
 #: What memories are counted by.
 FACETS = ("kind", "agent", "session", "state")
@@ -194,5 +194,6 @@ def _counted(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, st
 
 def _class(types: Iterable[str]) -> str:
     """Return the class a memory is told as: the first that intents know."""
-    names = [local_name(each) for each in types]
-    return next((name for name in names if name in TYPE_OF_CLASS), names[0] if names else "MemoryItem")
+    known = [*types]
+    kind = next(filter(None, map(type_of, known)), None)
+    return CLASS_OF_TYPE[kind] if kind else local_name(known[0]) if known else "MemoryItem"

@@ -14,7 +14,7 @@ from jidomem.index.ids import Ids
 from jidomem.query import FOREVER, to_term
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.values import to_value
-from jidomem.vocab import BASE, TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name
+from jidomem.vocab import BASE, CLASS_OF_TYPE, TYPE, graph_iri, jido, local_name, type_of
 
 _COMMIT = "urn:jido:commit:"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
@@ -166,13 +166,14 @@ class _Item:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain values."""
-        kinds = [local_name(term) for term in self._said.pop(TYPE, [])]
-        kind = next((name for name in kinds if name in TYPE_OF_CLASS), kinds[0] if kinds else "MemoryItem")
+        classes = self._said.pop(TYPE, [])
+        kind = next(filter(None, map(type_of, classes)), None)
+        cls = CLASS_OF_TYPE[kind] if kind else local_name(classes[0]) if classes else "MemoryItem"
         commits = [bare(term).removeprefix(_COMMIT) for term in self._said.get(_WITH, [])]
         return {
             "iri": bare(self._item),
-            "type": TYPE_OF_CLASS.get(kind),
-            "class": kind,
+            "type": kind,
+            "class": cls,
             "status": self._status(),
             "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._said.items()},
             **self._ends,

@@ -9,7 +9,7 @@ from jidomem.errors import NotFound
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, bare, iri, literal
-from jidomem.vocab import TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name, type_uri
+from jidomem.vocab import TYPE, graph_iri, jido, type_of, type_uri
 
 _STATUS, _ASSERTED = jido("hasAssertionStatus"), jido("Asserted")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
@@ -77,11 +77,11 @@ class Promoted:
         def texts(name: str) -> list[str]:
             return said.get(jido(name), [])
 
-        kinds = [TYPE_OF_CLASS[name] for name in map(local_name, said.get(TYPE, ())) if name in TYPE_OF_CLASS]
+        kinds = filter(None, map(type_of, said.get(TYPE, ())))
         moments = filter(None, map(parse_moment, texts("recordedAt")))
         held = Held(
             iri=bare(item),
-            type=next(iter(kinds), ""),
+            type=next(kinds, ""),
             summary=next(iter(texts("summary")), ""),
             explanation=next(iter(texts("detailedExplanation")), None),
             keys=tuple(texts("key")),

@@ -223,8 +223,7 @@ def _matters(intent: MemoryUpdateIntent, view: View) -> Iterable[tuple[str, list
     if intent.type != "deleted_marker" or not ended:
         yield intent.type or "", intent.about, intent.convention_scope
     for other in ended:
-        kinds = (vocab.TYPE_OF_CLASS.get(vocab.local_name(cls)) for cls in view.types(other))
-        kind = next(filter(None, kinds), "")
+        kind = next(filter(None, map(vocab.type_of, view.types(other))), "")
         scope = view.first(other, jido("hasConventionScope"))
         yield kind, [bare(value) for value in view.objects(other, jido("about"))], vocab.local_name(scope or "") or None
 

@@ -40,11 +40,9 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
     values: dict[str, Any] = {"iri": bare(item)}
     rows = sorted(rows, key=_in_order)
     for _, predicate, value in rows:
-        if predicate == TYPE:
-            kind = vocab.TYPE_OF_CLASS.get(vocab.local_name(value)) if value.startswith(f"<{vocab.JIDO}") else None
-            if kind:
-                values["type"] = kind
-                continue
+        if predicate == TYPE and (kind := vocab.type_of(value)):
+            values["type"] = kind
+            continue
         if predicate in _NOT_SAID:
             continue
         _say(values, predicate, value, label_of)

@@ -183,6 +183,6 @@ class Work:
         return judged
 
     def _told(self, change: str, item: Term, view: View, by: str | None = None) -> Correction:
-        kinds = (vocab.TYPE_OF_CLASS.get(vocab.local_name(cls)) for cls in view.types(item))
+        kinds = map(vocab.type_of, view.types(item))
         summary = view.first(item, jido("summary"))
         return Correction(change, bare(item), next(filter(None, kinds), None), bare(summary) if summary else None, by)

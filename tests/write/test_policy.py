@@ -402,3 +402,29 @@ def test_a_session_is_moved_by_who_opened_it_and_by_curators(memory):
         memory.writer.move_session("p", name, agent="rita", status="Closed")
 
     assert memory.reader.ask("active-sessions", project="p") == []
+
+
+OWN = """@prefix jido: <https://jido.ai/ontology#> .
+@prefix my: <https://my.example/kitchen#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+my:%s a owl:Class ; rdfs:subClassOf jido:%s .
+"""
+
+
+@pytest.mark.parametrize(("name", "below", "kind"), [
+    ("Fact", "Decision", "decision"), ("Risk", "Decision", "decision"), ("Bug", "Decision", "decision"),
+    ("Plan", "Decision", "decision"), ("Task", "Fact", "fact"),
+])  # fmt: skip
+def test_a_class_of_ones_own_has_not_the_rules_of_the_shipped_one_of_its_name(tmp_path, name, below, kind):
+    (tmp_path / "root" / "ontology").mkdir(parents=True)
+    (tmp_path / "root" / "ontology" / "my.ttl").write_text(OWN % (name, below))
+    mine = [["rdf:type", f"https://my.example/kitchen#{name}"]]
+    with open_with(tmp_path) as memory:
+        said = say(memory, type=kind, extra_triples=mine).iri
+        found = memory.reader.get_memory("p", said)
+        assert (found["type"], found["class"]) == (kind, below)
+        ruled(memory, Change(kind=name.lower(), allows="deny"))
+        again = memory.writer.revise("p", said, changes={"summary": "again"}, reason="r").iri
+        ruled(memory, Change(kind=name.lower(), allows="unset"), Change(kind=kind, allows="deny"))
+        assert refusal(memory.writer.invalidate, "p", again, reason="wrong").code == "policy_denied"
