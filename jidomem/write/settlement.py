@@ -61,13 +61,15 @@ class Settlements(Corrections):
                 told = {"reason": reason or f"rejected in review: {item} holds"}
             self._must_settle(project_id, self.invalidate(project_id, loser or "", dry_run=True, **told))
             return self.invalidate(project_id, loser or "", dry_run=dry_run, **told)
-        values = self._accepted(iri(item), action, other, view) | told | otherwise(old, changes or {})
+        values = self._accepted(project_id, iri(item), action, other, view) | told | otherwise(old, changes or {})
         self._must_settle(project_id, self.confirm(project_id, item, dry_run=True, **values))
         return self.confirm(project_id, item, dry_run=dry_run, **values)
 
-    def _accepted(self, item: Term, action: str, other: str | None, view: View) -> dict[str, Any]:
+    def _accepted(self, project_id: str, item: Term, action: str, other: str | None, view: View) -> dict[str, Any]:
         """Return the fields that assert *item* again, with or in place of what it disagrees with."""
         rivals = [iri(other)] if other else [o for o in view.objects(item, jido("conflictsWith")) if view.in_force(o)]
+        if action in ("supersede", "keep-both") and not rivals:
+            rivals = self._met_since(project_id, item)  # nothing it was proposed against
         if action in ("supersede", "keep-both") and not rivals:
             raise InvalidRequest(f"{bare(item)} disagrees with nothing in force", hint="accept it, or reject it")
         if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
@@ -86,6 +88,14 @@ class Settlements(Corrections):
         if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
             values["expires_on"] = stamp(self._now() + _LATER)
         return values
+
+    def _met_since(self, project_id: str, item: Term) -> list[Term]:
+        """Return what is in force and would disagree with *item*, were it asserted now."""
+        try:
+            found = self.confirm(project_id, bare(item), dry_run=True).conflicts
+        except Conflict as refusal:
+            found = tuple(refusal.conflicts)
+        return [iri(each.iri) for each in found if each.kind != "stale_supersession"]
 
     def _must_settle(self, project_id: str, receipt: Receipt) -> None:
         if receipt.conflicts:

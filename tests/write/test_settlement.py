@@ -102,6 +102,21 @@ def test_what_disagrees_with_nothing_in_force_is_accepted_or_rejected(memory, ac
     assert (error.detail, error.hint) == (f"{item} disagrees with nothing in force", "accept it, or reject it")
 
 
+@pytest.mark.parametrize("action", ["supersede", "keep-both"])
+@pytest.mark.parametrize("config", ["", '[conflicts]\ndecision = "warn"\n', '[conflicts]\ndecision = "propose"\n'])
+def test_a_proposal_is_settled_with_what_came_in_force_after_it(tmp_path, action, config):
+    with open_with(tmp_path, config) as memory:
+        given = {"type": "decision", "rationale": "r", "topic": "store", "status": "accepted"}
+        late = kept(memory, propose=True, summary="Use Lucene", about=["search"], **given)
+        first = kept(memory, summary="Use Oxigraph", about=["server"], **given)
+        assert [each.iri for each in refusal(settle, memory, late, "accept").conflicts] == [first]
+
+        made = settle(memory, late, action)
+
+        assert set(said(memory, made, "supersedes")) == {iri(late), *([iri(first)] if action == "supersede" else [])}
+        assert said(memory, made, "coexistsWith") == ([iri(first)] if action == "keep-both" else [])
+
+
 def test_what_is_no_way_to_settle_or_is_settled_already_is_told_so(memory):
     item = kept(memory, propose=True)
     error = refusal(settle, memory, item, "shrug")
