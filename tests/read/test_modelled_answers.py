@@ -1,0 +1,194 @@
+"""What is asked of a lived memory, held against a model: its files as rdflib reads them, its rules in plain Python."""
+
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from random import Random
+from uuid import UUID
+
+import pytest
+import rdflib
+from conftest import START, fixed_sources, intent
+
+import jidomem
+from jidomem.errors import JidomemError, NotFound
+from jidomem.read.counts import counts
+from jidomem.terms import iri
+from jidomem.vocab import JIDO
+
+NS = rdflib.Namespace(JIDO)
+FAR = datetime.max.replace(tzinfo=UTC)
+KINDS = ["fact", "architectural_decision", "decision", "task", "error", "risk", "assumption"]
+#: question -> the class it lists, and the column that has the memory.
+LISTS = {
+    "active-decisions": ("ArchitecturalDecision", "decision"),
+    "decisions": ("Decision", "decision"),
+    "facts": ("Fact", "fact"),
+    "open-errors": ("Error", "err"),
+    "open-tasks": ("Task", "task"),
+    "risks": ("Risk", "risk"),
+    "timeline": ("MemoryItem", "item"),
+}
+ENDS = ("supersededBy", "invalidatedBy")
+ZONES = [UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-3))]
+
+
+class Model:
+    """All that the files of a project say, and when each memory of it counts."""
+
+    def __init__(self, root, schema):
+        files = sorted(root.glob("projects/p/memory/*.ttl"))
+        redacted = {file.name.replace(".redacted", "") for file in files if ".redacted." in file.name}
+        self.said, self.schema = rdflib.Graph(), schema
+        for file in files:
+            if file.name not in redacted:
+                self.said.parse(data=file.read_text("utf-8"), format="turtle")
+        items = self.said.subjects(NS.appliesToProject, rdflib.URIRef("https://jido.ai/projects/p"))
+        self.recorded = {item: self.moments(item, "recordedAt")[0] for item in set(items)}
+
+    def moments(self, item, name):
+        return [datetime.fromisoformat(str(moment)) for moment in self.said.objects(item, NS[name])]
+
+    def ended(self, item, link, moment):
+        """When what ended a memory by a moment was recorded."""
+        asserted = (NS.hasAssertionStatus, NS.Asserted)
+        ends = (end for end in self.said.objects(item, NS[link]) if (end, *asserted) in self.said)
+        return [at for end in ends for at in self.moments(end, "recordedAt") if at <= moment]
+
+    def status(self, item, moment):
+        if self.ended(item, "invalidatedBy", moment):
+            return "invalidated"
+        if self.ended(item, "supersededBy", moment):
+            return "superseded"
+        return "proposed" if (item, NS.hasAssertionStatus, NS.Proposed) in self.said else "active"
+
+    def known(self, moment, world):
+        """The memories that were recorded by a moment and hold at one of the world."""
+        found = {item for item, at in self.recorded.items() if at <= moment}
+        if world is None:
+            return found
+        found = {item for item in found if not any(since > world for since in self.moments(item, "validFrom"))}
+        return {item for item in found if not any(until <= world for until in self.moments(item, "validUntil"))}
+
+    def listed(self, cls, moment, world, inactive):
+        """What a question lists: what has a summary, is of the class, and in force unless *inactive*."""
+        with_summary = (item for item in self.known(moment, world) if any(self.said.objects(item, NS.summary)))
+        chosen = {item for item in with_summary if inactive or self.status(item, moment) == "active"}
+        kinds = {item: [iri(kind) for kind in self.said.objects(item, rdflib.RDF.type)] for item in chosen}
+        return {str(i) for i in chosen if any(self.schema.is_a(kind, iri(JIDO + cls)) for kind in kinds[i])}
+
+    def counted(self, moment, world):
+        found = {}
+        for item in self.known(moment, world):
+            kind = str(self.said.value(item, rdflib.RDF.type)).removeprefix(JIDO)
+            of = found.setdefault(kind, {})
+            of[self.status(item, moment)] = of.get(self.status(item, moment), 0) + 1
+        return found
+
+    def changed(self, since, until):
+        """Each memory that was added or ended in between, if by a second one, with its status before and after."""
+        news = set()
+        for item in self.known(until, None):
+            at = self.recorded[item]
+            if any(when > since for link in ENDS for when in (at, *self.ended(item, link, until))):
+                news.add((str(item), self.status(item, since) if at <= since else None, self.status(item, until)))
+        return news
+
+
+def sources(random, start):
+    """A clock that stands still at times and is set back at others; ids and nonces at random."""
+    now = [start]
+
+    def tick():
+        now[0] += timedelta(microseconds=random.choice([0, 0, 1, 500_000])) - timedelta(seconds=random.random() < 0.02)
+        return now[0]
+
+    return replace(
+        fixed_sources(),
+        now=tick,
+        new_id=lambda: str(UUID(int=random.getrandbits(128), version=4)),
+        nonce=lambda: random.randbytes(32),
+    )
+
+
+def live(memory, random, items, steps=25):
+    """Do what several agents may do, at random; what is refused is left."""
+    writer = memory.writer
+    deeds = [*["say"] * 5, "propose", "revise", "revise", "withdraw", "undo", "accept", "reject", "roll back", "redact"]
+    for _ in range(steps):
+        deed, pick = random.choice(deeds), random.choice(items) if items else None
+        try:
+            if deed in ("say", "propose") or pick is None:
+                until = memory.sources.now() + timedelta(seconds=random.choice([-2, 0, 2]))
+                fields = intent(type=random.choice(KINDS), summary=f"n {random.random()}", rationale="so")
+                fields |= {"valid_until": until.isoformat()} if random.random() < 0.3 else {}
+                fields |= {"asserted_by": random.choice(["ana", "ben", "रीम"]), "evidence": ["log"]}
+                items.append(writer.submit_intent("p", fields, propose=deed == "propose").iri)
+            elif deed == "revise":
+                items.append(writer.revise("p", pick, changes={"summary": f"r {random.random()}"}, reason="new").iri)
+            elif deed == "withdraw":
+                writer.invalidate("p", pick, reason="wrong")
+            elif deed == "undo":
+                items.append(writer.undo("p", pick).iri)
+            elif deed == "redact":
+                memory.keeper.redact(memory.keeper.plan("p", pick), agent="ana", reason="why not")
+            elif deed == "roll back":
+                rows = memory.reader.log("p").rows[:5]
+                memory.roll_back(random.choice(rows)["recorded_at"], project="p", reason="back")
+            else:
+                writer.settle("p", pick, deed, reason="looked at")
+        except JidomemError:
+            continue
+
+
+def must_agree(memory, root, random):
+    """Ask at several moments of both clocks, in several zones, of the reader and of the model."""
+    model, reader = Model(root, memory.schema), memory.reader
+    times = sorted(model.recorded.values())
+    for moment in (None, *random.sample(times, 3), random.choice(times) - timedelta(microseconds=1)):
+        for world in (None, *random.sample([*times, *model.moments(None, "validUntil")], 2)):
+            given = {"as_of": moment, "valid_at": world}
+            given = {name: at and at.astimezone(random.choice(ZONES)).isoformat() for name, at in given.items()}
+            then = moment or FAR
+            for name, (cls, column) in LISTS.items():
+                for inactive in (False, True):
+                    rows = reader.ask(name, project="p", include_inactive=inactive, **given)
+                    wanted = model.listed(cls, then, world, inactive)
+                    assert {row[column] for row in rows} == wanted, (name, given, inactive)
+            assert counts(reader, "p", **given) == model.counted(then, world), given
+            found = memory.recall("n r", "p", limit=1000, **given).entries
+            assert {hit.id for hit in found} == model.listed("MemoryItem", then, world, False) - gone(model), given
+        for item, at in model.recorded.items():
+            if at > then:
+                with pytest.raises(NotFound):
+                    reader.get_memory("p", item, as_of=moment)
+            else:
+                assert reader.get_memory("p", item, as_of=moment)["status"] == model.status(item, then)
+        since = min(random.choice(times), then)
+        rows = reader.diff("p", since, moment)
+        assert {(row["item"], row["before"], row["after"]) for row in rows} == model.changed(since, then)
+
+
+def gone(model):
+    """What only says that others hold no more: recall leaves it out."""
+    return {str(item) for item in model.said.subjects(rdflib.RDF.type, NS.DeletedMarker)}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_lived_and_merged_memory_answers_at_every_moment_as_its_files_say(seed, tmp_path):
+    random, ours, theirs, items = Random(seed), tmp_path / "ours", tmp_path / "theirs", []
+    with jidomem.open(ours, sources=sources(random, START)) as memory:
+        live(memory, random, items)
+    shutil.copytree(ours, theirs, ignore=shutil.ignore_patterns("index", "cache", "*.lock"))
+    for root in (ours, theirs):
+        with jidomem.open(root, sources=sources(random, START + timedelta(minutes=1))) as memory:
+            live(memory, random, [*items])
+
+    with jidomem.open(ours, sources=sources(random, START + timedelta(minutes=1, seconds=2))) as memory:
+        must_agree(memory, ours, random)
+        for file in theirs.glob("projects/**/*.ttl"):
+            to = ours / file.relative_to(theirs)
+            to.exists() or shutil.copy(file, to)
+        must_agree(memory, ours, random)
+        live(memory, random, [row["item"] for row in memory.reader.ask("timeline", project="p")])
+        must_agree(memory, ours, random)
