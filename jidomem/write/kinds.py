@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from jidomem import vocab
+from jidomem.schema import Schema
+from jidomem.terms import Term
 
 DECISIONS = frozenset(("decision", "architectural_decision", "implementation_decision"))
 ERRORS = frozenset(("error", "bug", "failure", "incident"))
@@ -75,3 +77,10 @@ def defaults_of(kind: str | None, values: Mapping[str, Any]) -> dict[str, tuple[
             "convention_scope": ("hasConventionScope", "ProjectScope"),
         }
     return {}
+
+
+def other_kind(cls: Term, own: Term, schema: Schema) -> str | None:
+    """Return the closest type of memory that lies above *cls* and not above the class *own*, None where none does."""
+    above = [each for each in schema.ancestors(cls) if vocab.type_of(each) and not schema.is_a(own, each)]
+    closest = max(above, key=lambda each: (len(schema.ancestors(each)), each), default=None)
+    return vocab.type_of(closest) if closest else None

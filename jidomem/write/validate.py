@@ -15,7 +15,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
 from jidomem.write.extra import FIELD_OF as FIELD_OF_EXTRA
-from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS
+from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS, other_kind
 from jidomem.write.names import RESERVED, is_absolute, is_ours, is_reserved, put, swap
 from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.tidy import check_size
@@ -169,6 +169,9 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: View, schema: Schema) 
             violations.append(broken_triple(predicate, message))
         elif iri(predicate) == TYPE and value.get("@id", "").startswith(vocab.JIDO) and value["@id"] != own:
             violations.append(broken_triple(value["@id"], "a memory has the class of its type: set type instead"))
+        elif iri(predicate) == TYPE and (kind := other_kind(iri(value.get("@id", "")), iri(own), schema)):
+            message = f"{value['@id']} lies below {kind}, and this is a {intent.type}: set type to {kind!r}"
+            violations.append(broken_triple(value["@id"], message))
         if is_ours(value.get("@id", "")) and not view.describes(iri(value["@id"])) and value["@id"] != intent.iri:
             violations.append(_unknown_item("extra_triples", value["@id"], []))
     if violations:

@@ -412,6 +412,21 @@ my:%s a owl:Class ; rdfs:subClassOf jido:%s .
 """
 
 
+@pytest.mark.parametrize(("below", "kind", "wanted"), [
+    ("Decision", "fact", "decision"), ("ArchitecturalDecision", "decision", "architectural_decision"),
+    ("Convention", "lesson_learned", "convention"),
+])  # fmt: skip
+def test_what_may_not_be_written_may_not_be_said_by_a_class_of_ones_own_below_it_either(tmp_path, below, kind, wanted):
+    (tmp_path / "root" / "ontology").mkdir(parents=True)
+    (tmp_path / "root" / "ontology" / "my.ttl").write_text(OWN % ("Choice", below))
+    mine = [["rdf:type", "https://my.example/kitchen#Choice"]]
+    with open_with(tmp_path) as memory:
+        ruled(memory, Change(kind=wanted, allows="deny"))
+        error = refusal(say, memory, type=kind, extra_triples=mine)
+        assert f"set type to {wanted!r}" in error.detail
+        assert refusal(say, memory, type=wanted, extra_triples=mine).code == "policy_denied"
+
+
 @pytest.mark.parametrize(("name", "below", "kind"), [
     ("Fact", "Decision", "decision"), ("Risk", "Decision", "decision"), ("Bug", "Decision", "decision"),
     ("Plan", "Decision", "decision"), ("Task", "Fact", "fact"),
