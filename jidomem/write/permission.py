@@ -9,6 +9,7 @@ from jidomem import vocab
 from jidomem.authority import BESIDES, CURATORS, PRESETS, Authority, Change
 from jidomem.errors import PolicyDenied
 from jidomem.intent import MemoryUpdateIntent
+from jidomem.moments import parse_moment, stamp
 from jidomem.policy import Policy
 from jidomem.terms import Term, Triple, bare, boolean, integer, iri, literal, parts
 from jidomem.vocab import TYPE, jido
@@ -206,12 +207,12 @@ def _change(node: Term, view: View) -> Change:
     roles = {field: vocab.local_name(found) for field, name in _ROLES.items() if (found := text(name))}
     said = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
     days = view.first(node, jido("afterDays"))
-    recorded = view.first(node, jido("recordedAt"))
+    recorded = parse_moment(text("recordedAt"))  # an index may leave out the zeros at its end
     return Change(
         **said,
         **roles,
         days=int(parts(days).text) if days else None,
-        recorded=bare(recorded) if recorded else "",
+        recorded=stamp(recorded) if recorded else "",
         node=bare(node),
     )
 

@@ -5,8 +5,11 @@ from conftest import decision, intent
 from writing import GRAPH, held, open_with, refusal, said
 
 from jidomem.authority import Change
-from jidomem.terms import iri
+from jidomem.policy import Policy
+from jidomem.terms import date_time, iri
 from jidomem.vocab import BASE, TYPE, jido
+from jidomem.write import permission
+from jidomem.write.view import View
 
 RULES = "the rules: jidomem policy show"
 
@@ -296,3 +299,19 @@ def test_what_a_rule_does_is_held_to_no_other_rule(memory):
     receipt = memory.writer.by_rule().submit_intent("p", intent(asserted_by="memory-writer"))
 
     assert receipt.status == "asserted"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("38.68463Z", "38.684631Z"), ("38Z", "38.5Z"), ("38.9Z", "39Z")],
+    ids=["a zero at the end", "a whole second", "the next second"],
+)
+def test_the_later_of_two_changes_counts_however_an_index_writes_its_moment(first, then):
+    ana, rows = f"<{BASE}agents/ana>", []
+    for node, role, moment in (("<urn:p:2>", "Curator", first), ("<urn:p:1>", "Implementer", then)):
+        rows += [
+            (node, TYPE, jido("PolicyChange")), (node, jido("forAgent"), ana), (node, jido("grantsRole"), jido(role)),
+            (node, jido("recordedAt"), date_time(f"2026-11-23T04:59:{moment}")),
+        ]  # fmt: skip
+    view = View(lambda *wanted: [row for row in rows if all(w in (None, v) for w, v in zip(wanted, row, strict=True))])
+    assert permission.authority(view, Policy()).role_of(f"{BASE}agents/ana") == "Implementer"
