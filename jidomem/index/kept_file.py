@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 from weakref import finalize
 
+from jidomem.wal import share
+
 T = TypeVar("T")
 
 
@@ -41,7 +43,7 @@ class KeptFile:
         self._here = here
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
         finalize(self, self._store.close)  # also where what follows fails
-        self._store.execute("PRAGMA journal_mode=WAL")
+        share(self._store, wait)
         self._store.execute("PRAGMA synchronous=NORMAL")
         self._store.execute("PRAGMA cache_size=-16000")
 

@@ -13,6 +13,7 @@ from weakref import finalize
 from jidomem.errors import Busy, Failed, JidomemError, MemoryClosed
 from jidomem.runtime.bounds import refuse_link
 from jidomem.runtime.memoryos.turns import turn
+from jidomem.wal import share
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
@@ -24,7 +25,7 @@ WAIT = 5.0
 _BESIDE = ("-wal", "-shm", "-journal")
 #: What runs when something is read or written; a cloned repository may bring it along.
 _FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
-_HOW = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
+_HOW = ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
 
 
 class State:
@@ -125,6 +126,7 @@ class State:
         try:
             if store.execute(_FOREIGN).fetchone() is not None:
                 raise _not_ours(self.path, "it has triggers or views, and came with the root")
+            share(store, WAIT)
             for how in _HOW:
                 store.execute(f"PRAGMA {how}")
             store.executescript(self._tables)

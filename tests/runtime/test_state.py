@@ -3,7 +3,8 @@
 import sqlite3
 import subprocess
 import sys
-from threading import Thread
+from contextlib import closing
+from threading import Thread, Timer
 
 import pytest
 
@@ -92,6 +93,19 @@ def test_threads_and_processes_take_turns_and_lose_nothing(notes, tmp_path):
 
     assert [process.wait(60) for process in processes] == [0, 0]
     assert held(notes) == {"n": 1 + 2 * 40 + 4 * 20}
+
+
+def test_a_file_that_another_is_just_making_is_waited_for(notes, tmp_path):
+    notes.path.parent.mkdir()
+    with closing(sqlite3.connect(notes.path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE mine (x)")
+        other.execute("BEGIN IMMEDIATE")
+        ends = Timer(0.2, other.execute, ["COMMIT"])
+        ends.start()
+        add(notes)
+        ends.join()
+
+    assert held(notes) == {"n": 1}
 
 
 def test_who_writes_for_too_long_keeps_others_out_and_that_is_said(notes, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from time import monotonic, sleep
 from jidomem.errors import Failed, NotFound
 from jidomem.journal.files import Stream
 from jidomem.shared.log import Entry, File, Look, Reach, check_file
+from jidomem.wal import share
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS entries (project, stream, number, id, document, PRIMARY KEY (project, stream, number));
@@ -32,7 +33,7 @@ class FileLog:
         self.gone = False
         self._lock = RLock()
         self._store = sqlite3.connect(address, timeout=60, isolation_level=None, check_same_thread=False)
-        self._store.execute("PRAGMA journal_mode=WAL")
+        share(self._store, 60)
         self._store.execute("PRAGMA synchronous=OFF")
         self._store.executescript(TABLES)
 
