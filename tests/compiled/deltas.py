@@ -251,7 +251,8 @@ def no_hypothesis_replaced(made, rng, broken):
         of_another_kind(made, rng, True)
 
 
-def ends_after_start(made, rng, broken):
+def pair_in_time(rng, broken):
+    """The start of something, and ends of which one lies before it where that is *broken*."""
     start = f"2026-11-21T{rng.randint(2, 20):02}:{rng.randint(0, 59):02}:{rng.randint(0, 59):02}"
     hour = int(start[11:13])
     early = [
@@ -268,8 +269,19 @@ def ends_after_start(made, rng, broken):
         f"{start}.000001Z",
     ]
     ends = [rng.choice(early if broken else same), *(["9999-01-01T00:00:00Z"] if rng.random() < 0.2 else [])]
-    node = made.add("WorkSession", startedAt=date_time(f"{start}Z"))
-    made.rows += [(node, jido("endedAt"), date_time(end)) for end in ends]
+    return date_time(f"{start}Z"), map(date_time, ends)
+
+
+def ends_after_start(made, rng, broken):
+    start, ends = pair_in_time(rng, broken)
+    node = made.add("WorkSession", startedAt=start)
+    made.rows += [(node, jido("endedAt"), end) for end in ends]
+
+
+def holds_before_it_ends(made, rng, broken):
+    start, ends = pair_in_time(rng, broken)
+    node = made.add(rng.choice(ITEMS), validFrom=start)
+    made.rows += [(node, jido("validUntil"), end) for end in ends]
 
 
 def lesson(made, rng, broken):
@@ -318,7 +330,7 @@ SPECIAL = {
     "ItemHasOneSuccessor": one_successor, "SupersessionHasNoCycle": no_cycle,
     "PromotedHypothesisHasEvidence": promoted, "FactHasEvidence": promoted,
     "FactSupersedesNoHypothesis": no_hypothesis_replaced, "Hypothesis": of_another_kind,
-    "SessionEndsAfterItsStart": ends_after_start, "LessonHasAnOrigin": lesson,
-    "AssumptionHasAReviewDate": assumption, "RootCauseExplainsAnError": root_cause,
+    "SessionEndsAfterItsStart": ends_after_start, "ItemHoldsBeforeItEnds": holds_before_it_ends,
+    "LessonHasAnOrigin": lesson, "AssumptionHasAReviewDate": assumption, "RootCauseExplainsAnError": root_cause,
     "TurnHasAConversation": turn("partOfConversation"), "TurnHasAnIndex": turn("turnIndex"),
 }  # fmt: skip

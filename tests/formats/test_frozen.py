@@ -16,6 +16,8 @@ from jidomem_cli.main import cli
 HERE = Path(__file__).parent
 #: What a person is told to do next, in words that may change.
 ADVICE = {"settle", "hint"}
+#: What a later version may have more of: the rules by which it would judge.
+GROWING = {"rules"}
 #: A memory without its summary is none that could be written.
 REDACTED = freeze.BASE + "f2"
 VERSIONS = sorted(path.parent.name for path in HERE.glob("*/root.tar.gz"))
@@ -53,7 +55,7 @@ def lacking(before, now, at="") -> list[str]:
         return found + [
             each
             for key in (before.keys() & now.keys()) - ADVICE
-            for each in lacking(before[key], now[key], f"{at}.{key}")
+            for each in lacking(before[key], less(now[key], before[key]) if key in GROWING else now[key], f"{at}.{key}")
         ]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [
@@ -62,6 +64,11 @@ def lacking(before, now, at="") -> list[str]:
             for each in lacking(old, new, f"{at}[{n}]")
         ]
     return [] if before == now else [f"{at}: {before!r} became {now!r}"]
+
+
+def less(now, before):
+    """Those of *now* that were there *before*."""
+    return [each for each in now if each in before]
 
 
 def test_a_root_of_an_earlier_version_is_written_to_and_stays_whole(frozen):
