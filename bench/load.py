@@ -31,6 +31,7 @@ from bench.generate import Fields
 from jidomem import clock, resources, schema
 from jidomem.clock import Sources
 from jidomem.errors import JidomemError
+from jidomem.index.document import Mark
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.law import Law
@@ -59,6 +60,10 @@ class Known:
     def apply(self, stream: Stream, commit: Commit) -> None:
         rows = commit.triples
         self._types |= {s: o for s, p, o in rows if p == TYPE and not s.startswith(f"<{BASE}memory/")}
+
+    def mark(self, graph: str) -> Mark:
+        """No other stream has a commit."""
+        return Mark()
 
     def settle(self) -> None:
         """Nothing waits."""

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parent.parent
 VERSIONS = ("3.12", "3.13")
 ROOMS = (
     "adapters", "cli/test_first_minutes.py", "code", "contracts", "entries", "exchange", "formats", "guard", "journal",
-    "models", "providers", "spaces", "test_readme.py", "tiers", "write",
+    "models", "providers", "spaces", "test_readme.py", "tiers", "write/test_at_once.py", "write/test_conflict.py",
+    "write/test_stateful.py", "write/test_writer.py",
 )  # fmt: skip
 
 
