@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from jidomem.terms import Term, iri
 
@@ -84,6 +84,17 @@ def type_of(cls: str) -> str | None:
     ('fact', None)
     """
     return TYPE_OF_CLASS.get(cls.strip("<>").removeprefix(JIDO))
+
+
+def told_as(classes: Iterable[str]) -> tuple[str | None, str]:
+    """Return the type, if any, and the class that a memory of some classes is told as: the first that intents know.
+
+    >>> told_as(["<https://example.org/kitchen#Recipe>", "<https://jido.ai/ontology#Fact>"]), told_as([])
+    (('fact', 'Fact'), (None, 'MemoryItem'))
+    """
+    known = [*classes]
+    kind = next(filter(None, map(type_of, known)), None)
+    return kind, CLASS_OF_TYPE[kind] if kind else local_name(known[0]) if known else "MemoryItem"
 
 
 TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}

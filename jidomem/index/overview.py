@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jidomem.index.text_file import TextFile
-from jidomem.vocab import CLASS_OF_TYPE, local_name, type_of
+from jidomem.vocab import told_as
 
 #: What memories are counted by.
 FACETS = ("kind", "agent", "session", "state")
@@ -92,7 +92,7 @@ def among(
 
 def _asked(file: TextFile, chosen: Mapping[str, str], moment: str | None) -> tuple[dict[int, str], dict[str, Any]]:
     """Return the classes there are by number, and the values in what is asked."""
-    classes = {number: _class(types.split()) for number, types in file.ask("SELECT number, types FROM kind")}
+    classes = {number: told_as(types.split())[1] for number, types in file.ask("SELECT number, types FROM kind")}
     kinds = dumps([number for number, name in classes.items() if name == chosen.get("kind")])
     return classes, {"moment": moment or _LATEST, **chosen, "kinds": kinds}
 
@@ -190,10 +190,3 @@ def _counted(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, st
         if is_kind and is_agent and is_session:
             states.update({name: count for name, count in counts.items() if count})
     return {name: dict(counted.most_common()) for name, counted in found.items()}
-
-
-def _class(types: Iterable[str]) -> str:
-    """Return the class a memory is told as: the first that intents know."""
-    known = [*types]
-    kind = next(filter(None, map(type_of, known)), None)
-    return CLASS_OF_TYPE[kind] if kind else local_name(known[0]) if known else "MemoryItem"

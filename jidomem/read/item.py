@@ -14,7 +14,7 @@ from jidomem.index.ids import Ids
 from jidomem.query import FOREVER, to_term
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.values import to_value
-from jidomem.vocab import BASE, CLASS_OF_TYPE, TYPE, graph_iri, jido, local_name, type_of
+from jidomem.vocab import BASE, TYPE, graph_iri, jido, local_name, told_as
 
 _COMMIT = "urn:jido:commit:"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
@@ -166,9 +166,7 @@ class _Item:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain values."""
-        classes = self._said.pop(TYPE, [])
-        kind = next(filter(None, map(type_of, classes)), None)
-        cls = CLASS_OF_TYPE[kind] if kind else local_name(classes[0]) if classes else "MemoryItem"
+        kind, cls = told_as(self._said.pop(TYPE, []))
         commits = [bare(term).removeprefix(_COMMIT) for term in self._said.get(_WITH, [])]
         return {
             "iri": bare(self._item),
