@@ -249,9 +249,9 @@ def test_a_pure_module_reads_no_clock_no_files_and_no_store(name):
     assert (impure, store) == ([], [])
 
 
-def test_no_module_has_more_than_350_lines():  # one that grows beyond holds a second concept
+def test_no_module_has_more_than_700_lines():  # 150 to 450 is normal; beyond 700 it holds a second concept
     lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in modules()}
-    assert {name: lines for name, lines in lengths.items() if lines > 350} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > 700} == {}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
