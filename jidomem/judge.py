@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Literal as OneOf
 
 from jidomem.errors import Failed
 from jidomem.linear import by_re2
-from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
+from jidomem.terms import Term, Triple, bare, boolean, iri, is_iri, parts
 from jidomem.vocab import JIDO, SHAPE, TYPE, XSD, jido, local_name
 
 SH = "http://www.w3.org/ns/shacl#"
@@ -18,6 +19,8 @@ EVERY_ITEM_IS_JUDGED = iri(SHAPE + "EveryItemIsJudged")
 UNNAMED = iri(SH + "Shape")
 Severity = OneOf["violation", "warning", "info"]
 _MESSAGE = iri(SH + "message")
+_UNIQUE_LANG, _PREFIXES, _DECLARE = iri(SH + "uniqueLang"), iri(SH + "prefixes"), iri(SH + "declare")
+_IMPORTS = iri("http://www.w3.org/2002/07/owl#imports")
 #: rdflib's SPARQL and pyshacl's shapes keep state that two threads must not touch at once.
 ONE_AT_A_TIME = threading.Lock()
 
@@ -62,7 +65,8 @@ class Judge:
         self._malformed = ReportableRuntimeError
         self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
         try:
-            self._rules = ShapesGraph(as_graph(by_re2(self._triples) if self._linear else self._triples, {}))
+            rules = _for_pyshacl(self._triples)
+            self._rules = ShapesGraph(as_graph(by_re2(rules) if self._linear else rules, {}))
             self._shapes = [
                 (shape, self._asked(shape))
                 for shape in self._rules.shapes
@@ -82,12 +86,16 @@ class Judge:
         return grouped if only_groups and all(rule and rule.is_property_shape for rule in grouped) else [shape]
 
     def findings(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return what SHACL finds in *data*; nodes outside *focus* are looked at but not judged."""
+        """Return the different results of SHACL on *data*; nodes outside *focus* are read but not judged."""
+        return list(dict.fromkeys(self.results(data, focus)))
+
+    def results(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return all results of SHACL on *data*: one for each constraint component and value, alike or not."""
         if not self._ready:
             self._prepare()
         terms: dict[Any, Term] = {}
         graph = as_graph(data, terms)
-        found: dict[Finding, None] = {}
+        results: list[Finding] = []
         try:
             # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
             for shape, asked in self._shapes:
@@ -97,10 +105,10 @@ class Judge:
                     if focus is None or (terms.get(node) or node.n3()) in focus
                 ]
                 for rule in asked if nodes else ():
-                    found |= dict.fromkeys(self._found(rule, graph, nodes, terms))
+                    results += self._found(rule, graph, nodes, terms)
         except self._malformed as error:
             raise _unusable(error) from error
-        return list(found)
+        return results
 
     def _found(self, rule: Any, graph: Any, nodes: list[Any], terms: Mapping[Any, Term]) -> list[Finding]:
         """Return what *nodes* break of *rule*; values that rdflib cannot put in order break it, as SHACL has it."""
@@ -161,7 +169,29 @@ class Judge:
 def judge_graph(data: Iterable[Triple], shapes: Iterable[Triple]) -> list[Finding]:
     """Return what *shapes* find in *data*, with nothing added to either: SHACL as its standard has it."""
     with ONE_AT_A_TIME:
-        return sorted(Judge(shapes).findings(data, None), key=repr)
+        return sorted(Judge(shapes).results(data, None), key=repr)
+
+
+def _for_pyshacl(rules: Iterable[Triple]) -> list[Triple]:
+    """Return *rules* with two readings of SHACL 1.0 that pyshacl does not share.
+
+    `sh:uniqueLang` constrains when it is the term `true` (section 4.4.5), and `"1"^^xsd:boolean` is another term. A
+    query has the prefixes of `sh:prefixes/owl:imports*/sh:declare` (section 5.2.1); pyshacl follows no import there.
+    """
+    rules = [rule for rule in rules if rule[1] != _UNIQUE_LANG or rule[2] == boolean(True)]
+    imports: dict[Term, set[Term]] = defaultdict(set)
+    declares: dict[Term, set[Term]] = defaultdict(set)
+    for subject, predicate, value in rules:
+        if predicate in (_IMPORTS, _DECLARE):
+            (imports if predicate == _IMPORTS else declares)[subject].add(value)
+    for start in {value for _, predicate, value in rules if predicate == _PREFIXES}:
+        reached, pending = set[Term](), [start]
+        while pending:
+            if (ontology := pending.pop()) not in reached:
+                reached.add(ontology)
+                pending += imports[ontology]
+        rules += [(start, _DECLARE, each) for other in reached - {start} for each in sorted(declares[other])]
+    return rules
 
 
 def _unusable(error: Exception) -> Failed:

@@ -51,13 +51,15 @@ class _Token(NamedTuple):
     line: int
 
 
-def statements(text: str) -> list[Stated]:
+def statements(text: str, base: str = "") -> list[Stated]:
     r"""Return the triples of a document that is known to parse, with lines; raise Unread for what it cannot read.
+
+    Relative IRIs are resolved against *base*, and are left as they are where there is none.
 
     >>> [(said.line, said.triple[2]) for said in statements('<urn:a> <urn:b> 1 ,\n "x" .')]
     [(1, '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'), (2, '"x"')]
     """
-    reader = _Reader(text)
+    reader = _Reader(text, base)
     try:
         reader.document()
     except (IndexError, KeyError, ValueError) as error:
@@ -66,11 +68,11 @@ def statements(text: str) -> list[Stated]:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, base: str) -> None:
         self._tokens = list(_tokens(text))
         self._at, self._blanks = 0, 0
         self._prefixes: dict[str, str] = {}
-        self._base = ""
+        self._base = base
         self.found: list[Stated] = []
 
     def document(self) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from jidomem import sparql
 from jidomem.dataset import dataset
@@ -38,15 +39,15 @@ _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
 def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
-    """Return what SHACL *shapes* find in *data* (path, content).
+    """Return what SHACL *shapes* find in *data* (path, content); a relative IRI is resolved against the file it is in.
 
     Raise InvalidRequest for shapes that are no Turtle, PolicyDenied for shapes that would call out, and Failed for
     shapes that are ill-formed or ask for an entailment.
     """
-    rules = read(*shapes)
+    rules = read(*shapes, base=Path(shapes[0]).absolute().as_uri())
     _refuse(shapes[0], rules)
     try:
-        source = FileSource(*data)
+        source = FileSource(*data, base=Path(data[0]).absolute().as_uri())
     except InvalidRequest as error:
         return Report(problems=[Problem(data[0], SYNTAX, "violation", error.detail, data[0], line_of_error(error))])
     problems = source.placed([as_found(finding) for finding in _judged(shapes[0], source, rules)])

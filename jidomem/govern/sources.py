@@ -87,14 +87,15 @@ class Source:
 
 
 class FileSource(Source):
-    """A Turtle file."""
+    """A Turtle file, whose relative IRIs are resolved against `base`, where there is one."""
 
-    def __init__(self, path: str, data: bytes, older: Source | None = None) -> None:
+    def __init__(self, path: str, data: bytes, older: Source | None = None, base: str | None = None) -> None:
         """Read the file; raise InvalidRequest, with file and line, for what is no Turtle."""
         self.path = path
+        self.base = base
         data = data.removeprefix(BOM_UTF8)
         self._text = data.decode("utf-8", "replace")
-        triples = read(path, data)
+        triples = read(path, data, base)
         if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):
             stated = [said.triple for said in self.stated]
             triples = stated if len(stated) == len(triples) else triples
@@ -104,7 +105,7 @@ class FileSource(Source):
     def stated(self) -> list[Stated]:
         """Return the statements with their lines; none where they cannot be told."""
         try:
-            return statements(self._text)
+            return statements(self._text, self.base or "")
         except Unread:
             return []
 
@@ -182,10 +183,13 @@ def _blocks(document: str, about: Collection[Term], before: int) -> Iterator[Sta
         line += block.count("\n") + 2
 
 
-def read(path: str, data: bytes) -> list[Triple]:
-    """Return the triples of a Turtle document; raise InvalidRequest, with file and line, for what is none."""
+def read(path: str, data: bytes, base: str | None = None) -> list[Triple]:
+    """Return the triples of a Turtle document; raise InvalidRequest, with file and line, for what is none.
+
+    Relative IRIs are resolved against *base* (RFC 3986, section 5.1) and refused where there is none.
+    """
     try:
-        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False)
+        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False, base_iri=base)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
     except SyntaxError as error:
         hint = "correct that line and try again"
