@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,6 +18,25 @@ from jidomem.patterns import Unsearchable, compiled
 #: How long looking for all that fits a pattern may take, and a command.
 PATTERN_SECONDS, COMMAND_SECONDS = 1.0, 5.0
 _SHOWN = 200
+#: How tools write the line of an error, the surest first. Each names a line by itself, wherever it stands.
+_ERROR_LINES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"E   +\S",  # pytest
+        r"(?:FAILED|ERROR) \S+::",
+        r"\S.*:\d+(?::\d+)?: (?:fatal )?error\b",  # gcc, clang, javac, mypy
+        r"\S.*\(\d+,\d+\): error\b",  # tsc, msbuild
+        r"error(?:\[\w+\])?: ",  # rustc
+        r"\*\* \(\w+\) ",  # mix
+        r"\s+\d+:\d+ +error ",  # eslint
+        r"\S.*?:\d+:(?:\d+:|in )",  # ruff, flake8, go vet, rubocop, ruby
+        r"[A-Z]{1,5}\d{2,5} \S",  # ruff in full
+        r"[\w.]*(?:Error|Exception)\b.*: ",  # node, java
+        r"(?i:error|fatal|syntax error)\b[: ]",
+    )
+)
+_TRACEBACK = "Traceback (most recent call last):"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +117,11 @@ def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str],
         return Found(unjudged=f"{_cut(command)} {words}")
     if code == 0 or (edit.before is not None and _run(command, edit.path, edit.before, folder)[0] not in (0, None)):
         return Found()
-    return Found(f"{_cut(command)} ends with {code}: {_cut(words)}")
+    return Found(f"{_cut(command)} ends with {code}: {_cut(error_line(words))}")
 
 
 def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, str]:
-    """Return how *command* ended and its first words, of a file at *path* with *text*; None where it did not end."""
+    """Return how *command* ended and its output, of a file at *path* with *text*; None where it did not end."""
     try:
         words = [path if word == "{}" else word for word in shlex.split(command)]
         done = subprocess.run(words, cwd=folder, input=text.encode(), stdout=subprocess.PIPE,
@@ -110,10 +130,29 @@ def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, 
         return None, f"did not end in {COMMAND_SECONDS:g} s"
     except (OSError, ValueError, IndexError) as error:
         return None, f"could not be run: {error}"
-    return done.returncode, done.stdout.decode("utf-8", "replace").strip()
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def error_line(output: str) -> str:
+    r"""Return the line of *output* that names the error, its last line where none is written as one.
+
+    >>> error_line("$ check\nsrc/a.py:3:1: F821 Undefined name `y`\nFound 1 error.\n")
+    'src/a.py:3:1: F821 Undefined name `y`'
+    """
+    lines = [line.rstrip() for line in _COLOUR.sub("", output).splitlines() if line.strip()]
+    for pattern in _ERROR_LINES[:2]:
+        if found := next(filter(pattern.match, lines), None):
+            return re.sub("^E {3,}", "", found).strip()
+    if starts := [number for number, line in enumerate(lines) if line.endswith(_TRACEBACK)]:
+        ends = (line for line in lines[starts[-1] + 1 :] if not line[0].isspace())
+        return next(ends, lines[-1])
+    for pattern in _ERROR_LINES[2:]:
+        if found := next(filter(pattern.match, lines), None):
+            return found.strip()
+    return lines[-1].strip() if lines else ""
 
 
 def _cut(text: str) -> str:
     from jidomem.govern.quoted import quoted
 
-    return quoted(text, _SHOWN)[0]
+    return quoted(text, _SHOWN, blanks=True)[0]

@@ -1,6 +1,8 @@
 """Strict conventions that a machine checks: what stops an edit, what comes of it, and what no root may have run."""
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from guard_world import convention, denied, hooked, keep, repository_at, run, to
 
 import jidomem
 from jidomem.errors import IntentRefused
-from jidomem.guard.checks import Found, judge
+from jidomem.govern.quoted import quoted
+from jidomem.guard.checks import Found, error_line, judge
 from jidomem.guard.edits import Edit
 from jidomem.guard.rule import Check
 from jidomem.runtime.making import init
@@ -248,6 +251,101 @@ def test_a_command_that_does_not_end_or_is_not_there_stops_nothing(repository, m
         found = judge(Check("command", command), edit, repository, lambda given: True)
         assert found.broken is None
         assert why in found.unjudged
+
+
+TRACEBACK = """\
+checking src/a.py
+Traceback (most recent call last):
+  File "check.py", line 9, in <module>
+    main()
+    ~~~~^^
+  File "check.py", line 4, in main
+    raise ValueError("no licence in src/a.py")
+ValueError: no licence in src/a.py
+make: *** [Makefile:2: check] Error 1
+"""
+CHAINED = (
+    TRACEBACK.replace("make: *** [Makefile:2: check] Error 1\n", "")
+    + """
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "check.py", line 11, in <module>
+    fail()
+pack.checks.Failed: src/a.py has no licence
+"""
+)
+PYTEST = """\
+============================= test session starts ==============================
+collected 2 items
+tests/test_a.py .F                                                       [100%]
+=================================== FAILURES ===================================
+    def test_b():
+>       assert add(1, 1) == 3
+E       assert 2 == 3
+E        +  where 2 = add(1, 1)
+tests/test_a.py:9: AssertionError
+=========================== short test summary info ============================
+FAILED tests/test_a.py::test_b - assert 2 == 3
+========================= 1 failed, 1 passed in 0.03s ==========================
+"""
+ERRORS = [
+    ("traceback", TRACEBACK, "ValueError: no licence in src/a.py"),
+    ("chained", CHAINED, "pack.checks.Failed: src/a.py has no licence"),
+    ("syntax", 'Traceback (most recent call last):\n  File "a.py", line 1\n    x =\n'
+     "       ^\nSyntaxError: invalid syntax\n",
+     "SyntaxError: invalid syntax"),
+    ("pytest", PYTEST, "assert 2 == 3"),
+    ("collected", "===\nERROR tests/test_a.py::test_b - fixture 'x' not found\n1 error\n",
+     "ERROR tests/test_a.py::test_b - fixture 'x' not found"),
+    ("ruff", "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n",
+     "src/a.py:1:8: F401 [*] `os` imported but unused"),
+    ("ruff in full", "F401 [*] `os` imported but unused\n --> src/a.py:1:8\n  |\n1 | import os\n\nFound 1 error.\n",
+     "F401 [*] `os` imported but unused"),
+    ("coloured", "\x1b[1mchecking\x1b[0m\n\x1b[31msrc/a.py\x1b[0m:1:1: E902 broken\n", "src/a.py:1:1: E902 broken"),
+    ("mypy", 'src/a.py:3: note: see here\n'
+     'src/a.py:4: error: Name "x" is not defined  [name-defined]\nFound 1 error\n',
+     'src/a.py:4: error: Name "x" is not defined  [name-defined]'),
+    ("gcc", "In file included from a.c:1:\na.h: In function 'f':\n"
+     "a.h:3:5: error: expected ';'\n    3 |  x\n      |   ^\n",
+     "a.h:3:5: error: expected ';'"),
+    ("rustc", "   Compiling a v0.1.0\nerror[E0382]: use of moved value: `x`\n --> src/main.rs:4:20\n",
+     "error[E0382]: use of moved value: `x`"),
+    ("tsc", "> tsc\nsrc/a.ts(1,5): error TS2322: Type 'string' is not assignable.\n",
+     "src/a.ts(1,5): error TS2322: Type 'string' is not assignable."),
+    ("eslint", "/src/a.js\n  1:5  warning  x\n  2:5  error  'y' is not defined  no-undef\n\n2 problems\n",
+     "2:5  error  'y' is not defined  no-undef"),
+    ("node", "/src/a.js:1\nfoo(\n    ^\n\nSyntaxError: missing ) after argument list\n"
+     "    at wrapSafe (node:internal)\n\nNode.js v20\n",
+     "SyntaxError: missing ) after argument list"),
+    ("go vet", "# example.org/a\n./a.go:3:2: undefined: x\n", "./a.go:3:2: undefined: x"),
+    ("ruby", "a.rb:1:in `f': undefined method (NoMethodError)\n\tfrom a.rb:3:in `<main>'\n",
+     "a.rb:1:in `f': undefined method (NoMethodError)"),
+    ("git", "hint: look\nfatal: not a git repository\nsee the manual\n", "fatal: not a git repository"),
+    ("plain", "checking 3 files\nsrc/a.py has no licence\n\n", "src/a.py has no licence"),
+    ("silent", "\n\n", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("output", "line"), [each[1:] for each in ERRORS], ids=[each[0] for each in ERRORS])
+def test_the_output_of_a_failed_command_is_quoted_by_the_line_of_its_error(repository, output, line):
+    assert error_line(output) == line
+    command = shlex.join(["sh", "-c", f"printf %s {shlex.quote(output)}; exit 3"])
+
+    found = judge(Check("command", command), Edit("src/a.py", None, "y"), repository, lambda given: True)
+
+    assert found.broken.endswith(f"ends with 3: {quoted(line, 200, blanks=True)[0]}")
+
+
+def test_a_command_that_fails_with_a_long_traceback_is_quoted_by_its_end(repository):
+    (repository / "check.py").write_text(
+        "def down(n):\n    if n:\n        down(n - 1)\n    raise SystemError('the tabs are wrong')\ndown(40)\n"
+    )
+    command = shlex.join([sys.executable, "check.py"])
+
+    found = judge(Check("command", command), Edit("src/a.py", None, "y"), repository, lambda given: True)
+
+    assert found.broken.endswith('ends with 1: "SystemError: the tabs are wrong"')
 
 
 def test_the_words_of_a_check_cannot_pose_as_something_else(repository):
