@@ -19,16 +19,18 @@ def tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
-def quoted(text: str, longest: int) -> tuple[str, bool]:
+def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
     r"""Return *text* between quotation marks on one line, and whether it was cut after *longest* signs.
 
     What is no printable sign is written as a number, so that it can neither begin a line nor hide; a fence is none any
-    more.
+    more. White space is one blank, unless *blanks* are to be shown as they are, as those of a pattern.
 
     >>> quoted('say "hi"\n```', 100)
     ('"say \\"hi\\" \'\'\'"', False)
+    >>> quoted("^puts ", 100, blanks=True)
+    ('"^puts "', False)
     """
-    words = " ".join(text.split())
+    words = text if blanks else " ".join(text.split())
     kept = words if len(words) <= longest else words[: longest - 1].rsplit(" ", 1)[0] + "…"
     plain = _FENCES.sub(lambda match: "'" * len(match[0]), kept)
     body = json.dumps(plain, ensure_ascii=False)[1:-1]

@@ -48,7 +48,7 @@ def told_of(rule: Rule, note: str = "") -> str:
     text, is_cut = quoted(rule.summary, _LONGEST)
     short = rule.item.rpartition("/")[2][-8:]
     mark = f" [cut; jidomem show {short}]" if is_cut else ""
-    beside = f" {quoted(note, _LONGEST_NOTE)[0]}" if note else ""
+    beside = f" {quoted(note, _LONGEST_NOTE, blanks=True)[0]}" if note else ""
     return f"- {short} {rule.label}: {text}{mark} ({_named(rule.agent)}, {rule.recorded[:10]}){beside}"
 
 

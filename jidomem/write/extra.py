@@ -28,6 +28,9 @@ _LEXICAL = {
         "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})?",
     }.items()
 }
+#: Properties whose text is a pattern, in which each blank counts, and all whose text is stored as given.
+_PATTERNS = frozenset((f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern"))
+_VERBATIM = _PATTERNS | {f"{vocab.JIDO}checkCommand"}
 _OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"})
 
 
@@ -67,13 +70,15 @@ def _triple(tidy: Tidy, entry: Any, own: str) -> list[Any] | None:
 def _object(tidy: Tidy, predicate: str, value: Any) -> dict[str, str] | None:
     """Return an object's written form; text that is an IRI is one, other text takes the datatype of the property."""
     if isinstance(value, Mapping):
-        return _spelt_out(tidy, value)
+        return _spelt_out(tidy, predicate, value)
     if isinstance(value, bool):
         return {"@value": "true" if value else "false", "@type": vocab.XSD + "boolean"}
     if isinstance(value, int) and abs(value) < 2**63:
         return {"@value": str(value), "@type": vocab.XSD + "integer"}
     if isinstance(value, float) and math.isfinite(value):
         return {"@value": repr(value), "@type": vocab.XSD + "double"}
+    if predicate in _VERBATIM and isinstance(value, str):
+        return _spelt_out(tidy, predicate, {"@value": value})
     if not isinstance(value, str) or not value.strip():
         tidy.refuse("invalid_argument", _NAME, value, "an object is text, a finite number, a boolean or an IRI")
         return None
@@ -96,24 +101,26 @@ def datatype_of(tidy: Tidy, predicate: str) -> str | None:
     return found[0] if len(found) == 1 and found[0].startswith(vocab.XSD) else None
 
 
-def _spelt_out(tidy: Tidy, value: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return an object given as `{"@id": ...}` or `{"@value": ...}`."""
+def _spelt_out(tidy: Tidy, predicate: str, value: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return an object given as `{"@id": ...}` or `{"@value": ...}`; a literal of text keeps its blanks."""
     if set(value) not in _OBJECT_KEYS or not all(isinstance(part, str) for part in value.values()):
         message = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@type" or "@language"'
         tidy.refuse("invalid_argument", _NAME, value, message)
         return None
     if "@id" in value:
         return {"@id": tidy.iri(_NAME, value["@id"].strip())}
-    if not value["@value"].strip():
+    if not value["@value"].strip() and not (value["@value"] and predicate in _PATTERNS):
         tidy.refuse("invalid_argument", _NAME, value, "an object that is text is not blank")
         return None
-    text = tidy.text(_NAME, value["@value"])
+    datatype = tidy.iri(_NAME, value.get("@type", vocab.XSD + "string"))
+    is_text = datatype == vocab.XSD + "string" and predicate not in FIELD_OF  # fields are trimmed
+    text = tidy.verbatim(_NAME, value["@value"]) if is_text else tidy.text(_NAME, value["@value"])
     if "@language" in value:
         if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):
             tidy.refuse("invalid_argument", _NAME, value["@language"], "@language is a tag such as en-gb")
             return None
         return {"@value": text, "@language": value["@language"].lower()}
-    return _typed(tidy, text, tidy.iri(_NAME, value.get("@type", vocab.XSD + "string")))
+    return _typed(tidy, text, datatype)
 
 
 def _typed(tidy: Tidy, text: str, datatype: str) -> dict[str, str] | None:

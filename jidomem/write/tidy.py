@@ -97,8 +97,12 @@ class Tidy:
 
     def text(self, name: str, value: str) -> str:
         """Return *value* trimmed; refuses control characters and half characters, raises TooLarge for a long one."""
+        return self.verbatim(name, value).strip()
+
+    def verbatim(self, name: str, value: str) -> str:
+        """Return *value* as given, empty where it is refused; raises TooLarge for a long one."""
         if value.isprintable() and len(value) * 4 <= self.literal:  # as most are
-            return value.strip()
+            return value
         check_size(name, value, self.literal)
         if not value.isprintable() and (bad := _FORBIDDEN.search(value)):
             what = (
@@ -107,7 +111,7 @@ class Tidy:
             message = f"{name} holds {what}, U+{ord(bad[0]):04X}, at character {bad.start()}: leave it out"
             self.refuse("invalid_argument", name, value, message)
             return ""
-        return value.strip()
+        return value
 
     def reference(self, name: str, text: str, folder: str) -> str:
         """Return the IRI *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
