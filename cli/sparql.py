@@ -8,10 +8,12 @@ from typing import TextIO
 
 import click
 
+from jidomem.dataset import unknown_graphs
 from jidomem.errors import InvalidRequest
 from jidomem.read.reader import Result
 from jidomem.read.turtle import turtle
-from jidomem.sparql import MAX_BYTES
+from jidomem.sparql import MAX_BYTES, check, without_service_prefixes
+from jidomem.vocab import graphs_of
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import show_json, show_rows
 
@@ -38,8 +40,10 @@ def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> N
         raise InvalidRequest("give one query", hint="jidomem sparql 'SELECT ...', or: jidomem sparql -f query.rq")
     if query is not None and os.path.isfile(query):
         raise InvalidRequest(f"{query} is a file, and no query", hint=f"jidomem sparql -f {quote(query)}")
-    memory = door.read()
-    result = memory.reader.run(memory.project, _text(query, file), infer=infer, as_of=door.as_of)
+    memory, text = door.read(), _text(query, file)
+    result = memory.reader.run(memory.project, text, infer=infer, as_of=door.as_of)
+    for graph in unknown_graphs(check(without_service_prefixes(text)), graphs_of(memory.project)):
+        door.warn(f"<{graph}> is not a graph of this project, and is read as empty")
     if door.format is not None and door.format not in _FORMATS[result.kind]:
         raise InvalidRequest(
             f"the answer to this query cannot be {door.format}",

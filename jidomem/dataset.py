@@ -11,6 +11,8 @@ from jidomem.errors import InvalidRequest
 from jidomem.sparql import Token
 from jidomem.vocab import BASE
 
+#: A graph in which nothing is ever stated: it stands for every graph that is not there to be asked.
+EMPTY = "urn:jidomem:empty"
 _CODE_POINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
@@ -24,23 +26,32 @@ class Dataset(NamedTuple):
 def dataset(code: Sequence[Token], graphs: Sequence[str], instead: Dataset | None = None) -> Dataset:
     """Return the dataset of a query as *instead* says, else as FROM and FROM NAMED do; else all *graphs* twice.
 
-    Raises InvalidRequest for any graph that is not among *graphs*.
+    A graph that is not among *graphs* is an empty one (SPARQL 1.1 Protocol, section 2.1.4).
     """
-    said = _said(code) if instead is None else instead
-    for graph in (*said.default, *said.named):
-        if graph not in graphs:
-            raise _unknown(graph, graphs)
-    if said.default or said.named:
-        return Dataset(_once(said.default), _once(said.named))
+    default, named = _stated(code) if instead is None else instead
+    if default or named:
+        return Dataset(_known(default, graphs), _known(named, graphs))
     return Dataset(graphs, graphs)
 
 
-def _once(graphs: Iterable[str]) -> list[str]:
-    """Return each graph once: one that is asked twice gives every row twice."""
-    return list(dict.fromkeys(graphs))
+def unknown_graphs(code: Sequence[Token], graphs: Sequence[str], instead: Dataset | None = None) -> list[str]:
+    """Return the graphs that a query or *instead* names, as for `dataset`, and that are not among *graphs*."""
+    default, named = _stated(code) if instead is None else instead
+    return [graph for graph in dict.fromkeys((*default, *named)) if graph not in graphs]
 
 
-def _said(code: Sequence[Token]) -> Dataset:
+def refuse_graphs(code: Sequence[Token]) -> None:
+    """Raise InvalidRequest for a query that names a graph by FROM: it is asked of the graphs of a project."""
+    for graph in unknown_graphs(code, ()):
+        raise InvalidRequest(f"the query names the graph <{graph}>", hint="leave out FROM: all graphs are asked")
+
+
+def _known(stated: Iterable[str], graphs: Sequence[str]) -> list[str]:
+    """Return each graph once, since one that is asked twice gives every row twice; EMPTY for an unknown one."""
+    return list(dict.fromkeys(graph if graph in graphs else EMPTY for graph in stated))
+
+
+def _stated(code: Sequence[Token]) -> Dataset:
     """Return the graphs that FROM and FROM NAMED name; as they stand in the query where they cannot be read."""
     base, prefixes = _prologue(code)
     default: list[str] = []
@@ -91,10 +102,3 @@ def _resolved(base: str, reference: str) -> str:
 def _sign(escaped: re.Match[str]) -> str:
     code = int(escaped[1] or escaped[2], 16)
     return chr(code) if code < 0xD800 or 0xDFFF < code < 0x110000 else escaped[0]
-
-
-def _unknown(graph: str, graphs: Iterable[str]) -> InvalidRequest:
-    return InvalidRequest(
-        f"<{graph}> is no graph that is asked here",
-        hint=f"leave it out to ask them all, or name one of: {', '.join(f'<{name}>' for name in graphs)}",
-    )

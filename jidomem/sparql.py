@@ -7,7 +7,8 @@ The engine cannot be told to leave SERVICE alone, and its parser reads keywords 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from jidomem.errors import InvalidRequest, PolicyDenied, TooLarge
@@ -80,12 +81,43 @@ def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Tok
     return code
 
 
+def without_service_prefixes(text: str) -> str:
+    """Return the query with every declared prefix that reads like the keyword SERVICE under another name as long.
+
+    The engine reads `SERVICE:x {...}` as a call to `:x`, whatever prefix is declared; `check` refuses such names.
+
+    >>> without_service_prefixes("PREFIX service: <urn:x:> SELECT * { ?s service:p service:o }")
+    'PREFIX serv0ce: <urn:x:> SELECT * { ?s serv0ce:p serv0ce:o }'
+    """
+    if not isinstance(text, str) or "service" not in text.lower():
+        return text
+    pieces = tuple(tokens(text))
+    code = [token for token in pieces if token.kind not in ("space", "comment")]
+    declared = {
+        name.text[:-1]
+        for word, name in pairwise(code)
+        if word.text.upper() == "PREFIX" and name.kind == "name" and name.text.endswith(":")
+    }
+    names = {prefix: prefix for prefix in declared if "service" not in prefix.lower()}
+    for prefix in sorted(declared - names.keys()):
+        others = (re.sub("service", f"serv{digit}ce", prefix, flags=re.IGNORECASE) for digit in range(10))
+        names[prefix] = next((name for name in others if name not in names.values()), prefix)
+    return "".join(_renamed(token, names) for token in pieces)
+
+
+def _renamed(token: Token, prefixes: Mapping[str, str]) -> str:
+    if token.kind != "name":
+        return token.text
+    prefix, _, local = token.text.partition(":")
+    return f"{prefixes.get(prefix, prefix)}:{local}"
+
+
 def _refuse_service(code: Sequence[Token]) -> None:
     words = (t.text.split(":")[0] if t.kind == "name" else t.text for t in code if t.kind in ("word", "name"))
     if any("service" in word.lower() for word in words):
         raise PolicyDenied(
-            "a query reads this memory only: SERVICE is refused (and so is a prefix of that name)",
-            hint="query the other endpoint yourself and join the answers; give the prefix another name",
+            "a query reads this memory only: SERVICE is refused",
+            hint="query the other endpoint yourself and join the answers",
             code="federation_refused",
         )
 

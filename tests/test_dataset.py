@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jidomem import sparql
-from jidomem.dataset import Dataset, dataset
+from jidomem.dataset import EMPTY, Dataset, dataset, refuse_graphs, unknown_graphs
 from jidomem.errors import InvalidRequest, JidomemError
 
 A, B = "https://jido.ai/a", "urn:b"
@@ -53,24 +53,37 @@ def test_what_is_said_instead_stands_in_place_of_from():
 
 
 @pytest.mark.parametrize(
-    ("text", "instead"),
+    ("text", "instead", "unknown"),
     [
-        ("SELECT * FROM <urn:c> {}", None),
-        ("SELECT * FROM NAMED <urn:c> {}", None),
-        ("SELECT * FROM x:c {}", None),
-        ("SELECT * FROM <http://[> {}", None),
-        ("SELECT * FROM <\\uD800> {}", None),
-        ("SELECT * FROM", None),
-        ("SELECT * {}", Dataset([A, "urn:c"], [])),
-        ("SELECT * {}", Dataset([], ["urn:c"])),
-        ("SELECT * {}", Dataset([f"<{A}>"], [])),
-        ("SELECT * {}", Dataset([""], [])),
+        ("SELECT * FROM <urn:c> {}", None, "urn:c"),
+        ("SELECT * FROM NAMED <urn:c> {}", None, "urn:c"),
+        ("SELECT * FROM x:c {}", None, "x:c"),
+        ("SELECT * FROM <http://[> {}", None, "http://["),
+        ("SELECT * FROM <\\uD800> {}", None, None),
+        ("SELECT * FROM", None, ""),
+        ("SELECT * {}", Dataset(["urn:c"], []), "urn:c"),
+        ("SELECT * {}", Dataset([], ["urn:c"]), "urn:c"),
+        ("SELECT * {}", Dataset([f"<{A}>"], []), f"<{A}>"),
+        ("SELECT * {}", Dataset([""], []), ""),
     ],
 )
-def test_a_graph_that_is_not_among_those_asked_is_refused_with_those_that_are(text, instead):
-    with pytest.raises(InvalidRequest, match="is no graph that is asked here") as refusal:
-        of(text, instead)
-    assert refusal.value.hint == f"leave it out to ask them all, or name one of: <{A}>, <{B}>"
+def test_a_graph_that_is_not_among_those_asked_is_an_empty_one_and_can_be_named(text, instead, unknown):
+    found = of(text, instead)
+
+    assert (*found.default, *found.named) == (EMPTY,)
+    if unknown is not None:
+        assert unknown_graphs(sparql.check(text), [A, B], instead) == [unknown]
+
+
+def test_an_unknown_graph_beside_a_known_one_leaves_that_one():
+    assert of(f"ASK FROM <{A}> FROM <urn:c> FROM <urn:d> {{}}") == ([A, EMPTY], [])
+
+
+@pytest.mark.parametrize("text", [f"ASK FROM <{A}> {{}}", "ASK FROM NAMED <urn:c> {}"])
+def test_a_query_that_may_name_no_graph_is_refused_where_it_does(text):
+    with pytest.raises(InvalidRequest, match="the query names the graph") as refusal:
+        refuse_graphs(sparql.check(text))
+    assert "leave out FROM" in refusal.value.hint
 
 
 @given(
@@ -81,4 +94,4 @@ def test_no_text_asks_a_graph_that_is_not_among_them(words):
         found = of(" ".join(words))
     except JidomemError:
         return
-    assert {*found.default, *found.named} <= {A, B}
+    assert {*found.default, *found.named} <= {A, B, EMPTY}

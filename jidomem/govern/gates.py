@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jidomem import resources, sparql
-from jidomem.dataset import dataset
+from jidomem.dataset import refuse_graphs
 from jidomem.errors import Failed, JidomemError
 from jidomem.govern.report import GATE, SEVERITIES, Found
 from jidomem.govern.sources import Source
@@ -103,7 +103,7 @@ def read(path: Path) -> Gate:
     if query.params or query.course or "item" not in query.columns or odd:
         problem = f"?{odd[0]} is no column of a gate" if odd else "it takes parameters, or has no column item"
         raise _bad(path, problem, f"a gate has no params, and columns among {' '.join(COLUMNS)}, item always")
-    dataset(sparql.check(text), ())
+    refuse_graphs(sparql.check(text))
     return Gate(query, path)
 
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from jidomem import sparql
-from jidomem.dataset import dataset
+from jidomem.dataset import refuse_graphs
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.govern.judged import above, as_found, idle, targets
 from jidomem.govern.report import SYNTAX, Problem, Report, in_order
@@ -110,7 +110,7 @@ def _refuse(path: str, rules: Sequence[Triple]) -> None:
         if predicate in _CODE and value[0] == '"':
             text = _CODEPOINT.sub(lambda match: chr(int(match[1] or match[2], 16)), parts(value).text)
             try:
-                dataset(sparql.check(text), ())
+                refuse_graphs(sparql.check(text))
             except JidomemError as error:
                 error.detail = f"{path}: {error.detail}"
                 error.args = (error.detail,)

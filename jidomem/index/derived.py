@@ -25,6 +25,7 @@ class DerivedStore:
 
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
         """Return what *text* asks of the union of *graphs*; raises what the reader raises for raw SPARQL."""
+        text = sparql.without_service_prefixes(text)
         code = sparql.check(text)
         default, named = dataset(code, self._graphs if graphs is None else graphs)
         self._catch_up()

@@ -105,6 +105,7 @@ class TripleStore:
 
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
         """Return what `query` returns, as terms; *graphs* are IRIs."""
+        text = sparql.without_service_prefixes(text)
         code = _checked(text)
         default, named = dataset(code, self.graphs() if graphs is None else graphs)
         return self._backend.ask(text, default, named)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from jidomem import resources, sparql
-from jidomem.dataset import dataset
+from jidomem.dataset import refuse_graphs
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.query import NamedQuery, parse
 
@@ -104,7 +104,7 @@ def read(file: Path) -> NamedQuery:
         raise Failed(f"{file}: {error}", hint=hint, code="invalid_config") from error
     query = parse(file.stem, file.parent.name, text)
     try:
-        dataset(sparql.check(text), ())
+        refuse_graphs(sparql.check(text))
     except JidomemError as error:
         where = f"{file}:{_line_of(text, error)}"
         raise type(error)(f"{where}: {error.detail}", hint=error.hint, code=error.code) from error
@@ -125,7 +125,7 @@ def _line_of(text: str, refused: JidomemError) -> int:
 
     def is_refused(count: int) -> bool:
         try:
-            dataset(sparql.check("\n".join(lines[:count])), ())
+            refuse_graphs(sparql.check("\n".join(lines[:count])))
         except JidomemError as error:
             return error.code == refused.code
         return False

@@ -186,6 +186,7 @@ class MemoryReader(Records):
         With *as_of* it runs on a memory replayed to that moment. Raises PolicyDenied for an update or SERVICE,
         TooLarge (also for a journal too long to be replayed), and InvalidRequest for what cannot be read.
         """
+        text = sparql.without_service_prefixes(text)
         code = sparql.check(text)
         index = self._then(project, as_of)
         default, named = dataset(code, graphs_of(project))
@@ -215,6 +216,7 @@ class MemoryReader(Records):
 
         Raises what `run` raises, and TooLarge `result_too_large` for an answer larger than is given at once.
         """
+        text = sparql.without_service_prefixes(text)
         code = sparql.check(text)
         index = self._then(project, as_of)
         default, named = dataset(code, graphs_of(project), instead)

@@ -12,7 +12,7 @@ from jidomem.errors import InvalidRequest
 _ORIGIN = re.compile(r"https?://(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 _METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 _HEADERS = "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
-_EXPOSED = "Allow, Link, Retry-After, X-Request-Id"
+_EXPOSED = "Allow, Link, Retry-After, Warning, X-Request-Id"
 #: Seconds a browser need not ask again.
 _AGE = "600"
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from flask import Response, request
 from werkzeug.datastructures import MultiDict
 
 from jidomem import sparql
-from jidomem.dataset import Dataset
+from jidomem.dataset import Dataset, unknown_graphs
 from jidomem.errors import InvalidRequest, PolicyDenied
 from jidomem.serve import description, fields, wire
 from jidomem.serve.accept import named, negotiate
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
+from jidomem.vocab import graphs_of
 
 FORM, QUERY, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
 #: Media type -> what the engine calls it.
@@ -47,6 +49,9 @@ _FORMATS = {
     "json-ld": ("application/ld+json",),
 }
 _BESIDE = ("timeout", "as_of", "min_position", *DATASET, *FORMAT)
+
+#: Characters of an IRI that stand in a header as they are, and how many unknown graphs a header names.
+_IN_IRIS, _MOST_NAMED = ":/?#[]@!$&'()*+,;=%", 5
 
 Fields = Mapping[str, Sequence[str]]
 
@@ -97,23 +102,30 @@ def _answer(site: Site, project: str | None, given: Fields) -> Response:
     if "query" not in given:
         raise InvalidRequest("there is no query", hint="give query=SELECT..., or POST it as application/sparql-query")
     limits = site.memory.settings.limits
-    code = sparql.check(given["query"][0], limits.query_text, limits.query_nesting)
+    text = sparql.without_service_prefixes(given["query"][0])
+    code = sparql.check(text, limits.query_text, limits.query_nesting)
     name = _project(site, project)
     word = sparql.first_word(code)
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")
     reach(site, name, {"min_position": given["min_position"][0]} if "min_position" in given else {})
     media, form = _format(GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS, given)
+    instead = Dataset(*asked) if any(asked := [given[which] for which in DATASET]) else None
+    unknown = unknown_graphs(code, graphs_of(name), instead)
     found = site.memory.pool.answer(
         name,
-        given["query"][0],
+        text,
         rows_as="json" if asks_graph else form,
         graph_as=form if asks_graph else "turtle",
         as_of=given.get("as_of", (None,))[0],
-        dataset=Dataset(*asked) if any(asked := [given[which] for which in DATASET]) else None,
+        dataset=instead,
         seconds=_seconds(given, limits.query_seconds),
         asker=wire.asker(),
     )
-    return wire.document(found, media)
+    response = wire.document(found, media)
+    if unknown:
+        graphs = ", ".join(f"<{quote(graph, safe=_IN_IRIS)}>" for graph in unknown[:_MOST_NAMED])
+        response.headers["Warning"] = f'199 jidomem "not a graph of this project, read as empty: {graphs}"'
+    return response
 
 
 def _format(offers: Mapping[str, str], given: Fields) -> tuple[str, str]:

@@ -120,12 +120,14 @@ def test_the_dataset_of_the_request_stands_in_place_of_the_one_in_the_query(clie
 
 @pytest.mark.parametrize("graph", [OF_Q, graph_iri("none"), "urn:x", "", "context", "../graphs/ontology"])
 @pytest.mark.parametrize("field", ["default-graph-uri", "named-graph-uri"])
-def test_a_graph_of_no_or_another_project_is_refused_in_the_same_words(client, field, graph):
-    answer = asked(client, "ASK {}", **{field: [CONTEXT, graph]})
+def test_a_graph_of_no_or_another_project_is_empty_and_named_in_a_warning(client, field, graph):
+    pattern = "{ ?s ?p ?o }" if field == "default-graph-uri" else "{ GRAPH ?g { ?s ?p ?o } }"
+    alone, beside = (asked(client, f"ASK {pattern}", **{field: given}) for given in ([graph], [graph, CONTEXT]))
 
-    assert refused(answer) == (400, "invalid_argument")
-    assert answer.json["detail"] == f"<{graph}> is no graph that is asked here"
-    assert "/q/" not in answer.json["hint"]
+    assert (alone.status_code, alone.json["boolean"]) == (200, False)
+    assert alone.headers["Warning"] == f'199 jidomem "not a graph of this project, read as empty: <{graph}>"'
+    assert beside.json["boolean"] is True
+    assert "Warning" not in asked(client, f"ASK {pattern}", **{field: [CONTEXT]}).headers
 
 
 ASKED = {
@@ -415,6 +417,8 @@ SERVICES = [
     "ASK { #\n SERVICE # { }\r<{url}># x\n{} }",
     "PREFIX e: <{url}> ASK { SERVICE e: { ?s ?p ?o } }",
     "PREFIX e: <{url}> ASK { SERVICEe:x{} }",
+    "PREFIX SERVICEe: <{url}> PREFIX e: <{url}> ASK { SERVICEe:x{} }",
+    "PREFIX service: <{url}> PREFIX : <{url}> ASK { service:x:y # {\n { ?s ?p ?o } }",
     "ASK { { SELECT * { { SELECT * { SERVICE <{url}> {} } } } } }",
     "ASK { FILTER EXISTS { OPTIONAL { SERVICE <{url}> {} } } }",
     "ASK { FILTER NOT EXISTS { { } UNION { SERVICE <{url}> {} } } }",
@@ -440,12 +444,13 @@ def test_service_in_any_disguise_is_refused_and_nobody_is_called(client):
         for text in SERVICES:
             text = text.replace("{url}", url)
             for answer in (asked(client, text), post(client, text), post(client, urlencode({"query": text}), FORM)):
+                if "FROM" in text:  # a graph that is not here is empty
+                    assert (answer.status_code, answer.json["boolean"]) == (200, False), text
+                    continue
                 assert answer.status_code in (400, 403), text
-                assert answer.json["code"] in (
-                    "federation_refused", "malformed_query", "update_refused", "invalid_argument",
-                ), text  # fmt: skip
+                assert answer.json["code"] in ("federation_refused", "malformed_query", "update_refused"), text
             for field in ("default-graph-uri", "named-graph-uri"):
-                assert asked(client, "ASK { ?s ?p ?o }", **{field: url}).status_code == 400
+                assert asked(client, "ASK { ?s ?p ?o }", **{field: url}).json["boolean"] is False
         with pytest.raises(BlockingIOError):  # nobody waits to be let in
             server.accept()
 
