@@ -1,8 +1,9 @@
 """jidomem: the governed memory of AI agents.
 
-with jidomem.open(root) as memory:
-    receipt = memory.writer.submit_intent("my-project", MemoryUpdateIntent(type="fact", summary="...", ...))
-    memory.reader.list_open_tasks("my-project")
+with jidomem.open(".jidomem") as memory:
+    receipt = memory.remember("the build needs Rust 1.80", about=["Cargo.toml"])
+    for hit in memory.recall("which Rust?").entries:
+        print(hit.content, hit.score)
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jidomem.errors import JidomemError
+    from jidomem.entry import Entry, WriteRequest, WriteResult
+    from jidomem.errors import Conflict, IntentRefused, JidomemError, NotFound
     from jidomem.index.store import TripleStore
     from jidomem.intent import MemoryUpdateIntent, Receipt
     from jidomem.item import MemoryItem, create_memory
     from jidomem.read.reader import MemoryReader
+    from jidomem.recall import Hit, RecallRequest, RecallResult
     from jidomem.runtime.context import ContextManager
     from jidomem.runtime.long_term import LongTerm
     from jidomem.runtime.root import Jidomem
@@ -27,8 +30,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Conflict",
     "ContextManager",
     "ConversationBuffer",
+    "Entry",
+    "Hit",
+    "IntentRefused",
     "Jidomem",
     "JidomemError",
     "LongTerm",
@@ -36,17 +43,26 @@ __all__ = [
     "MemoryReader",
     "MemoryUpdateIntent",
     "MemoryWriter",
+    "NotFound",
     "Promotion",
+    "RecallRequest",
+    "RecallResult",
     "Receipt",
     "ShortTerm",
     "TripleStore",
+    "WriteRequest",
+    "WriteResult",
     "create_memory",
     "open",
 ]
-#: Where each name is found once it is asked for: who needs one module of ours does not wait for all of them.
+#: The module of each public name, imported at first use: importing jidomem loads none of them.
 _PLACES = {
+    "Conflict": "errors",
     "ContextManager": "runtime.context",
     "ConversationBuffer": "tiers.conversation",
+    "Entry": "entry",
+    "Hit": "recall",
+    "IntentRefused": "errors",
     "Jidomem": "runtime.root",
     "JidomemError": "errors",
     "LongTerm": "runtime.long_term",
@@ -54,10 +70,15 @@ _PLACES = {
     "MemoryReader": "read.reader",
     "MemoryUpdateIntent": "intent",
     "MemoryWriter": "write.writer",
+    "NotFound": "errors",
     "Promotion": "tiers.promotion",
+    "RecallRequest": "recall",
+    "RecallResult": "recall",
     "Receipt": "intent",
     "ShortTerm": "tiers.short",
     "TripleStore": "index.store",
+    "WriteRequest": "entry",
+    "WriteResult": "entry",
     "create_memory": "item",
     "open": "runtime.root:open_root",
 }
@@ -72,4 +93,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return ["__version__", *__all__]

@@ -10,6 +10,7 @@ from typing import Any
 from jidomem import clock
 from jidomem.errors import InvalidRequest
 from jidomem.frozen import freeze, thaw
+from jidomem.keyword_hints import hint_fields
 from jidomem.plain import is_unicode
 
 PREFIX = "mem_"
@@ -41,6 +42,7 @@ def entry_id(generator: IdGenerator = time_ordered) -> str:
     return made
 
 
+@hint_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """What *agent_id* remembers, in one session or in all; `metadata` is the caller's own and kept as it is.
@@ -91,6 +93,7 @@ class Entry:
                 "metadata": thaw(self.metadata)}  # fmt: skip
 
 
+@hint_fields
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
     """An entry that is to be kept; `metadata` is the caller's own, for the store to look at or not."""

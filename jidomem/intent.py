@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation
+from jidomem.keyword_hints import hint_fields
 from jidomem.version import Version
 
 #: What other memory systems call our fields; an intent that uses one is refused with the right name.
@@ -20,12 +21,16 @@ FIELD_ALIASES: Mapping[str, str] = {
     "agent_id": "asserted_by",
     "author": "asserted_by",
     "body": "detailed_explanation",
+    "category": "topic",
     "content": "summary",
     "details": "detailed_explanation",
     "description": "detailed_explanation",
     "files": "about",
     "id": "iri",
+    "keywords": "topic",
     "kind": "type",
+    "label": "topic",
+    "labels": "topic",
     "name": "convention_name",
     "project": "applies_to_project",
     "reasoning": "rationale",
@@ -33,12 +38,16 @@ FIELD_ALIASES: Mapping[str, str] = {
     "scope": "convention_scope",
     "session": "asserted_in",
     "session_id": "asserted_in",
+    "subject": "topic",
+    "tag": "topic",
+    "tags": "topic",
     "text": "summary",
     "title": "summary",
     "why": "rationale",
 }
 
 
+@hint_fields
 @dataclass(frozen=True, slots=True, kw_only=False)
 class MemoryUpdateIntent:
     """One proposed change of long-term memory; nothing is checked until it is submitted.

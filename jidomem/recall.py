@@ -10,6 +10,7 @@ from typing import Any
 from jidomem.entry import Entry, described, held
 from jidomem.errors import InvalidRequest, TooLarge
 from jidomem.frozen import FrozenList, thaw
+from jidomem.keyword_hints import hint_fields
 
 SCOPES = ("agent", "session")
 #: The one name in `metadata` that a request is held to: what is of another namespace it does not cover.
@@ -27,6 +28,7 @@ class LongQuery(TooLarge, ValueError):
     """The text that is looked for is too long."""
 
 
+@hint_fields
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
     """Who asks for what: *query* is any text, of which single words may match, *limit* is from 1 to 1,000.

@@ -10,7 +10,7 @@ from jidomem import errors
 
 ROOT = Path(__file__).parent.parent
 LAYERS = [  # each row may import itself and the rows above it
-    {"errors", "terms", "vocab", "resources", "moments", "clock"},
+    {"errors", "keyword_hints", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
     | {"days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces", "wal"},

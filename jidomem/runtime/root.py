@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jidomem.clock import Sources
 from jidomem.embedder import Embedder
@@ -19,6 +19,7 @@ from jidomem.index.past import past
 from jidomem.index.shelved import Shelved
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, Stream
+from jidomem.keyword_hints import hint_keywords
 from jidomem.law import Law
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
@@ -39,6 +40,7 @@ from jidomem.version import Version
 
 if TYPE_CHECKING:
     from jidomem.index.remote_index import RemoteIndex
+    from jidomem.intent import Receipt
     from jidomem.journal.files import FileJournal
     from jidomem.runtime.long_term import LongTerm
     from jidomem.write.writer import MemoryWriter
@@ -137,6 +139,15 @@ class Jidomem(Held, Recalls, Governed):
         found = {stream.project for stream in self.journal.streams()}
         return sorted(found | ({self.settings.configured} if self.settings.configured else set()))
 
+    def remember(self, text: str, *, project: str | None = None, dry_run: bool = False, **fields: Any) -> Receipt:
+        """Return the receipt of *text* as a fact of medium confidence, durable when this returns.
+
+        *fields* are those of `MemoryUpdateIntent`: type, topic, about, rationale and so on. Agent, session and project
+        are those of this root unless named. Raises what `MemoryWriter.submit_intent` raises; IntentRefused for an
+        unknown field, with the nearest known one.
+        """
+        return self.writer.remember(project or self.project, text, dry_run=dry_run, **fields)
+
     def catch_up(self, project: str) -> Version:
         """Bring the index level with every stream of *project*; return the version of its memory.
 
@@ -211,6 +222,7 @@ def _remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: It
     return RemoteIndex(address, journal, own, ontology)
 
 
+@hint_keywords
 def open_root(
     root: str | os.PathLike[str] | None = None,
     *,

@@ -1,0 +1,65 @@
+"""The names that `import jidomem` gives, and what happens when one of their keywords is misspelt."""
+
+import subprocess
+import sys
+
+import pytest
+
+import jidomem
+from jidomem import IntentRefused
+
+
+def test_dir_shows_the_public_names_alone_whatever_was_imported():
+    text = "import jidomem, jidomem.runtime.root; print(*dir(jidomem))"
+
+    shown = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
+
+    assert shown == sorted(["__version__", *jidomem.__all__])
+    assert {"Entry", "RecallRequest", "WriteRequest", "Hit", "Conflict", "MemoryUpdateIntent", "open"} <= {*shown}
+
+
+@pytest.mark.parametrize("name", jidomem.__all__)
+def test_each_public_name_is_there_and_documented(name):
+    assert getattr(jidomem, name).__doc__
+
+
+def test_a_text_is_remembered_and_recalled_by_two_methods(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="p", agent="ana") as memory:
+        receipt = memory.remember("the build needs Rust 1.80", about=["Cargo.toml"], topic="rust")
+        judged = memory.remember("the linter needs Ruff 0.9", dry_run=True)
+        (hit,) = memory.recall("which Rust does the build need?").entries
+
+        assert (receipt.status, receipt.filled["asserted_by"], judged.commit) == ("asserted", "ana", None)
+        assert (hit.id, hit.content) == (receipt.iri, "the build needs Rust 1.80")
+        assert hit.metadata["about"] == ["Cargo.toml"]
+
+
+@pytest.mark.parametrize(
+    ("field", "nearest"), [("abuot", "about"), ("tags", "topic"), ("labels", "topic"), ("rationle", "rationale")]
+)
+def test_a_misspelt_field_of_a_memory_is_answered_with_the_nearest(tmp_path, field, nearest):
+    with (
+        jidomem.open(tmp_path / ".jidomem", project="p") as memory,
+        pytest.raises(IntentRefused, match=f"did you mean '{nearest}'"),
+    ):
+        memory.remember("a fact", **{field: ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("call", "keyword", "nearest"),
+    [
+        (jidomem.open, "projct", "project"),
+        (jidomem.MemoryUpdateIntent, "sumary", "summary"),
+        (jidomem.RecallRequest, "qery", "query"),
+        (jidomem.WriteRequest, "entri", "entry"),
+        (jidomem.Entry, "contents", "content"),
+    ],
+)
+def test_a_misspelt_keyword_is_answered_with_the_nearest(call, keyword, nearest):
+    with pytest.raises(TypeError, match=rf"got an unexpected keyword argument '{keyword}'; did you mean '{nearest}'\?"):
+        call(**{keyword: "x"})
+
+
+def test_a_keyword_that_is_near_none_is_refused_as_python_does():
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzz'$"):
+        jidomem.RecallRequest(zzz=1)
