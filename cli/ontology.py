@@ -48,11 +48,9 @@ def check(door: Door, paths: Sequence[Path]) -> int:
     """
     from jidomem.govern.overlay import check_overlay
     from jidomem.runtime import settings
-    from jidomem.runtime.bounds import check_root
 
     try:
         root = settings.load(door.root, door.project).root
-        check_root(root)
         report = check_overlay(root, paths)
         show(door, report)
     except Exception as error:

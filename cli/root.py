@@ -48,7 +48,9 @@ def push(door: Door, folder: Path) -> None:
     from jidomem.govern.overlay import unread
     from jidomem.shared import root_files
 
-    given = root_files.of_folder(_looked_through(folder))
+    folder = _opened(folder)
+    _look_through(folder)
+    given = root_files.of_folder(folder)
     given = {path: text for path, text in given.items() if not path.startswith("projects/")}
     idle = {problem.item: problem.message for problem in unread(folder) if problem.item in given}
     before: dict[str, str] = {}
@@ -86,12 +88,12 @@ def pull(door: Door, folder: Path) -> None:
     """
     from jidomem.shared import root_files
 
+    folder = _opened(folder)
     with _log(door) as log:
         files = root_files.load(log)
     for path, text in files.items():
         try:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, "utf-8", newline="")
+            root_files.write(folder / path, text)
         except OSError as error:
             raise Failed(f"{error.filename}: {error.strerror}", hint="name another folder") from error
     if door.json:
@@ -155,13 +157,20 @@ def _log(door: Door) -> Iterator[SharedLog]:
         opened[0].close()
 
 
-def _looked_through(folder: Path) -> Path:
-    """Return *folder*; raises Failed unless what a root takes from it can be used, wherever it is served."""
+def _opened(folder: Path) -> Path:
+    """Return *folder*, absolute; raises Failed where a link leads out of it."""
+    from jidomem.runtime.bounds import check_root, root_folder
+
+    opened = root_folder(folder)
+    check_root(opened)
+    return opened
+
+
+def _look_through(folder: Path) -> None:
+    """Raise Failed unless what a root takes from *folder* can be used, wherever it is served."""
     from jidomem import schema
     from jidomem.read.playbook import Playbook
-    from jidomem.runtime.bounds import check_root
 
-    check_root(folder)
     said = config.read(folder / settings.CONFIG, settings.own_config())
     for key in config.OF_TRUST:
         if key in said:
@@ -169,4 +178,3 @@ def _looked_through(folder: Path) -> Path:
             raise Failed(f"{folder / settings.CONFIG}: {key} is not for all servers", hint=hint, code="invalid_config")
     schema.load([folder])
     Playbook([folder / "queries"])
-    return folder

@@ -9,6 +9,7 @@ import click
 from jidomem.clock import now
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.runtime import trust as trusting
+from jidomem.runtime.bounds import check_root, root_folder
 from jidomem.runtime.config import OF_TRUST
 from jidomem.runtime.settings import FOLDER, own_config
 from jidomem.shared.places import shown
@@ -59,7 +60,8 @@ def _root(path: str) -> Path:
             hint="tell each server where it listens: jidomem serve --host ADDRESS --port NUMBER",
         )
     here = Path(path).resolve()
-    root = here / FOLDER if (here / FOLDER).is_dir() else here
-    if not (root / "config.toml").is_file():
+    root = inner if (inner := root_folder(here / FOLDER)).is_dir() else root_folder(path)
+    check_root(root)
+    if not (root / "config.toml").exists():
         raise NotFound(f"there is no root with a config.toml at {path}", hint="name a repository, or its .jidomem")
     return root

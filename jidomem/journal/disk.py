@@ -65,11 +65,11 @@ def read_part(path: str, offset: int, size: int) -> bytes:
 
 def _opened(path: str) -> FileIO:
     """Return a file to read, without waiting for who might write into a pipe of that name."""
-    file = FileIO(os.open(path, _TO_READ), closefd=True)
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "it is no file, but a device or a pipe", path)
-    return file
+    descriptor = os.open(path, _TO_READ)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file, but a folder, a device or a pipe", path)
+    return FileIO(descriptor)
 
 
 def size(path: str) -> int:

@@ -24,7 +24,6 @@ from jidomem.law import Law
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import door_log, settings
-from jidomem.runtime.bounds import check_root
 from jidomem.runtime.checks import Checks
 from jidomem.runtime.door_log import DoorLog
 from jidomem.runtime.governed import Governed
@@ -63,7 +62,6 @@ class Jidomem(Held, Recalls, Governed):
         embedder: Embedder | None = None,
         place: InFolder | Shared | None = None,
     ) -> None:
-        check_root(given.root)
         self.settings = given
         self.place = place or InFolder(given.root)
         self.sources = sources

@@ -13,6 +13,7 @@ from jidomem.embedder import Embedder
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.policy import Policy
 from jidomem.runtime import config, embedders, language_models
+from jidomem.runtime.bounds import check_root, root_folder
 from jidomem.runtime.limits import Limits
 
 if TYPE_CHECKING:
@@ -174,15 +175,23 @@ def _own(path: Path) -> tuple[Limits, embedders.Choice, language_models.Choice, 
 
 
 def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
-    """Return the memory root, and how it was found; raises Failed and InvalidRequest for what cannot be one."""
+    """Return the memory root, and how it was found, for every verb and every opening of one.
+
+    Raises Failed `invalid_config` for a root in which a link leads elsewhere, InvalidRequest for what cannot be one.
+    """
+    folder, found = _located(given)
+    check_root(folder)
+    return folder, found
+
+
+def _located(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     if given is not None:
         return _folder(given), "given"
     if env := os.environ.get("JIDOMEM_ROOT"):
         return _folder(env), "JIDOMEM_ROOT"
     here = Path.cwd().resolve()
     for folder in (here, *here.parents):
-        _refuse_link(folder / FOLDER)
-        if (folder / FOLDER).is_dir():
+        if root_folder(folder / FOLDER).is_dir():
             return folder / FOLDER, "found in or above the working directory"
     from platformdirs import user_data_dir
 
@@ -202,23 +211,13 @@ def address_of(given: str | os.PathLike[str] | None) -> str | None:
     return places.checked(said)
 
 
-def _refuse_link(found: Path) -> None:
-    """Raise Failed for a root that was found and lies elsewhere: a repository may lead to another one's memory so."""
-    if found.is_symlink():
-        raise Failed(
-            f"{found} is a symbolic link, and a root that is found is no other one",
-            hint=f"name it, if you mean it: --root {found.resolve()}",
-            code="invalid_config",
-        )
-
-
 def _folder(root: str | os.PathLike[str]) -> Path:
     """Return the folder *root*, or that of the copy of a shared one; raises InvalidRequest for another address."""
     if (address := address_of(root)) is not None:
         from jidomem.shared import places
 
         return places.home_of(address, environment())
-    return Path(root).expanduser().resolve()
+    return root_folder(root)
 
 
 def _folder_name(root: Path, found: str) -> str:

@@ -18,10 +18,9 @@ from jidomem.shared.chain import Chain
 from jidomem.shared.filling import fill
 from jidomem.shared.log import SharedLog
 
-#: What a root says of itself beside its journal: files, and folders of files.
+#: What a root says of itself beside its journal and its overlay.
 _OF_GIT = (".gitignore", ".gitattributes")
 FILES = ("config.toml", "baseline.toml", *_OF_GIT)
-FOLDERS = ("ontology", "shapes", "queries")
 #: How many commits are appended at once, where a log can.
 _AT_ONCE = 500
 
@@ -139,7 +138,7 @@ class FolderEnd:
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the configuration, the overlay and what was set aside; links are not followed."""
         paths = [self.root / name for name in FILES]
-        paths += [path for name in FOLDERS for path in (self.root / name).rglob("*")]
+        paths += root_files.overlay_files(self.root)
         for stream in self.streams():
             folder = self._journal.path(stream)
             paths += [folder / name for name in set_aside(str(folder))]

@@ -59,8 +59,8 @@ def bring(log: SharedLog, home: Path) -> str:
             for path in {*_there(home)} - files.keys():
                 (home / path).unlink(missing_ok=True)
             for path, text in files.items():
-                _write(home / path, text)
-            _write(tag_file, tag or "")
+                write(home / path, text)
+            write(tag_file, tag or "")
             return tag or ""
 
 
@@ -74,6 +74,18 @@ def of_folder(folder: Path) -> dict[str, str]:
             raise InvalidRequest(f"{folder / path}: {error}", hint="a root has texts: take it out") from error
         check(path)
     return found
+
+
+def overlay_files(folder: Path) -> Iterator[Path]:
+    """Yield the files below the folders of an overlay of the root in *folder*, sorted; no link is followed."""
+    for name in _BELOW:
+        if not (folder / name).is_symlink():
+            yield from sorted(
+                Path(at, file)
+                for at, _, files in os.walk(folder / name)
+                for file in files
+                if not Path(at, file).is_symlink() and Path(at, file).is_file()
+            )
 
 
 def check(path: str) -> None:
@@ -108,9 +120,7 @@ def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
 def _there(folder: Path) -> Iterator[str]:
     """Yield the paths of the files in *folder* that a shared root has; nothing of a link, and nothing hidden."""
     tops = [*(folder / name for name in _ALONE), *folder.glob(f"projects/*/*/*{_ASIDE}")]
-    for name in _BELOW:
-        tops += [] if (folder / name).is_symlink() else sorted((folder / name).rglob("*"))
-    for path in tops:
+    for path in (*tops, *overlay_files(folder)):
         inner = path.relative_to(folder)
         if path.is_file() and not path.is_symlink() and not any(part[0] == "." for part in inner.parts):
             yield inner.as_posix()
@@ -122,8 +132,8 @@ def _text(path: Path) -> str | None:
     return None
 
 
-def _write(path: Path, text: str) -> None:
-    """Put a file in place in one step."""
+def write(path: Path, text: str) -> None:
+    """Put a file in place in one step; raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
     draft.write_text(text, "utf-8", newline="")

@@ -1,0 +1,85 @@
+"""Every verb of the command line with arguments that let it open a root, taken from the tree of commands itself."""
+
+from dataclasses import dataclass
+
+import click
+
+from jidomem_cli.main import cli
+
+#: Verbs that open no root, with why.
+ROOTLESS = {
+    "demo": "makes a temporary root",
+    "completion": "prints a script",
+    "setup": "writes the files of a client",
+    "token list": "reads the user's own configuration",
+    "token remove": "changes the user's own configuration",
+}
+#: Arguments where the placeholders of `filled` would not get as far as the root.
+ARGUMENTS = {
+    "init": ("{parent}",),
+    "guard": ("a.py",),
+    "rollback": ("--to", "2026-01-01T00:00:00Z", "--reason", "r"),
+    "replay": ("--check",),
+    "policy grant": ("ana", "curator"),
+    "working put": ("note", "1"),
+    "root push": ("{root}",),
+    "root pull": ("{root}",),
+    "migrate": ("{root}", "{free}"),
+    "backup": ("{free}",),
+    "restore": ("{backup}",),
+    "import code": ("{parent}",),
+    "serve": ("--port", "{busy}"),
+    "trust": ("{root}",),
+    "diff": ("--as-of", "0"),
+    "check": (),
+    "session phase": ("s-1", "review"),
+    "review": (),
+    "redact": ("--text", "nothing says this", "--reason", "r"),
+    "policy set": ("deny", "--kind", "fact"),
+    "ontology propose": ("jido:x", "--kind", "class", "--definition", "d", "--reason", "r"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Call:
+    """A verb as it is called, with its arguments."""
+
+    verb: str
+    arguments: tuple[str, ...]
+
+    def words(self, **places):
+        """The words of the command line, with *places* in their place."""
+        return [*self.verb.split(), *(word.format(**places) for word in self.arguments)]
+
+
+def verbs(group=cli, path=()):
+    """Yield each verb there is, by the words that name it, and its command."""
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from verbs(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+def filled(command):
+    """Arguments of the kinds that a command requires."""
+    for each in command.params:
+        if each.required or isinstance(each, click.Argument):
+            yield from each.opts if isinstance(each, click.Option) else ()
+            yield _value(each.type)
+
+
+def _value(kind):
+    if isinstance(kind, click.Choice):
+        return kind.choices[0]
+    return "{file}" if isinstance(kind, (click.Path, click.File)) else "x"
+
+
+def calls():
+    """Every verb that opens a root, with arguments."""
+    return [
+        Call(verb, ARGUMENTS[verb] if verb in ARGUMENTS else tuple(filled(command)))
+        for verb, command in verbs()
+        if verb not in ROOTLESS
+    ]

@@ -1,0 +1,210 @@
+"""A cloned root in which a link leads elsewhere: no opening of it reads, writes or removes anything there."""
+
+import os
+import shutil
+import socket
+
+import pytest
+from click.testing import CliRunner
+from conftest import files, intent
+from every_verb import ROOTLESS, calls, verbs
+
+import jidomem
+from jidomem.errors import Failed
+from jidomem.runtime import moving, settings
+from jidomem.runtime.making import init
+from jidomem.shared.ends import FolderEnd
+from jidomem_cli.main import cli
+
+SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
+FOLDERS = ("ontology", "shapes", "queries", "queries/mine", "projects", "projects/p", "projects/p/memory")
+FOLDERS += ("index", "index/lists", "state", "state/turns", "cache", "cache/text")
+FILES = ("config.toml", "baseline.toml", ".gitignore", ".gitattributes", "config.toml.lock", "ontology/own.ttl")
+FILES += ("shapes/own.ttl", "queries/mine/own.rq", "queries/a/b/c/d.rq", "state/working.sqlite", "cache/text/p.sqlite")
+JOURNAL = ("commit", "pack", ".lock", ".seal.lock", ".incoming.lock", "aside")
+
+
+@pytest.fixture
+def home(tmp_path):
+    """The folder of whoever cloned the root, with what they would neither lose nor show."""
+    folder = tmp_path / "home"
+    (folder / "photos").mkdir(parents=True)
+    (folder / "photos" / "one.ttl").write_text("dear")
+    (folder / "id_rsa").write_text(f"{SECRET}\nkey = 1\n")
+    return folder
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A root with a memory in it, in the working directory."""
+    root = init(tmp_path / "clone", "p")
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", intent(summary="it is raining"))
+        memory.writer.submit_intent("p", intent(summary="it is cold", about=["weather"]))
+    monkeypatch.chdir(root.parent)
+    return root
+
+
+@pytest.fixture
+def places(tmp_path, clone):
+    """Where the words of a verb point to: the clone, a file that is not there yet, a backup, a port in use."""
+    sound = init(tmp_path / "sound", "p")
+    moving.backup(str(sound), tmp_path / "backup.tar")
+    (tmp_path / "file").write_text("{}")
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        yield {
+            "root": str(clone),
+            "parent": str(clone.parent),
+            "free": str(tmp_path / "made"),
+            "file": str(tmp_path / "file"),
+            "backup": str(tmp_path / "backup.tar"),
+            "busy": str(busy.getsockname()[1]),
+        }
+
+
+def lead(place, target):
+    """Put a link to *target* in the place of a file or folder of a root."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    place.symlink_to(target)
+
+
+def outcomes(chosen, places, free, *options):
+    """What each verb gives for the root, and what it made at *free*, which is removed again."""
+    for call in chosen:
+        words = [*call.words(**places), *(options if call.verb != "init" else ())]
+        done = CliRunner().invoke(cli, words, input="")
+        made = files(free) if free.is_dir() else {}
+        made |= {"made": free.read_bytes()} if free.is_file() else {}
+        yield call.verb, done.exit_code, done.stdout + done.stderr, b"".join(made.values())
+        shutil.rmtree(free, ignore_errors=True)
+        free.unlink(missing_ok=True)
+
+
+def refused_by_every_verb(places, tmp_path, *options, word="is a symbolic link"):
+    wrong = {}
+    for verb, code, shown, made in outcomes(calls(), places, tmp_path / "made", *options):
+        if (code in (1, 3), word in shown, SECRET in shown, made) != (True, True, False, b""):
+            wrong[verb] = (code, shown[:300])
+    assert not wrong, "\n".join(f"{verb}: {each}" for verb, each in wrong.items())
+
+
+def test_every_verb_is_called_or_opens_no_root():
+    assert {verb for verb, _ in verbs()} == {call.verb for call in calls()} | set(ROOTLESS)
+
+
+@pytest.mark.parametrize("place", FOLDERS)
+def test_every_verb_refuses_a_root_with_a_linked_folder(places, clone, home, tmp_path, place):
+    lead(clone / place, home)
+    before = files(home)
+
+    refused_by_every_verb(places, tmp_path, "--root", str(clone))
+
+    assert files(home) == before
+
+
+@pytest.mark.parametrize("place", FILES)
+def test_every_verb_refuses_a_root_with_a_linked_file(places, clone, home, tmp_path, place):
+    lead(clone / place, home / "id_rsa")
+    before = files(home)
+
+    refused_by_every_verb(places, tmp_path, "--root", str(clone))
+
+    assert files(home) == before
+
+
+@pytest.mark.parametrize("target", ["nowhere", "queries"])
+def test_every_verb_refuses_a_link_that_leads_nowhere_or_to_itself(places, clone, tmp_path, target):
+    lead(clone / "queries", clone / target)
+
+    refused_by_every_verb(places, tmp_path, "--root", str(clone))
+
+    assert not (clone / "nowhere").exists()
+
+
+@pytest.mark.parametrize("options", [["--root", "{}"], []], ids=["named", "found"])
+def test_every_verb_refuses_a_root_that_is_itself_a_link(places, clone, home, tmp_path, monkeypatch, options):
+    clone.rename(home / "memory")
+    clone.symlink_to(home / "memory")
+    before = files(home)
+
+    refused_by_every_verb(places, tmp_path, *(word.format(clone) for word in options))
+
+    assert files(home) == before
+
+
+@pytest.mark.parametrize("place", ["config.toml", "baseline.toml", "ontology/own.ttl", "queries/mine/own.rq"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_every_verb_refuses_a_pipe_or_a_folder_in_the_place_of_a_file(places, clone, tmp_path, place, make):
+    (clone / place).parent.mkdir(parents=True, exist_ok=True)
+    (clone / place).unlink(missing_ok=True)
+    make(clone / place)
+
+    refused_by_every_verb(places, tmp_path, "--root", str(clone), word="is no file")
+
+
+@pytest.mark.parametrize("kind", ["link", "loop", "pipe", "folder"])
+@pytest.mark.parametrize("place", JOURNAL)
+def test_no_verb_follows_a_link_in_the_journal_waits_for_a_pipe_or_ends_in_a_bug(
+    places, clone, home, tmp_path, place, kind
+):
+    stream = clone / "projects" / "p" / "memory"
+    names = {"commit": min(stream.glob("*.ttl")).name, "pack": f"pack-20261121T080000.000000Z-{'0' * 12}.ttl"}
+    names["aside"] = f"20261121T080000.000000Z-{'0' * 12}.ttl.aside"
+    file = stream / names.get(place, place)
+    file.unlink(missing_ok=True)
+    {
+        "link": lambda: file.symlink_to(home / "id_rsa"),
+        "loop": lambda: file.symlink_to(file.name),
+        "pipe": lambda: os.mkfifo(file),
+        "folder": lambda: file.mkdir(),
+    }[kind]()
+    before = files(home)
+
+    wrong = {}
+    chosen = [call for call in calls() if call.verb != "mcp"]  # it would take standard input from this process
+    for verb, code, shown, made in outcomes(chosen, places, tmp_path / "made", "--root", str(clone)):
+        if SECRET in shown or SECRET.encode() in made or "this is a bug" in shown:
+            wrong[verb] = (code, shown[:300])
+    assert not wrong, "\n".join(f"{verb}: {each}" for verb, each in wrong.items())
+    assert files(home) == before
+
+
+@pytest.mark.parametrize("place", ["", *FOLDERS, *FILES])
+def test_every_opening_in_python_refuses_a_root_with_a_link(clone, home, tmp_path, monkeypatch, place):
+    if place:
+        lead(clone / place, home if place in FOLDERS else home / "id_rsa")
+    else:
+        clone.rename(home / "memory")
+        clone.symlink_to(home / "memory")
+    monkeypatch.setenv("JIDOMEM_ROOT", str(clone))
+
+    for opening in (
+        lambda: jidomem.open(clone),
+        jidomem.open,
+        lambda: settings.load(clone),
+        lambda: moving.backup(str(clone), tmp_path / "made"),
+        lambda: moving.migrate(str(clone), str(tmp_path / "made")),
+        lambda: moving.migrate(str(tmp_path / "other"), str(clone)),
+    ):
+        with pytest.raises(Failed, match="is a symbolic link") as refused:
+            opening()
+        assert (refused.value.code, str(clone) in refused.value.detail) == ("invalid_config", True)
+        assert not (tmp_path / "made").exists()
+
+
+def test_an_end_of_a_move_reads_nothing_through_a_link(clone, home):
+    for name in ("queries", "shapes", "ontology"):
+        (clone / name).symlink_to(home)
+
+    assert SECRET.encode() not in b"".join(data for _, data in FolderEnd(clone).files())
+
+
+def test_a_root_behind_a_linked_folder_is_opened(clone, tmp_path, monkeypatch):
+    (tmp_path / "linked").symlink_to(clone.parent)
+    monkeypatch.chdir(tmp_path / "linked")
+
+    with jidomem.open(tmp_path / "linked" / ".jidomem") as named, jidomem.open() as found:
+        assert named.settings.root == found.settings.root == clone
