@@ -9,12 +9,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from posixpath import basename, dirname, normpath
+from posixpath import dirname, normpath
 from shlex import quote
 
 from jidomem.anchor import path_of
 from jidomem.errors import InvalidRequest
+from jidomem.repository import record_files
 from jidomem.repository.listing import Listing, listing
+from jidomem.repository.record_files import Chance
 from jidomem.repository.worktree import plain_file
 
 ADR, NOTES, GRAPH, ISSUES = "adr", "memory-md", "mcp-memory", "beads"
@@ -26,13 +28,7 @@ KINDS: Mapping[str, str] = {
 }
 #: The largest file of a kind that is taken, and how many files of a kind are.
 LARGEST: Mapping[str, int] = {ADR: 1024**2, NOTES: 1024**2, GRAPH: 64 * 1024**2, ISSUES: 64 * 1024**2}
-MOST = 500
-_RECORDS = re.compile(
-    r"(?:^|/)(?:adrs?|adl|(?:architectur\w+|decision)[-_](?:decisions?|records?)|"
-    r"(?:docs?|documentation|architecture|arch|design)/(?:[^/]+/)*?decisions)(?:/[^/]+)?/[^/]+\.md$|^decisions/[^/]+\.md$",
-    re.IGNORECASE,
-)
-_NO_RECORD = re.compile(r"readme|index|template|_?sidebar|about", re.IGNORECASE)
+MOST: Mapping[str, int] = {ADR: 2_000, NOTES: 500, GRAPH: 500, ISSUES: 500}
 _NOTES = re.compile(
     r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI|MEMORY)\.md|\.(?:cursor|windsurf|cline)rules|\.cursor/rules/.+\.mdc?"
     r"|\.(?:claude|windsurf)/rules/.+\.md|\.github/(?:copilot-instructions|instructions/.+\.instructions)\.md)$"
@@ -42,15 +38,11 @@ _ISSUES = re.compile(r"(?:^|/)\.beads/issues\.jsonl$")
 #: Where clients are told of servers, and what says where the memory server keeps its graph.
 _CLIENTS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json", ".codex/config.toml",
             ".roo/mcp.json", "opencode.json")  # fmt: skip
+_FOLDER_IN: Mapping[str, str] = {".adr-dir": r"\A\s*(\S.*)", ".log4brains.yml": r"(?m)^\s*adrFolder:\s*(\S+)"}
 _KEPT_IN = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*")""")
 _HERE = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
 #: What cannot stand in a path that memories name: control characters, and bytes that are no UTF-8.
 _UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-#: Folders whose files are samples or somebody else's.
-_SAMPLES = frozenset(
-    ("node_modules", "vendor", "third_party", "third-party", "site-packages", "test", "tests", "__tests__", "testdata",
-     "test_data", "fixtures", "__fixtures__", "examples", "example", "samples", "templates", "template")
-)  # fmt: skip
 #: Notes that are one person's, as a rule, and that git is told to ignore.
 _OWN = ("CLAUDE.local.md", "CLAUDE.md", "AGENTS.md", "GEMINI.md", "MEMORY.md", ".cursorrules", "memory.jsonl",
         "memory.json", ".beads/issues.jsonl")  # fmt: skip
@@ -88,23 +80,46 @@ def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> Found:
     listed = listing(base)
     found = Found(is_whole=listed.is_whole)
     by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS if kind in kinds}
-    samples: dict[str, int] = {}
-    records_in = _named_folder(base)
+    samples, pages = dict[str, int](), list[str]()
     for path in listed.paths:
-        kind = kind_of(path, records_in)
-        if kind not in by_kind:
-            continue
-        if sample := _sample(path, kind):
+        kind = _kind_by_name(path)
+        if kind is None:
+            pages.append(path)
+        elif kind in by_kind and (sample := _sample(path, kind)):
             samples[sample] = samples.get(sample, 0) + 1
-        else:
+        elif kind in by_kind:
             by_kind[kind].append(path)
+    if ADR in by_kind:
+        by_kind[ADR] = _records(base, pages, found)
     if GRAPH in by_kind:
         by_kind[GRAPH] += _graphs(base, by_kind[GRAPH], found)
     for kind, paths in by_kind.items():
         _read(base, kind, paths, found)
-    found.passed += [Passed(folder, f"{count} files of samples or others'") for folder, count in samples.items()]
+    found.passed += [
+        Passed(folder, f"{count} in a folder of samples or third parties") for folder, count in samples.items()
+    ]
     found.passed += _ignored(base, listed, by_kind)
     return found
+
+
+def _records(base: Path, paths: Sequence[str], found: Found) -> list[str]:
+    """Return the paths of decision records; what looks like one and is none is passed, with the reason."""
+    own, folders = list[str](), tuple(_named_folders(base))
+    for path in paths:
+        if _sample(path, ADR) is None:
+            own.append(path)
+        elif record_files.judge(path, folders)[0] in (Chance.CERTAIN, Chance.LIKELY):
+            found.passed.append(Passed(path, "in a folder of samples or third parties"))
+    survey = record_files.survey(own, folders)
+    found.passed += [Passed(path, why) for path, why in survey.passed]
+    read = []
+    for path in survey.possible[: MOST[ADR]]:
+        text = (plain_file(base / path, LARGEST[ADR]) or b"").decode("utf-8", "replace")
+        if record_files.reads_like_record(text):
+            read.append(path)
+        elif record_files.is_proposal(path):
+            found.passed.append(Passed(path, "a design proposal, no decision record"))
+    return [*survey.records, *read]
 
 
 def from_path(base: Path, path: Path) -> Found:
@@ -119,10 +134,12 @@ def from_path(base: Path, path: Path) -> Found:
         raise InvalidRequest(f"{path} lies outside of {base}, or is a link", hint=hint)
     name = whole.relative_to(base).as_posix()
     if whole.is_dir():
-        paths = {f"{name}/{each}": each for each in listing(whole).paths}
+        paths = [f"{name}/{each}" for each in listing(whole).paths]
+        survey = record_files.survey((path for path in paths if _kind_by_name(path) is None), (name,))
+        found.passed += [Passed(path, why) for path, why in survey.passed]
         for each_kind in KINDS:
-            some = [path for path, each in paths.items() if (kind_of(path) or _of_folder(each)) == each_kind]
-            _read(base, each_kind, some, found)
+            some = [path for path in paths if _kind_by_name(path) == each_kind]
+            _read(base, each_kind, survey.records if each_kind == ADR else some, found)
         return found
     data = plain_file(whole, LARGEST[GRAPH])
     kind = kind_of(name) or (None if data is None else _of_content(name, data))
@@ -133,11 +150,6 @@ def from_path(base: Path, path: Path) -> Found:
     return found
 
 
-def _of_folder(name: str) -> str | None:
-    """Return the kind of a file in a folder that somebody named: Markdown that is no page of notes is a record."""
-    return kind_of(f"docs/adr/{name}")
-
-
 def _of_content(name: str, data: bytes) -> str | None:
     if name.endswith((".md", ".mdc", ".markdown", ".txt")):
         return ADR if re.search(rb"^#+\s*decision", data, re.IGNORECASE | re.MULTILINE) else NOTES
@@ -146,17 +158,19 @@ def _of_content(name: str, data: bytes) -> str | None:
     return ISSUES if name.endswith(".jsonl") and b'"title"' in data else None
 
 
-def kind_of(path: str, records_in: str | None = None) -> str | None:
+def kind_of(path: str) -> str | None:
     """Return the kind of memory that a file by this path holds, None for any other file.
 
     >>> kind_of("docs/adr/0001-use-a-queue.md"), kind_of("web/AGENTS.md"), kind_of("docs/adr/README.md")
     ('adr', 'memory-md', None)
     """
+    is_record = record_files.judge(path)[0] in (Chance.CERTAIN, Chance.LIKELY)
+    return _kind_by_name(path) or (ADR if is_record else None)
+
+
+def _kind_by_name(path: str) -> str | None:
     if _NOTES.search(path):
         return NOTES
-    is_record = _RECORDS.search(path) or (records_in and dirname(path) == records_in and path.endswith(".md"))
-    if is_record:
-        return None if _NO_RECORD.match(basename(path)) or "template" in basename(path).lower() else ADR
     return GRAPH if _GRAPH.search(path) else ISSUES if _ISSUES.search(path) else None
 
 
@@ -170,19 +184,17 @@ def is_graph(data: bytes) -> bool:
     return isinstance(value, dict) and (value.get("type") in ("entity", "relation") or "entities" in value)
 
 
-def _named_folder(base: Path) -> str | None:
-    """Return the folder that `.adr-dir` of adr-tools names."""
-    said = plain_file(base / ".adr-dir", 4096)
-    return path_of(said.decode("utf-8", "replace").strip()) if said else None
+def _named_folders(base: Path) -> Iterator[str]:
+    """Yield the folders of records that the configurations of adr-tools and log4brains name."""
+    for name, pattern in _FOLDER_IN.items():
+        text = (plain_file(base / name, 4096) or b"").decode("utf-8", "replace")
+        yield from filter(None, (path_of(found.strip("\"' ")) for found in re.findall(pattern, text)))
 
 
 def _sample(path: str, kind: str) -> str | None:
     """Return the folder of samples that *path* lies in; notes that lie in such a folder itself are about it."""
-    parts = path.split("/")[:-1]
-    for depth, part in enumerate(parts, start=1):
-        if part.lower() in _SAMPLES and not (kind == NOTES and depth == len(parts)):
-            return "/".join(parts[:depth])
-    return None
+    folder = dirname(path)
+    return record_files.sample_folder(dirname(folder) if kind == NOTES else folder)
 
 
 def _graphs(base: Path, known: Sequence[str], found: Found) -> Iterator[str]:
@@ -215,7 +227,8 @@ def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
     """Read the files of one kind into sources; those that cannot be taken are passed, with the reason."""
     taken: dict[bytes, str] = {}
     files: list[tuple[str, bytes]] = []
-    for path in sorted(paths)[:MOST]:
+    most = MOST[kind]
+    for path in sorted(paths)[:most]:
         if _UNNAMED.search(path):
             found.passed.append(Passed(ascii(path)[1:-1], "its name cannot be written down: rename it"))
             continue
@@ -227,10 +240,9 @@ def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
         elif kind != GRAPH or is_graph(data):
             taken[data] = path
             files.append((path, data))
-    if len(paths) > MOST:
-        found.passed.append(
-            Passed(dirname(sorted(paths)[MOST]) or ".", f"{len(paths) - MOST} files beyond the first {MOST}")
-        )
+    if len(paths) > most:
+        folder = dirname(sorted(paths)[most]) or "."
+        found.passed.append(Passed(folder, f"{len(paths) - most} files beyond the first {most}"))
     if kind == ADR:
         for folder, group in groupby(files, lambda each: dirname(each[0])):
             found.sources.append(Source(kind, folder, tuple(group)))

@@ -1,0 +1,284 @@
+"""The names and places of decision records: which files of a repository may hold one, and why another does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from posixpath import basename, dirname, splitext
+
+MARKDOWN = (".md", ".mdx", ".markdown")
+_NOT_READ: Mapping[str, str] = {
+    ".adoc": "AsciiDoc",
+    ".asciidoc": "AsciiDoc",
+    ".rst": "reStructuredText",
+    ".org": "Org",
+    ".textile": "Textile",
+    ".txt": "plain text",
+    ".html": "HTML",
+}
+#: Names of folders, in lower case and without dots, dashes and underscores.
+_OF_RECORDS = re.compile(r"m?adrs?|adl|m?adr(?:docs?|records?|logs?)|[a-z]*decision(?:s|records?|logs?)?")
+_OF_REQUESTS = re.compile(r"rfcs?")
+_OF_PROPOSALS = re.compile(r"(?:design|enhancement)?proposals?|designdocs?|enhancements|keps")
+_OF_PAGES = re.compile(r"docs?|documentation|arch|architecture\w*|architectural\w*|designs?|handbook|wiki|specs?")
+#: A record is called by a number or a date, by a series and a number (ADR-007, rfc_12), or simply adr-something.
+_SERIES = r"(?:[a-z]+[-_])??(?:m?adr|rfc|dr|tdr|decision(?:[-_]record)?)"
+_NUMBER = re.compile(
+    rf"(?:{_SERIES}[-_. ]*)?(\d{{1,8}})(?=$|[-_. :,–—][^\d]|[-_. ]\d+\D)|{_SERIES}[-_. ]*\d", re.IGNORECASE
+)
+_DATE = re.compile(r"(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_IN_SERIES = re.compile(r"[A-Za-z]{2,8}[-_]?\d{1,5}(?=$|[-_. ])")
+_LONG_NUMBER = re.compile(r"\d{3,8}(?=$|[-_. ])")
+_ADR = re.compile(r"(?:[a-z]+[-_])?adr[-_. ]*\d|adr[-_. ]\w|\d+[-_.]adr\b|.*\.adr$", re.IGNORECASE)
+_FRONT_PAGE = re.compile(r"_?(?:read[-_]?me|index)", re.IGNORECASE)
+_INDEX = re.compile(
+    r"(?:\d+[-_. ]*|_)?(?:read[-_]?me|index|toc|table[-_]of[-_]contents|sidebar)"
+    r"|_?category_?|summary|about|contributing|changelog|overview|glossary|licen[cs]e|security|code[-_]of[-_]conduct"
+    r"|(?:[a-z]+[-_ ])?(?:decisions?|adrs?)[-_ ]?(?:records?|logs?|index|list|overview)?",
+    re.IGNORECASE,
+)
+#: Words of the name of a template, beside numbers; a record on templates has others.
+_TEMPLATE_WORDS = frozenset(
+    ("adr", "madr", "rfc", "proposal", "decision", "record", "architecture", "architectural", "template", "templates")
+) | {
+    "bare",
+    "minimal",
+    "short",
+    "long",
+    "simple",
+    "full",
+    "nygard",
+    "yyyymmdd",
+    "yyyy",
+    "mm",
+    "dd",
+    "nnnn",
+    "xxxx",
+    "000x",
+}
+#: Folders whose files are samples or somebody else's.
+_SAMPLES = re.compile(
+    r"(?:.*[-_.])?(?:tests?|fixtures?|examples?|samples?|templates?|mocks?|testdata)_*|__tests?__|__fixtures__|test[-_]data"
+    r"|node_modules|vendor|third[-_]party|site-packages",
+    re.IGNORECASE,
+)
+_LOCALES = frozenset(("i18n", "l10n", "locale", "locales", "translations"))
+_LANGUAGE = (
+    r"(?:ar|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|he|hi|hr|hu|id|it|ja|ko|lt|lv|nb|nl|no|pl|pt|ro|ru|sk|sl|sr|sv"
+    r"|th|tr|uk|vi|zh)(?:[-_][A-Za-z]{2,4})?"
+)
+_LANGUAGE_FOLDER = re.compile(_LANGUAGE, re.IGNORECASE)
+_LANGUAGE_AT_END = re.compile(rf"(.+)[._]{_LANGUAGE}", re.IGNORECASE)
+_VERSIONED = re.compile(r"(?:^|/)\w*versioned_docs/[^/]+/")
+_HEADING = re.compile(
+    r"^ {0,3}(?:#{1,6}[ \t]+(?P<hash>.+?)[ \t#]*|(?P<under>\S.*?)[ \t]*\n {0,3}(?:=+|-{2,})[ \t]*"
+    r"|(?:\*\*|__)(?P<bold>.+?):?(?:\*\*|__):?[ \t]*)$",
+    re.MULTILINE,
+)
+_DECISION = re.compile(r"(?:[\d.]+ )?(?:the |our |final )?decisions?(?: (?:outcome|made|taken))?:?", re.IGNORECASE)
+_BESIDE = re.compile(
+    r"(?:[\d.]+ )?(?:status|context|consequences?|problem statement|considered options)\b.*", re.IGNORECASE
+)
+_REQUEST = re.compile(r"^\W*rfc[ _-]?(?:pr|pull request|number|id)\b\W*:", re.IGNORECASE | re.MULTILINE)
+
+
+class Chance(Enum):
+    """How far the path of a file says that it holds a decision record."""
+
+    CERTAIN = "its place and its name say so"
+    LIKELY = "its place or its name says so"
+    POSSIBLE = "only its content can say so"
+    NONE = "it looks like a record and is none"
+
+
+@dataclass(slots=True)
+class Survey:
+    """The files of a repository that may hold decision records, by path; `passed` are (path, reason)."""
+
+    records: list[str] = field(default_factory=list)
+    possible: list[str] = field(default_factory=list)
+    passed: list[tuple[str, str]] = field(default_factory=list)
+
+
+def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
+    """Return which of *paths* may hold decision records; *folders* are known to hold them.
+
+    A record that lies in a folder of its own is the front page of that folder.
+
+    >>> survey(["docs/adr/0001-use-a-queue.md", "docs/adr/template.md"]).passed
+    [('docs/adr/template.md', 'a template')]
+    """
+    judged, found, folders = dict[str, Chance](), Survey(), tuple(folders)
+    for path in paths:
+        chance, reason = judge(path, folders)
+        if chance is Chance.NONE:
+            found.passed.append((path, reason))
+        elif chance is not None:
+            judged[path] = chance
+    fronts = {dirname(path): path for path, _ in found.passed if _is_own_folder(path)}
+    found.passed = [each for each in found.passed if fronts.get(dirname(each[0])) != each[0]]
+    certain = {path for path, chance in judged.items() if chance is not Chance.POSSIBLE} | set(fronts.values())
+    for path in sorted({*judged, *fronts.values()}):
+        whole = fronts.get(dirname(path)) or _file_of_folder(path, certain)
+        if whole is not None and whole != path and path in certain:
+            found.passed.append((path, f"a part of {whole}"))
+        elif path in certain and (other := _original(path, certain)):
+            found.passed.append((path, other))
+        else:
+            (found.records if path in certain else found.possible).append(path)
+    found.passed.sort()
+    return found
+
+
+def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
+    """Return the chance that the file at *path* holds a decision record, and why not; None where nothing says so.
+
+    >>> judge("docs/architecture/adr-007-use-a-queue.md")[0], judge("src/queue.md")[0]
+    (<Chance.LIKELY: 'its place or its name says so'>, None)
+    """
+    (stem, ending), folder = splitext(basename(path)), dirname(path)
+    ending, names = ending.lower(), [re.sub(r"[-_. ]", "", part).lower() for part in folder.split("/")]
+    is_named = any(folder == each or folder.startswith(f"{each}/") for each in folders)
+    of_records = is_named or any(map(_OF_RECORDS.fullmatch, names))
+    of_requests = any(map(_OF_REQUESTS.fullmatch, names)) or (names[0] == "text" and bool(_LONG_NUMBER.match(stem)))
+    if ending not in MARKDOWN and ending not in _NOT_READ:
+        return None, ""
+    if not (of_records or of_requests or _ADR.match(stem)):
+        return (Chance.POSSIBLE if ending in MARKDOWN and _may_hold(stem, names) else None), ""
+    if _is_template(stem):
+        return Chance.NONE, "a template"
+    is_called = is_record_name(path) or (of_records and bool(_IN_SERIES.match(stem)))
+    if ending not in MARKDOWN:
+        is_text = ending in (".txt", ".html") and not of_records
+        return (
+            (Chance.NONE, f"{_NOT_READ[ending]} is not read, only Markdown")
+            if is_called and not is_text
+            else (None, "")
+        )
+    if _INDEX.fullmatch(stem):
+        return Chance.NONE, "an index or a front page, no record"
+    return (Chance.CERTAIN if is_called and (of_records or of_requests) else Chance.LIKELY), ""
+
+
+def is_record_name(path: str) -> bool:
+    """Return whether a file is called like a record: by a number, a date, or a series and a number.
+
+    >>> is_record_name("0007-use-a-queue.md"), is_record_name("ADR-7.md"), is_record_name("queue.md")
+    (True, True, False)
+    """
+    stem = splitext(basename(path))[0]
+    return bool(_NUMBER.match(stem) or _DATE.match(stem) or _ADR.match(stem))
+
+
+def is_request(path: str) -> bool:
+    """Return whether a file is a request for comments by its name or place, and so no decision by itself."""
+    names = [re.sub(r"[-_. ]", "", part).lower() for part in path.split("/")]
+    return any(map(_OF_REQUESTS.fullmatch, names[:-1])) or names[0] == "text" or names[-1].startswith("rfc")
+
+
+def is_proposal(path: str) -> bool:
+    """Return whether a file lies among design proposals."""
+    return any(_OF_PROPOSALS.fullmatch(re.sub(r"[-_. ]", "", part).lower()) for part in dirname(path).split("/"))
+
+
+def record_name(path: str) -> str:
+    """Return the name of a record, without folders and ending; of one in a folder of its own that of the folder.
+
+    >>> record_name("docs/adr/0007-use-a-queue.md"), record_name("adr/0008-use-a-log/README.md")
+    ('0007-use-a-queue', '0008-use-a-log')
+    """
+    name, ending = splitext(basename(path))
+    name = name if ending.lower() in MARKDOWN else basename(path)
+    return basename(dirname(path)) if _is_own_folder(path) else name
+
+
+def reads_like_record(text: str) -> bool:
+    r"""Return whether *text* has the headings of a decision record, or the head of a request for comments.
+
+    >>> reads_like_record("# Queue\n## Status\nAccepted\n## Decision\nWe do.\n")
+    True
+    """
+    headings = [(found["hash"] or found["under"] or found["bold"]).strip("*_ ") for found in _HEADING.finditer(text)]
+    decides = any(map(_DECISION.fullmatch, headings))
+    return bool((decides and any(map(_BESIDE.fullmatch, headings))) or _REQUEST.search(text[:2000]))
+
+
+def sample_folder(folder: str) -> str | None:
+    """Return the part of *folder* whose files are samples or somebody else's, None where there is none."""
+    parts = folder.split("/")
+    return next(("/".join(parts[: n + 1]) for n, part in enumerate(parts) if _SAMPLES.fullmatch(part)), None)
+
+
+def _is_template(stem: str) -> bool:
+    words = [word for word in re.split(r"[-_. ]+", stem.lower()) if not word.isdigit()]
+    if words == ["empty", "adr"]:
+        return True
+    is_numbered = bool(re.search(r"[1-9]", stem))
+    return not {"template", "templates"}.isdisjoint(words) and (not is_numbered or _TEMPLATE_WORDS.issuperset(words))
+
+
+def _may_hold(stem: str, names: list[str]) -> bool:
+    """Return whether a page is worth reading: its name has a long number or a date, or its folder is about design."""
+    is_dated = bool(_LONG_NUMBER.match(stem) or _DATE.match(stem))
+    if any("architect" in name or "design" in name or "decision" in name for name in names):
+        return True
+    return any(map(_OF_PROPOSALS.fullmatch, names)) or (
+        is_dated and (names == [""] or any(map(_OF_PAGES.fullmatch, names)))
+    )
+
+
+def _is_own_folder(path: str) -> bool:
+    """Return whether a file is the front page of a folder that is called like a record."""
+    folder = basename(dirname(path))
+    is_called = bool(_DATE.match(folder) or _LONG_NUMBER.match(folder) or _ADR.match(folder)) and bool(
+        re.search(r"[-_]\D", folder)
+    )
+    return is_called and bool(_FRONT_PAGE.fullmatch(splitext(basename(path))[0]))
+
+
+def _file_of_folder(path: str, records: set[str]) -> str | None:
+    """Return the record beside the folder that *path* lies in, where the folder has its name or its number."""
+    folder = dirname(path)
+    while folder:
+        own, above = basename(folder), dirname(folder)
+        for record in records if is_record_name(own) else ():
+            stem = splitext(basename(record))[0]
+            if dirname(record) == above and (stem == own or (own.isdigit() and stem.startswith(f"{own}-"))):
+                return record
+        folder = above
+    return None
+
+
+def _original(path: str, records: Iterable[str]) -> str | None:
+    """Return why the record at *path* is a copy: a translation, or one for an older version; else None."""
+    if _VERSIONED.search(path):
+        same = [each for each in records if basename(each) == basename(path) and not _VERSIONED.search(each)]
+        return f"an older version of {min(same)}" if same else None
+    if not _names_language(path):
+        return None
+    own, is_apart = _without_language(path), not _LOCALES.isdisjoint(path.split("/"))
+    same = [
+        each
+        for each in records
+        if _without_language(each) == own
+        or (is_apart and basename(each) == basename(own) and _LOCALES.isdisjoint(each.split("/")))
+    ]
+    first = min(same, key=lambda each: (_names_language(each), "en" not in re.split(r"[/._]", each), each))
+    return None if first == path else f"a translation of {first}"
+
+
+def _names_language(path: str) -> bool:
+    return _without_language(path) != path or not _LOCALES.isdisjoint(path.split("/"))
+
+
+@lru_cache(maxsize=4096)
+def _without_language(path: str) -> str:
+    """Return *path* without the folders and the ending that name a language."""
+    parts = path.split("/")
+    stem, ending = splitext(parts[-1])
+    at_end = _LANGUAGE_AT_END.fullmatch(stem)
+    name = f"{at_end[1]}{ending}" if at_end else parts[-1]
+    return "/".join([*(part for part in parts[:-1] if not _LANGUAGE_FOLDER.fullmatch(part)), name])
