@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.repository.elsewhere import KINDS, Found, from_path, look
+from jidomem.repository.elsewhere import DULL, KINDS, Found, Passed, from_path, look
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, clean
 from jidomem_cli.tables import show_json, show_rows
@@ -82,7 +83,7 @@ def show(
     commands = _next(door, memory, adopted, dry_run)
     code = refusals[0][1].exit_code if refusals else 0
     if door.json:
-        passed = [{"path": each.path, "why": each.why} for each in found.passed]
+        passed = [{"path": each.path, "why": each.why} for each in _passed(found, report)]
         told = [{"place": entry.place, "summary": entry.summary, **error.to_dict()} for entry, error in refusals]
         show_json({**made, "found": [each.to_dict() for each in adopted], "passed": passed, "refused": told,
                    "notes": report.notes, "left_out": dict(report.left_out), "whole": found.is_whole,
@@ -125,11 +126,16 @@ def _row(adopted: Adopted) -> dict[str, Any]:
 
 
 def _say_rest(door: Door, found: Found, report: Report) -> None:
-    """Say what was seen and not taken, and the notes on what was."""
-    for each in found.passed[: None if door.verbose else _TOLD]:
-        door.say(f"not taken: {each.path}: {each.why}")
-    if len(found.passed) > _TOLD and not door.verbose:
-        door.say(f"and {len(found.passed) - _TOLD} more that were not taken: see them with -v")
+    """Say which files were passed over and why, and the notes on those that were imported."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for each in _passed(found, report):
+        grouped.setdefault((each.path if door.verbose else dirname(each.path), each.why), []).append(each.path)
+    lines = [f"skipped: {_named(folder, paths)}: {why}" for (folder, why), paths in grouped.items()]
+    for line in lines[: None if door.verbose else _TOLD]:
+        door.say(clean(line))
+    if len(lines) > _TOLD and not door.verbose:
+        count = sum(len(paths) for paths in [*grouped.values()][_TOLD:])
+        door.say(f"and {count} more skipped: see them with -v")
     if not found.is_whole:
         door.say("this is no git repository, and a large one: only its first folders were looked through")
     for note in report.notes if door.verbose else ():
@@ -138,6 +144,21 @@ def _say_rest(door: Door, found: Found, report: Report) -> None:
         door.say(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
     if report.notes and not door.verbose:
         door.say(f"{len(report.notes)} notes on what was read: see them with -v")
+
+
+def _passed(found: Found, report: Report) -> list[Passed]:
+    """Return the files that were passed over, those that look most like records first."""
+    read = [Passed(path, why) for path, why in report.passed]
+    return [*read, *sorted(found.passed, key=lambda each: each.why in DULL)]
+
+
+def _named(folder: str, paths: Sequence[str]) -> str:
+    """Return the paths of files of one folder on a line: of more than three their number and the first."""
+    if len(paths) == 1:
+        return paths[0]
+    names = [basename(path) for path in paths]
+    more = "" if len(names) <= 3 else f" and {len(names) - 2} more"
+    return f"{folder or '.'}/ ({', '.join(names if not more else names[:2])}{more})"
 
 
 def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) -> list[tuple[str, str]]:

@@ -255,9 +255,11 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
     for count in refused.values():
         if count > 1:
             door.say(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
+    for path, why in report.passed:
+        door.say(clean(f"skipped: {path}: {why}"))
     for note in report.notes:
         door.say(clean(note))
-    if not (report.entries or report.notes or report.left_out):
+    if not (report.entries or report.notes or report.passed or report.left_out):
         door.say("nothing was found in it: is it a file of that kind?")
     counts = ", ".join(f"{count} {word}" for word, count in _counts(report).items())
     left = "".join(f", {count} left out ({reason})" for reason, count in sorted(report.left_out.items()))

@@ -25,12 +25,13 @@ __all__ = ["AdrImport", "Note", "read_records", "record_iri"]
 class AdrImport:
     """Intents, each after those it supersedes or amends, and what is to be said about the files, file by file.
 
-    `refused` are the notes, of them, that say why a file that may hold a record gives none.
+    `refused` are the notes, of them, that say why a record cannot be read, `skipped` those that say why a file is none.
     """
 
     intents: tuple[MemoryUpdateIntent, ...]
     notes: tuple[Note, ...]
     refused: frozenset[Note] = frozenset()
+    skipped: frozenset[Note] = frozenset()
 
 
 def record_iri(project: str, name: str) -> str:
@@ -65,6 +66,7 @@ def read_records(
     notes: list[Note] = []
     records = _records(files, project, largest, notes)
     refused = frozenset(note for note in notes if note.severity == "error")
+    skipped = frozenset(note for note in notes if note.is_skip)
     links = tie(records, lambda name: record_iri(project, name), known)
     notes += links.notes
     titles = Counter(slug(record.title) for record in records.values())
@@ -101,7 +103,7 @@ def read_records(
         )
     place = {path: number for number, (path, _) in enumerate(files)}
     said = sorted(notes, key=lambda note: (place[note.path], note.line or 0))
-    return AdrImport(tuple(intents), tuple(said), refused)
+    return AdrImport(tuple(intents), tuple(said), refused, skipped)
 
 
 def _records(files: Sequence[tuple[str, bytes]], project: str, largest: int, notes: list[Note]) -> dict[str, Record]:

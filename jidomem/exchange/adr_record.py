@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from jidomem.exchange.adr_dates import ISO_DATE, date_of_name, dates_in
 from jidomem.exchange.adr_page import Line, Page, Section, parse_line, parse_page
 from jidomem.exchange.adr_words import (
-    ISO_DATE,
+    DATE_KEYS,
     KEY,
+    KEY_ALIASES,
     PART,
     PLACEMENT,
     RELATION,
+    UNTITLED,
     URL,
     WORDS,
     Reference,
     chosen,
     heading_name,
     key_name,
-    moment,
     number_of,
     references,
     slug,
     status_word,
     stem,
+    title_of_name,
     unnumbered,
 )
+from jidomem.repository.record_files import Chance, is_record_name, is_request, judge
 
 Severity = Literal["info", "warning", "error"]
+_SKIPPED = "; skipped"
 
 #: Stands for the reason where a record has no words that could be one: nothing is made up for it.
 NO_REASON = "The record gives no reason."
+_PLACEHOLDER = re.compile(
+    r"^\{.*\}$|^<.*>$|^\[.*\]$|NUMBER\. TITLE|\{(?:short |adr[-_ ]?)?(?:title|number|name)[^}]*\}", re.IGNORECASE
+)
+_TABLE_KEYS = frozenset(("status", "date", *DATE_KEYS, *KEY_ALIASES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,16 @@ class Note:
     line: int | None
     message: str
     severity: Severity
+
+    @property
+    def is_skip(self) -> bool:
+        """Return whether it says why the file holds no record."""
+        return self.message.endswith(_SKIPPED) and self.severity != "error"
+
+    @property
+    def reason(self) -> str:
+        """Return the message, less that the file was skipped."""
+        return self.message.removesuffix(_SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +112,7 @@ class _Reading:
         self.page = page
         self.notes: list[Note] = []
         self.used: set[int] = set()
-        self.title_at = next((s for s in page.sections if s.level == 1 and heading_name(s.title) not in PART), None)
+        self.title_at = self._title_section()
         parts = [
             (s, PART[heading_name(s.title)])
             for s in page.sections
@@ -101,6 +120,8 @@ class _Reading:
         ]
         top = min((s.level for s, _ in parts), default=0)
         self.parts = {part: s for s, part in reversed(parts) if s.level == top}
+        below = {part: section for section, part in reversed(parts) if part in ("status", "date", "changelog")}
+        self.parts = {**below, **self.parts}  # these may stand below another heading
         self.top = [s for s in page.sections if s is not self.title_at and s.level == top]
         self.entries = tuple(self._entries())
 
@@ -145,10 +166,15 @@ class _Reading:
         """Yield the metadata in order of precedence: front matter, lines below the title, sections."""
         for field in self.page.fields:
             for value in field.values:
-                yield _Entry(key_name(field.key), parse_line(field.lines.start, value), field.lines, "front matter")
+                key = key_name(field.key)
+                key = KEY_ALIASES.get(key, key)
+                yield _Entry(key, parse_line(field.lines.start, value), field.lines, "front matter")
         first = self.top[0].start if self.top else len(self.page.lines)
-        for line in self.page.said(self.title_at.body if self.title_at else self.page.start, first):
-            yield _entry(line, "line")
+        yield from _entries_of(self.page.said(self.title_at.body if self.title_at else self.page.start, first))
+        for heading in self.page.sections:
+            key, colon, value = heading.title.partition(":")
+            if colon and key_name(key) in ("status", "date") and heading is not self.title_at:
+                yield _Entry(key_name(key), Line(heading.start, value.strip()), range(0), "heading")
         for part in ("status", "date"):
             if section := self.parts.get(part):
                 said = list(self.page.said(section.body, section.end))
@@ -165,15 +191,22 @@ class _Reading:
             for line in self.page.said(section.body, section.end):
                 yield _entry(line, "section")
 
+    def _title_section(self) -> Section | None:
+        """Return the heading that is the title: the first of level 1, else the first of all, if it names no part."""
+        sections = self.page.sections
+        ahead = [section for section in sections if section.level == 1]
+        if not ahead and not any(key_name(field.key) == "title" for field in self.page.fields):
+            ahead = list(sections[:1])
+        return next((s for s in ahead[:1] if heading_name(s.title) not in PART.keys() | UNTITLED), None)
+
     def _title(self) -> str:
         """Return the title without its number, or nothing when this is no decision record."""
-        field = next((field for field in self.page.fields if key_name(field.key) == "title" and field.values), None)
-        found = self.parts.keys()
-        if not ("decision" in found or ("context" in found and found & {"status", "options", "consequences"})):
-            looks = re.match(r"(adr[-_ ]?)?\d", stem(self.path), re.IGNORECASE) and self.title_at
-            why = "no 'Decision' or 'Decision Outcome' section" if any(map(str.strip, self.page.lines)) else "empty"
-            self.note("warning" if looks else "info", f"not a decision record ({why}); skipped")
+        if reason := self._lacks():
+            looks = is_record_name(self.path) and self.title_at
+            self.note("warning" if looks else "info", f"not a decision record ({reason}){_SKIPPED}")
             return ""
+        field = next((field for field in self.page.fields if key_name(field.key) == "title" and field.values), None)
+        entry = next((entry for entry in self.entries if entry.key in ("title", "name") and entry.value.plain), None)
         if self.title_at and self.title_at.title:
             self.used |= set(range(self.title_at.start, self.title_at.body))
             title = self.title_at.title
@@ -181,13 +214,30 @@ class _Reading:
             self.used |= set(field.lines)
             title = field.values[0].strip()
         else:
-            title = ""
-        if re.fullmatch(r"\{.*\}|<.*>|\[.*\]|NUMBER\. TITLE", title):
-            self.note("info", f"a template, not a decision record (title {title!r}); skipped")
+            title = entry.value.plain.strip() if entry else title_of_name(self.path)
+            self.note("info", f"no '# Title' above its sections; titled {_short(title)!r}")
+        if _PLACEHOLDER.search(title):
+            self.note("info", f"a template, not a decision record (title {title!r}){_SKIPPED}")
             return ""
-        if not title:
-            self.note("warning", "not a decision record (no title: write '# Title' above its sections); skipped")
         return unnumbered(title)
+
+    def _lacks(self) -> str:
+        """Return what the page lacks to be a decision record, nothing where it is one.
+
+        It is one by its sections. One that lies among records, or is called like one and states its status or another
+        part of a record, is one in whatever form it is written.
+        """
+        found = self.parts.keys()
+        if "decision" in found or ("context" in found and found & {"status", "options", "consequences"}):
+            return ""
+        title = range(self.title_at.start, self.title_at.body) if self.title_at else range(0)
+        if not any(line.strip() for number, line in enumerate(self.page.lines) if number not in title):
+            return "only a title" if title else "empty"
+        if judge(self.path)[0] is Chance.CERTAIN:
+            return ""
+        if is_record_name(self.path) and (found or any(entry.key == "status" for entry in self.entries)):
+            return ""
+        return "no 'Decision' or 'Decision Outcome' section"
 
     # -- status, date, references --------------------------------------------------------------------------------
 
@@ -195,6 +245,9 @@ class _Reading:
         """Return the status the record gives itself; the last word counts where a section has several."""
         entries = [entry for entry in self.entries if entry.key == "status" and entry.value.plain.strip()]
         entries = [entry for entry in entries if entry.source == entries[0].source]
+        if not entries and is_request(self.path):
+            self.note("info", "no status; a request for comments is read as proposed")
+            return "proposed"
         if not entries:
             self.note("info", "no status; read as accepted")
             return "accepted"
@@ -215,20 +268,25 @@ class _Reading:
         return status
 
     def _date(self) -> str | None:
-        """Return the moment of the decision; a date that is not ISO 8601 stays in the text and is noted."""
-        dates = [e for e in self.entries if e.key in ("date", "decision date", "date decided", "decided")]
-        dated = [e for e in dates if e.value.plain.strip()]
+        """Return the moment of the decision: as its date, its status, its first change or its file name has it."""
+        keys = [
+            key for key in DATE_KEYS if any(entry.key == key and entry.value.plain.strip() for entry in self.entries)
+        ]
+        dated = [entry for key in keys for entry in self.entries if entry.key == key and entry.value.plain.strip()]
+        section = self.parts.get("changelog")
+        changes = [line.plain for line in self.page.said(section.body, section.end)] if section else []
+        every = [*(entry.value.plain for entry in dated), *changes]
         for entry in [*dated, *(e for e in reversed(self.entries) if e.key == "status")]:
-            found = ISO_DATE.search(entry.value.plain)
-            when = moment(found[0]) if found else None
-            if when:
-                if found and entry.value.plain.strip() == found[0] and entry.key != "status":
+            plain = entry.value.plain
+            if when := next(dates_in(plain, every), None):
+                if ISO_DATE.fullmatch(plain.strip()) and entry.key != "status":
                     self._use(entry)
                 return when
         for entry in dated[:1]:
             plain = _short(entry.value.plain)
             self.note("warning", f"date {plain!r} is not ISO 8601 (2016-02-12); kept as text", entry.value.number)
-        return None
+        changed = [when for line in changes for when in dates_in(line, every)]
+        return min(changed, default=None) or date_of_name(stem(self.path))
 
     def _use(self, entry: _Entry) -> None:
         """Take the lines of *entry* out of the explanation, with one blank line where there was one on either side."""
@@ -324,12 +382,43 @@ class _Reading:
         return tuple(dict.fromkeys(found))
 
 
+def _entries_of(lines: Iterable[Line]) -> Iterator[_Entry]:
+    """Yield the metadata of some lines: `key: value`, a key with its value on the next line, rows of a table."""
+    rows: list[Line] = []
+    key: _Entry | None = None
+    for line in lines:
+        if line.text.lstrip().startswith("|"):
+            rows.append(line)
+            continue
+        yield from _rows(rows)
+        rows, entry = [], _entry(line, "line")
+        if key and not entry.key and entry.value.number == key.value.number + 1:
+            yield replace(key, value=entry.value, lines=range(0))
+        key = entry if entry.key and not entry.value.plain.strip() else None
+        yield entry
+    yield from _rows(rows)
+
+
+def _rows(rows: Sequence[Line]) -> Iterator[_Entry]:
+    """Yield the metadata of a table: its columns have the keys where its head does, else its first column has them."""
+    cells = [[cell.strip(" *_`") for cell in re.split(r"(?<!\\)\|", row.text.strip().strip("|"))] for row in rows]
+    keys = [key_name(cell) for cell in cells[0]] if cells else []
+    in_head = len(set(keys) & _TABLE_KEYS) > 1 or (len(keys) != 2 and bool(set(keys) & _TABLE_KEYS))
+    for row, values in zip(rows, cells, strict=True):
+        if set("".join(values)) <= set("-: "):
+            continue
+        pairs = zip(keys, values, strict=False) if in_head else [(key_name(values[0]), " ".join(values[1:]))]
+        for key, value in pairs if not (in_head and row is rows[0]) else ():
+            yield _Entry(key, Line(row.number, value, row.links, row.whole), range(0), "table")
+
+
 def _entry(line: Line, source: str) -> _Entry:
     """Return a line of the text as metadata; its key is empty when it is not of the form `key: value`."""
     lines = range(line.number, line.number + 1) if line.whole else range(0)
     found = KEY.match(line.text)
     if found and "\x00" not in found[0][: found.start(2)]:
-        return _Entry(key_name(found[1]), Line(line.number, found[2], line.links, line.whole), lines, source)
+        key = key_name(found[1])
+        return _Entry(KEY_ALIASES.get(key, key), Line(line.number, found[2], line.links, line.whole), lines, source)
     return _Entry("", line, lines, source)
 
 

@@ -7,21 +7,32 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from jidomem.exchange.adr_dates import ISO_DATE, date_of_name
 from jidomem.exchange.adr_page import MARK, Line, parse_line
-from jidomem.moments import parse_moment
+from jidomem.repository.record_files import record_name
 
 #: What the headings of a record are called, by the part they play.
 _HEADINGS: Mapping[str, tuple[str, ...]] = {
-    "status": ("status",),
-    "date": ("date",),
+    "status": ("status", "decision status", "statut", "estado", "stato", "状态"),
+    "date": ("date", "decision date", "datum", "fecha"),
+    "changelog": (
+        "changelog", "change log", "history", "revision history", "version history", "document history", "revisions",
+    ),
     "reason": ("rationale", "decision rationale", "justification", "reason", "reasons", "reasoning", "why"),
     "context": (
         "context", "context and problem statement", "context and problem", "problem statement", "problem",
-        "background", "motivation", "issue",
+        "background", "motivation", "issue", "kontext", "contexte", "contexto", "contesto", "背景",
     ),
-    "decision": ("decision", "decision outcome", "outcome", "the decision", "resolution"),
+    "decision": (
+        "decision", "decision outcome", "outcome", "the decision", "resolution", "our decision", "final decision",
+        "decision made", "decision taken", "entscheidung", "décision", "decisión", "decisão", "decisione", "besluit",
+        "решение", "决策", "決定",
+    ),
     "drivers": ("decision drivers", "drivers", "forces"),
-    "consequences": ("consequences", "implications", "results"),
+    "consequences": (
+        "consequences", "consequence", "implications", "results", "konsequenzen", "conséquences", "consecuencias",
+        "consequências", "conseguenze", "后果",
+    ),
     "options": (
         "considered options", "options considered", "considered alternatives", "alternatives considered", "options",
         "alternatives",
@@ -32,16 +43,37 @@ _HEADINGS: Mapping[str, tuple[str, ...]] = {
 PART = {name: part for part, names in _HEADINGS.items() for name in names}
 
 _STATUS: Mapping[str, tuple[str, ...]] = {
-    "accepted": ("accepted", "approved", "adopted", "agreed", "decided", "implemented", "active", "done", "final"),
+    "accepted": (
+        "accepted", "approved", "adopted", "agreed", "decided", "implemented", "active", "done", "final", "completed",
+        "complete", "ratified", "merged", "akzeptiert", "angenommen", "accepté", "acceptée", "aceptado", "aceptada",
+        "aceito", "aceita", "accettato", "已接受",
+    ),
     "proposed": (
         "proposed", "draft", "on hold", "in progress", "in review", "under review", "in discussion",
-        "under discussion", "pending", "open", "wip", "rfc", "deferred", "postponed",
+        "under discussion", "pending", "open", "wip", "rfc", "deferred", "postponed", "work in progress", "incomplete",
+        "not implemented", "vorgeschlagen", "proposé", "proposée", "propuesto", "proposto", "entwurf", "提议",
     ),
-    "deprecated": ("deprecated", "obsolete", "outdated", "retired"),
-    "rejected": ("rejected", "declined", "withdrawn", "abandoned", "cancelled"),
+    "deprecated": ("deprecated", "obsolete", "outdated", "retired", "reverted", "veraltet", "已废弃"),
+    "rejected": (
+        "rejected", "declined", "withdrawn", "abandoned", "cancelled", "not accepted", "abgelehnt", "rejeté", "rejetée",
+        "rechazado", "rejeitado", "已拒绝",
+    ),
 }  # fmt: skip
 WORDS = {word: status for status, words in _STATUS.items() for word in words}
 _STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
+#: The fields that date a record, the one that says when it was decided first; and fields by their other names.
+DATE_KEYS = (
+    "decision date", "date decided", "decided", "decided on", "date", "date accepted", "accepted on", "approved on",
+    "created", "created on", "creation date", "date created", "start date", "proposed on", "submitted",
+)  # fmt: skip
+KEY_ALIASES: Mapping[str, str] = {
+    "decision status": "status", "current status": "status", "state": "status", "statut": "status",
+    "estado": "status", "stato": "status", "datum": "date", "fecha": "date",
+}  # fmt: skip
+#: Headings of level 1 that are no titles.
+UNTITLED = frozenset(
+    ("summary", "meta", "metadata", "abstract", "introduction", "overview", "table of contents", "contents")
+)
 #: Front matter that only places the page on a website.
 PLACEMENT = frozenset(
     ("parent", "grand_parent", "nav_order", "nav_exclude", "has_children", "has_toc", "layout", "permalink")
@@ -57,10 +89,9 @@ RELATION = re.compile(
 _MENTION = re.compile(
     r"[\w./%-]+\.md\b|\bADR[\s_#-]*\d{1,8}\b|#\d{1,8}\b|(?:^|,|&|\band\b)\s*(\d{1,8})\b(?!\.\d)", re.IGNORECASE
 )
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 KEY = re.compile(r"\W*([A-Za-z][A-Za-z _-]{0,40}?)\s*:\s*(.*)", re.DOTALL)
 _NUMBERED = re.compile(
-    r"\W*(?:(?:ADR|decision)[\s#_-]*(\d+)\W*?(?:[.:)\]]\s+|\s*[-–—]\s+|\s+)|(\d+)(?:[.:)]\s+|\s*[-–—]\s+)|(0\d+)\s+)(?=\S)",
+    r"\W*(?:(?:ADR|RFC|decision)[\s#_-]*(\d+)\W*?(?:[.:)\]]\s+|\s*[-–—]\s+|\s+)|(\d+)(?:[.:)]\s+|\s*[-–—]\s+)|(0\d+)\s+)(?=\S)",
     re.IGNORECASE,
 )
 _CHOSEN = re.compile(
@@ -69,6 +100,7 @@ _CHOSEN = re.compile(
     r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
     re.IGNORECASE | re.DOTALL,
 )
+_NUMBER_OF_NAME = re.compile(r"(?:(?:adr|rfc)[-_. #]*|[a-z]{2,8}[-_])?(\d{1,8})(?!\d)", re.IGNORECASE)
 URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
 
 
@@ -92,12 +124,23 @@ def slug(text: str) -> str:
 
 
 def stem(path: str) -> str:
-    """Return the name of a file without folders and extension.
+    """Return the name of a record by the path of its file, or of the folder of its own that it lies in.
 
-    >>> stem("docs/adr/0007-use-oxigraph.md")
-    '0007-use-oxigraph'
+    >>> stem("docs/adr/0007-use-oxigraph.md"), stem("../0008-use-a-log/")
+    ('0007-use-oxigraph', '0008-use-a-log')
     """
-    return re.sub(r"\.(md|markdown)$", "", path.rsplit("/", 1)[-1], flags=re.IGNORECASE)
+    return record_name(path.rstrip("/"))
+
+
+def title_of_name(path: str) -> str:
+    """Return the title that the name of a file stands for.
+
+    >>> title_of_name("rfcs/0007-use-a_queue.md")
+    'Use a queue'
+    """
+    words = re.sub(r"^(?:(?:adr|rfc)[-_. ]*)?[\d._-]*(?=\D)", "", stem(path), flags=re.IGNORECASE)
+    title = " ".join(re.split(r"[-_\s]+", words)).strip()
+    return f"{title[:1].upper()}{title[1:]}" or stem(path)
 
 
 def heading_name(title: str) -> str:
@@ -111,13 +154,18 @@ def key_name(text: str) -> str:
 
 
 def status_word(line: Line) -> str:
-    """Return the known status word a line opens with, `superseded` when it only names a successor, or nothing."""
+    """Return the known status word a line opens with, `superseded` when it only names a successor, or nothing.
+
+    A record that only names what amends it is accepted.
+    """
     plain = re.sub(r"~~.*?~~", "", ISO_DATE.sub("", line.plain))
     relation = RELATION.search(plain)
     head = re.sub(r"^[\W_]+", "", plain[: relation.start()] if relation else plain).casefold()
     found = _STATUS_WORD.match(head)
     if found:
         return found[1]
+    if relation and relation["amended"] and not head:
+        return "accepted"
     return "superseded" if relation and relation["ended"] and not head else ""
 
 
@@ -136,15 +184,14 @@ def references(line: Line, text: str) -> Iterator[Reference]:
         yield from (Reference(relation, name, href, line.number) for name, href in named)
 
 
-def moment(text: str) -> str | None:
-    """Return an ISO 8601 date as a moment in UTC; a date alone is its midnight."""
-    found = parse_moment(text)
-    return found.strftime("%Y-%m-%dT%H:%M:%SZ") if found and found.year >= 1000 else None
-
-
 def number_of(path: str, title: str) -> int | None:
-    """Return the number in a file's name, or else in the title of the record."""
-    named = re.match(r"(?:adr[-_ ]?)?(\d{1,8})(?!\d)", stem(path), re.IGNORECASE)
+    """Return the number in a file's name, or else in the title of the record; a date is none.
+
+    >>> number_of("docs/rfc-12-use-a-queue.md", ""), number_of("20200924-use-a-queue.md", "Use a queue")
+    (12, None)
+    """
+    name = stem(path)
+    named = None if date_of_name(name) else _NUMBER_OF_NAME.match(name)
     titled = _NUMBERED.match(title)
     digits = named[1] if named else next(filter(None, titled.groups()), "") if titled else ""
     return int(digits) if digits else None

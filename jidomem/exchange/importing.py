@@ -36,10 +36,14 @@ class Entry:
 
 @dataclass(slots=True)
 class Report:
-    """What became of everything in the files; nothing is left out without a note, or being counted by the reason."""
+    """What became of everything in the files; nothing is left out without a note, or being counted by the reason.
+
+    `passed` are the files that hold nothing of the kind: path and reason.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    passed: list[tuple[str, str]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -126,7 +130,9 @@ def import_adr(
         known=lambda iri: _kept(writer, project, iri) is not None,
         find=find,
     )
-    report = Report(notes=[_worded(note) for note in found.notes if note not in found.refused])
+    apart = found.refused | found.skipped
+    report = Report(notes=[_worded(note) for note in found.notes if note not in apart])
+    report.passed += [(note.path, note.reason) for note in found.notes if note in found.skipped]
     report.entries += [_refused(note) for note in found.notes if note in found.refused]
     statements = [turtle.Statement(intent.to_dict(), None) for intent in found.intents]
     places = [intent.about[0] if intent.about else "" for intent in found.intents]

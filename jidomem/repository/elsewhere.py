@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from posixpath import dirname, normpath
 from shlex import quote
@@ -43,6 +42,9 @@ _KEPT_IN = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*"
 _HERE = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
 #: What cannot stand in a path that memories name: control characters, and bytes that are no UTF-8.
 _UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_SAMPLES = "in a folder of samples or third parties"
+#: The reasons to pass over files that come last where there are many.
+DULL = (record_files.TEMPLATE, record_files.INDEX, _SAMPLES)
 #: Notes that are one person's, as a rule, and that git is told to ignore.
 _OWN = ("CLAUDE.local.md", "CLAUDE.md", "AGENTS.md", "GEMINI.md", "MEMORY.md", ".cursorrules", "memory.jsonl",
         "memory.json", ".beads/issues.jsonl")  # fmt: skip
@@ -95,9 +97,7 @@ def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> Found:
         by_kind[GRAPH] += _graphs(base, by_kind[GRAPH], found)
     for kind, paths in by_kind.items():
         _read(base, kind, paths, found)
-    found.passed += [
-        Passed(folder, f"{count} in a folder of samples or third parties") for folder, count in samples.items()
-    ]
+    found.passed += [Passed(folder, f"{count} files of samples or third parties") for folder, count in samples.items()]
     found.passed += _ignored(base, listed, by_kind)
     return found
 
@@ -109,7 +109,7 @@ def _records(base: Path, paths: Sequence[str], found: Found) -> list[str]:
         if _sample(path, ADR) is None:
             own.append(path)
         elif record_files.judge(path, folders)[0] in (Chance.CERTAIN, Chance.LIKELY):
-            found.passed.append(Passed(path, "in a folder of samples or third parties"))
+            found.passed.append(Passed(path, _SAMPLES))
     survey = record_files.survey(own, folders)
     found.passed += [Passed(path, why) for path, why in survey.passed]
     read = []
@@ -244,8 +244,10 @@ def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
         folder = dirname(sorted(paths)[most]) or "."
         found.passed.append(Passed(folder, f"{len(paths) - most} files beyond the first {most}"))
     if kind == ADR:
-        for folder, group in groupby(files, lambda each: dirname(each[0])):
-            found.sources.append(Source(kind, folder, tuple(group)))
+        folders: dict[str, list[tuple[str, bytes]]] = {}
+        for file in files:
+            folders.setdefault(record_files.folder_of(file[0]), []).append(file)
+        found.sources += [Source(kind, folder, tuple(some)) for folder, some in folders.items()]
     else:
         found.sources += [Source(kind, path, ((path, data),)) for path, data in files]
 

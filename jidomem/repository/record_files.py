@@ -20,7 +20,10 @@ _NOT_READ: Mapping[str, str] = {
     ".html": "HTML",
 }
 #: Names of folders, in lower case and without dots, dashes and underscores.
-_OF_RECORDS = re.compile(r"m?adrs?|adl|m?adr(?:docs?|records?|logs?)|[a-z]*decision(?:s|records?|logs?)?")
+_OF_RECORDS = re.compile(
+    r"m?adrs?|adl|m?adr(?:docs?|records?|logs?)|(?:arch|architect\w*|design|tech|technical|technology|engineering"
+    r"|software|system|project|product|team|key|major|any)?decision(?:s|records?|logs?)?"
+)
 _OF_REQUESTS = re.compile(r"rfcs?")
 _OF_PROPOSALS = re.compile(r"(?:design|enhancement)?proposals?|designdocs?|enhancements|keps")
 _OF_PAGES = re.compile(r"docs?|documentation|arch|architecture\w*|architectural\w*|designs?|handbook|wiki|specs?")
@@ -33,7 +36,7 @@ _DATE = re.compile(r"(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[
 _IN_SERIES = re.compile(r"[A-Za-z]{2,8}[-_]?\d{1,5}(?=$|[-_. ])")
 _LONG_NUMBER = re.compile(r"\d{3,8}(?=$|[-_. ])")
 _ADR = re.compile(r"(?:[a-z]+[-_])?adr[-_. ]*\d|adr[-_. ]\w|\d+[-_.]adr\b|.*\.adr$", re.IGNORECASE)
-_FRONT_PAGE = re.compile(r"_?(?:read[-_]?me|index)", re.IGNORECASE)
+_FRONT_PAGE = re.compile(r"_?(?:read[-_]?me|index|adr|decision|record)", re.IGNORECASE)
 _INDEX = re.compile(
     r"(?:\d+[-_. ]*|_)?(?:read[-_]?me|index|toc|table[-_]of[-_]contents|sidebar)"
     r"|_?category_?|summary|about|contributing|changelog|overview|glossary|licen[cs]e|security|code[-_]of[-_]conduct"
@@ -85,6 +88,10 @@ _BESIDE = re.compile(
 _REQUEST = re.compile(r"^\W*rfc[ _-]?(?:pr|pull request|number|id)\b\W*:", re.IGNORECASE | re.MULTILINE)
 
 
+#: The reasons to pass over a file that nobody takes for a record.
+TEMPLATE, INDEX = "a template", "an index, not a record"
+
+
 class Chance(Enum):
     """How far the path of a file says that it holds a decision record."""
 
@@ -118,10 +125,9 @@ def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
             found.passed.append((path, reason))
         elif chance is not None:
             judged[path] = chance
-    fronts = {dirname(path): path for path, _ in found.passed if _is_own_folder(path)}
-    found.passed = [each for each in found.passed if fronts.get(dirname(each[0])) != each[0]]
-    certain = {path for path, chance in judged.items() if chance is not Chance.POSSIBLE} | set(fronts.values())
-    for path in sorted({*judged, *fronts.values()}):
+    certain = {path for path, chance in judged.items() if chance is not Chance.POSSIBLE}
+    fronts = {dirname(path): path for path in certain if _is_own_folder(path)}
+    for path in sorted(judged):
         whole = fronts.get(dirname(path)) or _file_of_folder(path, certain)
         if whole is not None and whole != path and path in certain:
             found.passed.append((path, f"a part of {whole}"))
@@ -147,9 +153,12 @@ def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
     if ending not in MARKDOWN and ending not in _NOT_READ:
         return None, ""
     if not (of_records or of_requests or _ADR.match(stem)):
-        return (Chance.POSSIBLE if ending in MARKDOWN and _may_hold(stem, names) else None), ""
+        is_possible = ending in MARKDOWN and _may_hold(stem, names) and not _is_template(stem)
+        return (Chance.POSSIBLE if is_possible else None), ""
     if _is_template(stem):
-        return Chance.NONE, "a template"
+        return Chance.NONE, TEMPLATE
+    if of_records and ending in MARKDOWN and _is_own_folder(path):
+        return Chance.CERTAIN, ""
     is_called = is_record_name(path) or (of_records and bool(_IN_SERIES.match(stem)))
     if ending not in MARKDOWN:
         is_text = ending in (".txt", ".html") and not of_records
@@ -159,7 +168,7 @@ def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
             else (None, "")
         )
     if _INDEX.fullmatch(stem):
-        return Chance.NONE, "an index or a front page, no record"
+        return Chance.NONE, INDEX
     return (Chance.CERTAIN if is_called and (of_records or of_requests) else Chance.LIKELY), ""
 
 
@@ -195,6 +204,11 @@ def record_name(path: str) -> str:
     return basename(dirname(path)) if _is_own_folder(path) else name
 
 
+def folder_of(path: str) -> str:
+    """Return the folder that a record is listed in: one in a folder of its own in that above."""
+    return dirname(dirname(path)) if _is_own_folder(path) else dirname(path)
+
+
 def reads_like_record(text: str) -> bool:
     r"""Return whether *text* has the headings of a decision record, or the head of a request for comments.
 
@@ -207,9 +221,14 @@ def reads_like_record(text: str) -> bool:
 
 
 def sample_folder(folder: str) -> str | None:
-    """Return the part of *folder* whose files are samples or somebody else's, None where there is none."""
+    """Return the part of *folder* whose files are samples or somebody else's, None where there is none.
+
+    >>> sample_folder("web/tests/adr"), sample_folder("adr/2022-03-02-performance-tests")
+    ('web/tests', None)
+    """
     parts = folder.split("/")
-    return next(("/".join(parts[: n + 1]) for n, part in enumerate(parts) if _SAMPLES.fullmatch(part)), None)
+    named = (n for n, part in enumerate(parts) if _SAMPLES.fullmatch(part) and not _is_called(part))
+    return next(("/".join(parts[: n + 1]) for n in named), None)
 
 
 def _is_template(stem: str) -> bool:
@@ -233,10 +252,13 @@ def _may_hold(stem: str, names: list[str]) -> bool:
 def _is_own_folder(path: str) -> bool:
     """Return whether a file is the front page of a folder that is called like a record."""
     folder = basename(dirname(path))
-    is_called = bool(_DATE.match(folder) or _LONG_NUMBER.match(folder) or _ADR.match(folder)) and bool(
-        re.search(r"[-_]\D", folder)
-    )
-    return is_called and bool(_FRONT_PAGE.fullmatch(splitext(basename(path))[0]))
+    return _is_called(folder) and bool(_FRONT_PAGE.fullmatch(splitext(basename(path))[0]))
+
+
+def _is_called(folder: str) -> bool:
+    """Return whether a folder is called like a record: by a number or a date, and words."""
+    is_numbered = _DATE.match(folder) or _LONG_NUMBER.match(folder) or _ADR.match(folder)
+    return bool(is_numbered and re.search(r"[-_][A-Za-z]", folder))
 
 
 def _file_of_folder(path: str, records: set[str]) -> str | None:

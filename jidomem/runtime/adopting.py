@@ -59,6 +59,7 @@ def adopt(memory: Jidomem, base: Path, sources: Sequence[Source]) -> tuple[list[
             continue
         report = _taken(memory, named, kind, [file for each in some for file in each.source.files])
         whole.entries += report.entries
+        whole.passed += report.passed
         whole.left_out.update(report.left_out)
         of_file = {path: each for each in some for path, _ in each.source.files}
         for entry in report.entries:

@@ -95,7 +95,9 @@ def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
         "GEMINI.md": "a link to AGENTS.md",
         "web/GEMINI.md": "a link out of the repository",
         "web/CLAUDE.md": "says the same as web/AGENTS.md",
-        "tests": "1 files of samples or others'",
+        "docs/adr/README.md": "an index, not a record",
+        "docs/adr/template.md": "a template",
+        "tests/adr/0009-a-sample.md": "in a folder of samples or third parties",
         "CLAUDE.local.md": "git ignores it, and what is taken in is committed",
     }
     assert told["next"][0] == "jidomem governing src/queue.py"

@@ -1,0 +1,110 @@
+"""The forms in which decision records write their title, their status and their date."""
+
+import pytest
+
+from jidomem.exchange.adr import read_records
+
+NAME = "docs/adr/0007-use-a-queue.md"
+BODY = "\n\n## Context\n\nBursts.\n\n## Decision\n\nWe use one.\n"
+
+
+def read(text, name=NAME):
+    (intent,) = read_records([(name, text.encode())], project="shop", agent="a", session="s").intents
+    return intent
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("# Use a queue\n\nStatus: Rejected", "rejected"),
+        ("# Use a queue\n\n- Status: Rejected\n- Deciders: Ana", "rejected"),
+        ("# Use a queue\n\n**Status**: rejected", "rejected"),
+        ("# Use a queue\n\n**Status:** ❌ Rejected", "rejected"),
+        ("# Use a queue\n\n**Status:**\nRejected", "rejected"),
+        ("---\nstatus: rejected\n---\n# Use a queue", "rejected"),
+        ("# Use a queue\n\n## Status: Rejected", "rejected"),
+        ("# Use a queue\n\n## Status\n\n*Rejected*", "rejected"),
+        ("# Use a queue\n\n## Metadata\n\n### Status\n\nRejected", "rejected"),
+        ("# Use a queue\n\nStatus\n------\n\nRejected", "rejected"),
+        ("# Use a queue\n\n| Status | Rejected |\n|---|---|\n| Date | 2020-01-02 |", "rejected"),
+        ("# Use a queue\n\n| Status | Date |\n|---|---|\n| Rejected | 2020-01-02 |", "rejected"),
+        ("# Use a queue\n\n| Key | Value |\n|:--|--:|\n| **Status** | Rejected |", "rejected"),
+        ("# Use a queue\n\n## Status\n\nProposed\n\nRejected", "rejected"),
+        ("# Use a queue\n\n## Status\n\nReverted by [#12](https://example.org/12)", "deprecated"),
+        ("# Use a queue\n\n## Status\n\nAmended by [8](0008-use-a-log.md)", "accepted"),
+        ("# Use a queue\n\n## Status\n\nNot implemented", "proposed"),
+        ("# Use a queue\n\n## Statut\n\nAcceptée", "accepted"),
+        ("# Use a queue", "accepted"),
+    ],
+)
+def test_a_status_is_read_in_whatever_form_the_record_has_it(text, status):
+    assert read(text + BODY).status == status
+
+
+def test_a_request_for_comments_without_a_status_is_only_proposed():
+    assert read("# Use a queue\n\nWe could.\n", "rfcs/0007-use-a-queue.md").status == "proposed"
+    assert read("# Use a queue\n\nStatus: Approved\n", "rfcs/0007-use-a-queue.md").status == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("---\ndate: 2018-03-02\n---\n# Use a queue", "2018-03-02"),
+        ("# Use a queue\n\nDate: 2018-03-02", "2018-03-02"),
+        ("# Use a queue\n\n* Date: 2018-03-02", "2018-03-02"),
+        ("# Use a queue\n\n* **Decided on**: 2 March 2018\n* Created: 2017-01-01", "2018-03-02"),
+        ("# Use a queue\n\n## Date\n\n2018-03-02", "2018-03-02"),
+        ("# Use a queue\n\n| Status | Date |\n|---|---|\n| Accepted | 2018-03-02 |", "2018-03-02"),
+        ("# Use a queue\n\n## Status\n\nAccepted (2018-03-02)", "2018-03-02"),
+        ("# Use a queue\n\n## Status\n\nAccepted on March 2nd, 2018", "2018-03-02"),
+        ("# Use a queue\n\nStart Date: 2018/03/02", "2018-03-02"),
+        ("# Use a queue\n\nDate: 02.03.2018", "2018-03-02"),
+        ("# Use a queue\n\nDate: 28/02/2018", "2018-02-28"),
+        ("# Use a queue\n\nDate: 2018 Mar 2", "2018-03-02"),
+        ("# Use a queue\n\n## Changelog\n\n- 2019-05-12: Accepted\n- 2018-03-02: Draft", "2018-03-02"),
+        ("# Use a queue\n\n## Changelog\n\n- 02/03/2018: Draft\n- 25/04/2018: Accepted", "2018-03-02"),
+        ("# Use a queue\n\n## Revision History\n\n| Date | By |\n|---|---|\n| 2018-03-02 | Ana |", "2018-03-02"),
+        ("# Use a queue\n\nDate: 02/03/2018", None),
+        ("# Use a queue\n\nDate: 2018-02-30", None),
+        ("# Use a queue\n\nDate: <!-- today -->", None),
+        ("# Use a queue\n\nLast updated: 2018-03-02", None),
+        ("# Use a queue\n\nWe met on 2018-03-02.", None),
+    ],
+)
+def test_a_date_is_read_in_whatever_form_the_record_has_it_and_never_guessed(text, date):
+    assert read(text + BODY).timestamp == (date and f"{date}T00:00:00Z")
+
+
+def test_a_file_name_dates_a_record_that_has_no_date():
+    dated = "docs/adr/20180302-use-a-queue.md"
+
+    assert read(f"# Use a queue{BODY}", dated).timestamp == "2018-03-02T00:00:00Z"
+    assert read(f"# Use a queue\n\nDate: 2019-01-01{BODY}", dated).timestamp == "2019-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        ("# ADR-0007: Use a queue", NAME, "Use a queue"),
+        ("# 0007 - Use a queue", NAME, "Use a queue"),
+        ("Use a queue\n===========", NAME, "Use a queue"),
+        ("## 7. Use a queue", NAME, "Use a queue"),
+        ("---\ntitle: Use a queue\n---", NAME, "Use a queue"),
+        ("- Name: Use a queue", NAME, "Use a queue"),
+        ("# Summary\n\nWe do.\n\n# Drawbacks\n\nNone.", "rfcs/0007-use-a_queue.md", "Use a queue"),
+        ("", "docs/adr/2018-03-02-use-a-queue/README.md", "Use a queue"),
+    ],
+)
+def test_a_title_is_that_of_the_page_else_the_name_of_its_file(text, name, title):
+    assert read(text + BODY, name).summary == title
+
+
+def test_records_in_folders_of_their_own_are_told_apart_and_linked_by_the_names_of_the_folders():
+    first = f"# A\n\n## Status\n\nSuperseded by [B](../2019-01-01-b/){BODY}"
+    files = [("adr/2018-01-01-a/README.md", first), ("adr/2019-01-01-b/README.md", f"# B{BODY}")]
+
+    read_in = read_records([(p, t.encode()) for p, t in files], project="shop", agent="a", session="s")
+
+    a, b = sorted(read_in.intents, key=lambda intent: intent.summary)
+    assert (a.status, b.supersedes) == ("accepted", [a.iri])
+    assert all("same name" not in note.message and "has the name" not in note.message for note in read_in.notes)
