@@ -10,13 +10,13 @@ from jidomem_cli.door import Door, clean
 from jidomem_cli.tables import short, show_json
 
 
-def show_receipt(door: Door, memory: Jidomem, receipt: Receipt) -> None:
-    """Print *receipt*; one without a commit was judged only."""
+def show_receipt(door: Door, memory: Jidomem, receipt: Receipt, outcome: str | None = None) -> None:
+    """Print *receipt*, with *outcome* in place of its status if given; one without a commit was judged only."""
     if door.json:
         show_json(receipt.to_dict())
     else:
         click.echo(receipt.iri)
-    told = f"{receipt.status}: {short(receipt.iri)} in project {memory.project}"
+    told = f"{outcome or receipt.status}: {short(receipt.iri)} in project {memory.project}"
     door.say(f"would be {told}; nothing was kept" if receipt.commit is None else told)
     if memory.settings.found == OWN and receipt.commit is not None:
         door.say(f"kept in your own memory, {memory.settings.place}; a repository gets one with: jidomem init")

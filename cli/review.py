@@ -13,14 +13,14 @@ from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import InvalidRequest
 from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
 from jidomem.govern.review_text import parse, todo, without_settled
-from jidomem.write.settlement import ACTIONS
+from jidomem.write.settlement import ACTIONS, OUTCOMES
 from jidomem_cli.complain import tell
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
 from jidomem_cli.fields import whole_id
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import form_of, short, show_json, show_rows
 
-_COLUMNS = ("tier", "kind", "item", "summary", "other", "days", "leaning")
+_COLUMNS = ("tier", "kind", "item", "summary", "source", "other", "days", "leaning")
 
 
 @click.command(cls=Verb, formats=ROWS, paged=True, writes=("agent", "session", "wait"))
@@ -103,7 +103,7 @@ def _settle(
 ) -> int:
     rival = whole_id(memory, other) if other else None
     receipt = memory.writer.settle(memory.project, item, action, other=rival, reason=reason, dry_run=dry_run)
-    show_receipt(door, memory, receipt)
+    show_receipt(door, memory, receipt, OUTCOMES[action])
     return 0
 
 
@@ -220,10 +220,10 @@ def _told(door: Door, outcomes: list[tuple[Line, Receipt | JidomemError]]) -> in
             if refused[outcome.detail, outcome.hint] == 1:  # the reason many share is told once
                 tell(outcome, door, where=f"{where}{line.action} {short(line.waiting.item)}: ")
         elif door.json:
-            show_json({**said, **outcome.to_dict()})
+            show_json({**said, "outcome": OUTCOMES[line.action], **outcome.to_dict()})
         else:
             click.echo(f"{where}{line.action} {short(line.waiting.item)}: {clean(line.waiting.summary)}")
-            door.say(f"{'would be ' if outcome.commit is None else ''}{outcome.status}: {short(outcome.iri)}")
+            door.say(f"{'would be ' if outcome.commit is None else ''}{OUTCOMES[line.action]}: {short(outcome.iri)}")
     for count in refused.values():
         if count > 1:
             door.say(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")

@@ -23,7 +23,7 @@ from jidomem.read.walk import Place
 from jidomem.terms import bare
 from jidomem.vocab import CLASS_OF_TYPE
 from jidomem.write.kinds import family
-from jidomem.write.settlement import ACTIONS
+from jidomem.write.settlement import ACTIONS, Settlement
 from jidomem.write.writer import MemoryWriter
 
 #: What waits this long moves up a tier.
@@ -37,7 +37,8 @@ _OF_ONE = ("accept", "reject", "supersede")  # what both took the place of has o
 class Waiting:
     """One thing to settle: tier 1 keeps agents from working, 2 waits to bind them, 3 waits, 4 is to be looked at.
 
-    `leaning` counts the memories that rest on it or wait for it; `actions` are the ways to settle it.
+    `leaning` counts the memories that rest on it or wait for it; `actions` are the ways to settle it. `source` is the
+    evidence that it was given: of an imported entry its file, line and heading.
     """
 
     tier: int
@@ -52,6 +53,7 @@ class Waiting:
     days: int
     leaning: int
     actions: tuple[str, ...]
+    source: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -123,22 +125,32 @@ def settle_by_rule(
     known = kept(reader, project).known(items)
     ends = {row["item"] for row in asked(reader, project, _ENDING, items)}
     said_by = _said_by(known)
-    judge, settled = writer.by_rule(), []
-    done: set[str] = set()
+    judge = writer.by_rule()
+    chosen: list[tuple[Waiting, Change]] = []
     for one in waiting:
         about = known[one.item]
-        if one.item in ends or about["quarantined"] or about["identical"] in done:
+        if one.item in ends or about["quarantined"]:
             continue
         rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, said_by)), None)
-        if rule is None:
-            continue
-        reason = f"by rule: {rule} ({rule.node or 'the root'})"
-        try:
-            outcome: Receipt | JidomemError = judge.settle(project, one.item, "accept", reason=reason, dry_run=dry_run)
-            done.add(about["identical"])
-        except JidomemError as refusal:
-            outcome = refusal
-        settled.append((one, rule, outcome))
+        if rule is not None:
+            chosen.append((one, rule))
+    settled: list[tuple[Waiting, Change, Receipt | JidomemError]] = []
+    done: set[str] = set()
+    while chosen:  # of identical proposals the first that is accepted settles the others
+        batch: dict[str, tuple[Waiting, Change]] = {}
+        for pair in chosen:
+            batch.setdefault(known[pair[0].item]["identical"], pair)
+        settlements = [
+            Settlement(one.item, "accept", reason=f"by rule: {rule} ({rule.node or 'the root'})")
+            for one, rule in batch.values()
+        ]
+        outcomes = judge.settle_many(project, settlements, dry_run=dry_run)
+        for (key, pair), outcome in zip(batch.items(), outcomes, strict=True):
+            settled.append((*pair, outcome))
+            done |= {key} if isinstance(outcome, Receipt) else set()
+        tried = {one.item for one, _ in batch.values()}
+        chosen = [(one, rule) for one, rule in chosen
+                  if one.item not in tried and known[one.item]["identical"] not in done]  # fmt: skip
     return settled
 
 
@@ -169,19 +181,18 @@ class Line:
 def apply(
     writer: MemoryWriter, project: str, lines: Iterable[Line], *, dry_run: bool = False
 ) -> list[tuple[Line, Receipt | JidomemError]]:
-    """Return each of *lines* with its receipt or its refusal; the refusal of one stops no other."""
-    outcomes: list[tuple[Line, Receipt | JidomemError]] = []
-    for line in lines:
-        one = line.waiting
-        other = one.other if one.kind != "proposal" else None
-        try:
-            outcome: Receipt | JidomemError = writer.settle(
-                project, one.item, line.action, other=other, reason=line.reason, dry_run=dry_run
-            )
-        except JidomemError as refusal:
-            outcome = refusal
-        outcomes.append((line, outcome))
-    return outcomes
+    """Return each of *lines* with its receipt or its refusal: one commit of all that are not refused."""
+    lines = list(lines)
+    settlements = [
+        Settlement(
+            line.waiting.item,
+            line.action,
+            other=line.waiting.other if line.waiting.kind != "proposal" else None,
+            reason=line.reason,
+        )
+        for line in lines
+    ]
+    return [*zip(lines, writer.settle_many(project, settlements, dry_run=dry_run), strict=True)]
 
 
 def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
@@ -268,6 +279,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         days=_days(row, known, now),
         leaning=_lean(row, leaning),
         actions=tuple(row["actions"]),
+        source="; ".join(about["sources"]) or None,
     )
 
 

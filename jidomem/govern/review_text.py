@@ -23,6 +23,8 @@ def todo(waiting: Iterable[Waiting]) -> str:
             f"# tier {one.tier}, {one.kind}: {_plain(one.why)}; by {who}, {one.days} days, {one.leaning} lean on it"
         )
         lines.append(f"#   {_plain(one.summary)}")
+        if one.source:
+            lines.append(f"#   source: {_plain(one.source)}")
         if one.other:
             lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
         lines.append(f"#   {' | '.join((*one.actions, 'skip'))}")

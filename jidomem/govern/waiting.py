@@ -21,13 +21,16 @@ _NAMED = 30_000
 _LEANS = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary WHERE { GRAPH <%s> { VALUES ?item { %s }
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source WHERE { GRAPH <%s> {
+  VALUES ?item { %s }
   ?item a ?class ; jido:recordedAt ?recorded ; jido:assertedBy ?agent .
   OPTIONAL { ?item jido:proposedBecause ?because }
   OPTIONAL { ?item jido:quarantined ?quarantined }
   OPTIONAL { ?item jido:conflictKey ?key }
   OPTIONAL { ?item jido:summary ?summary }
-} } ORDER BY ?item ?agent ?key
+  OPTIONAL { ?item jido:derivedFrom ?evidence . ?evidence rdfs:label ?source }
+} } ORDER BY ?item ?agent ?key ?source
 """
 _LEANING = """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -95,9 +98,12 @@ class Kept:
             entry = found.setdefault(row["item"], {
                 "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
                 "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
+                "sources": {},
             })  # fmt: skip
             entry["type"] = entry["type"] or kind
             entry["agents"][row["agent"]] = None
+            if row["source"]:
+                entry["sources"][row["source"]] = None
             if row["key"]:
                 entry["keys"][row["key"]] = None
                 if row["key"].startswith("identical:"):

@@ -54,25 +54,15 @@ class Corrections(Policing):
         another text; a mere change of state says nothing of the files it is about, which are kept as they were. Raises
         what `submit_intent` raises.
         """
-        values = self._carried(project_id, item)
+        values = self._carried(self._fresh_view(project_id), item)
         values |= {"supersedes": [item], "reason": reason} | otherwise(values, changes)
         kept = None if _LOOKED_AT & changes.keys() else self._blobs_of(project_id, iri(item))
         return self.submit_intent(project_id, values, dry_run=dry_run, blobs=kept, under=under)
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
-        old = self.restated(project_id, item)
-        values = {
-            "type": "deleted_marker",
-            "summary": f"Withdrawn: {old.get('summary', item)[:_SHOWN]}",
-            "rationale": reason,
-            "applies_to_project": project_id,
-            "asserted_by": self.agent,
-            "asserted_in": self.session,
-            "confidence": "high",
-            "invalidates": [item],
-        }
-        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+        values = self._withdrawal(project_id, self._fresh_view(project_id), item, reason) | fields
+        return self.submit_intent(project_id, values, dry_run=dry_run)
 
     def confirm(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
@@ -83,21 +73,40 @@ class Corrections(Policing):
         is among *fields*, comes after as long a time as the last; what a curator confirms is verified. Raises what
         `submit_intent` raises, and PolicyDenied or Conflict where a proposal would only be proposed again.
         """
-        old = self.restated(project_id, item)
-        values = self._carried(project_id, item) | fields | {"reason": reason}
+        view = self._fresh_view(project_id)
+        values = self._confirmation(project_id, view, item, reason, fields)
+        if _is_proposed(iri(item), view):
+            self._must_be_asserted(project_id, self.submit_intent(project_id, values, dry_run=True))
+        return self.submit_intent(project_id, values, dry_run=dry_run)
+
+    def _withdrawal(self, project_id: str, view: View, item: str, reason: str) -> dict[str, Any]:
+        """Return the intent of a marker that withdraws *item*."""
+        return {
+            "type": "deleted_marker",
+            "summary": f"Withdrawn: {restated_in(view, item).get('summary', item)[:_SHOWN]}",
+            "rationale": reason,
+            "applies_to_project": project_id,
+            "asserted_by": self.agent,
+            "asserted_in": self.session,
+            "confidence": "high",
+            "invalidates": [item],
+        }
+
+    def _confirmation(
+        self, project_id: str, view: View, item: str, reason: str | None, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the intent that confirms *item*, with *fields* in place of what it carries over."""
+        old = restated_in(view, item)
+        values: dict[str, Any] = {**self._carried(view, item), **fields, "reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
             values["expires_on"] = _next_review(old, self._now())
-        waits = self._fresh_view(project_id).first(iri(item), jido("hasAssertionStatus")) == jido("Proposed")
-        if waits:
+        values["supersedes"] = [item]
+        if _is_proposed(iri(item), view):
             values |= {name: old[name] for name in ("invalidates", "revives") if name in old}
             values["supersedes"] = [item, *old.get("supersedes", [])]
-        else:
-            values["supersedes"] = [item]
-        if self.is_curator(project_id, values["asserted_by"]):
+        if self._is_curator_in(view, values["asserted_by"]):
             values["extra_triples"] = [*_without_verified(values), [_VERIFIED, True]]
-        if waits:
-            self._must_be_asserted(project_id, self.submit_intent(project_id, values | fields, dry_run=True))
-        return self.submit_intent(project_id, values | fields, dry_run=dry_run)
+        return {**values, **fields}
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """Raise PolicyDenied unless the writer's agent may correct *item*, and with *asserted* so that it counts."""
@@ -140,7 +149,7 @@ class Corrections(Policing):
         view = self._fresh_view(project_id)
         restated_in(view, item)  # raises for what is no memory
         old, ends = _undone(iri(item), view)
-        values = self._carried(project_id, bare(old)) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
+        values = self._carried(view, bare(old)) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
         kept = None if _LOOKED_AT & fields.keys() else self._blobs_of(project_id, old)
         return self.submit_intent(project_id, values | fields, dry_run=dry_run, blobs=kept)
 
@@ -186,9 +195,8 @@ class Corrections(Policing):
         """Return the blob ids that *item* keeps of the files it is about, by path."""
         return blobs_in(self._fresh_view(project_id), item)
 
-    def _carried(self, project_id: str, item: str) -> dict[str, Any]:
+    def _carried(self, view: View, item: str) -> dict[str, Any]:
         """Return the fields of *item* for a memory in its place, asserted here and now."""
-        view = self._fresh_view(project_id)
         said = {name: value for name, value in restated_in(view, item).items() if name not in OWN}
         who = {"asserted_by": self.agent, "asserted_in": self.session}
         return {**said, "coexists_with": _beside(iri(item), view), **who}
@@ -231,6 +239,10 @@ def restated_in(view: View, item: str) -> dict[str, Any]:
 def blobs_in(view: View, item: Term) -> dict[str, str]:
     """Return the blob ids that *item* keeps of the files it is about, by path."""
     return dict(anchors_of(view.objects(item, ANCHOR)))
+
+
+def _is_proposed(item: Term, view: View) -> bool:
+    return view.first(item, jido("hasAssertionStatus")) == jido("Proposed")
 
 
 def _text_of(node: Term, view: View) -> str | None:

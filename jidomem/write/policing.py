@@ -88,8 +88,12 @@ class Policing(Submitter):
 
     def is_curator(self, project_id: str, agent: str | None = None) -> bool:
         """Return whether *agent*, the writer's own unless given, may judge for the project."""
-        who = bare(self._node(agent or self.agent, "agents"))
-        return permission.role_of(who, self.authority(project_id), self._stages.speaker) in CURATORS
+        return self._line(project_id).answer(lambda view: self._is_curator_in(view, agent or self.agent))
+
+    def _is_curator_in(self, view: View, agent: str) -> bool:
+        """Return whether *agent* may judge for the project that *view* is of."""
+        rules = permission.authority(view, self._stages.policy)
+        return permission.role_of(bare(self._node(agent, "agents")), rules, self._stages.speaker) in CURATORS
 
     def _made(self, change: Change, by: str, reason: str | None) -> Change:
         agent = bare(self._node(change.agent, "agents")) if change.agent is not None else None

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from jidomem.errors import Conflict, InvalidRequest
+from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.intent import Receipt
 from jidomem.moments import stamp
 from jidomem.terms import Term, bare, iri, literal
+from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import conflict
-from jidomem.write.correction import Corrections, otherwise
+from jidomem.write.correction import Corrections, otherwise, restated_in
+from jidomem.write.line import JudgeFn, Outcome
+from jidomem.write.stages import Judged
+from jidomem.write.triples import read_back
 from jidomem.write.view import ITEM_MARK, View
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
+#: Action -> the word for a memory that was settled by it.
+OUTCOMES = {"accept": "accepted", "reject": "rejected", "supersede": "accepted", "keep-both": "accepted"}
 #: How long an assumption without a date stands before it is asked about again.
 _LATER = timedelta(days=90)
 _KEY = jido("conflictKey")
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The judgement of a curator on one memory: an action, and the fields that `Settlements.settle` takes."""
+
+    item: str
+    action: str
+    other: str | None = None
+    reason: str | None = None
+    changes: Mapping[str, Any] | None = None
 
 
 class Settlements(Corrections):
@@ -43,33 +62,82 @@ class Settlements(Corrections):
         so, Conflict for what would not settle it, PolicyDenied for an agent that may only propose, and what
         `submit_intent` raises; nothing is kept then.
         """
+        settlement = Settlement(item, action, other, reason, changes)
+        (outcome,) = self.settle_many(project_id, [settlement], dry_run=dry_run)
+        if isinstance(outcome, JidomemError):
+            outcome.position = None
+            raise outcome
+        return outcome
+
+    def settle_many(
+        self, project_id: str, settlements: Sequence[Settlement], *, dry_run: bool = False
+    ) -> list[Outcome]:
+        """Return one receipt or refusal for each of *settlements*, in order, in one commit of all that are accepted.
+
+        Each is judged with those before it in view, and the refusal of one stops no other. With *dry_run* nothing is
+        kept.
+        """
+        refusals: dict[int, JidomemError] = {}
+
+        def judge(position: int, view: View, now: datetime) -> Judged:
+            refusals.pop(position, None)  # of a try before, which came to nothing
+            try:
+                return self._settled(project_id, settlements[position], view, now)
+            except JidomemError as refusal:
+                refusals[position] = refusal
+                return Judged(Receipt("", None, Version(), "refused"))
+
+        judges = [partial(judge, position) for position in range(len(settlements))]
+        line = self._line(project_id)
+        receipts = self._tried(line.load(), judges) if dry_run else line.submit_atomic(judges)
+        return [refusals.get(position, receipt) for position, receipt in enumerate(receipts)]
+
+    def _tried(self, view: View, judges: Sequence[JudgeFn]) -> list[Receipt]:
+        """Return the receipts there would be, each judged with those before it in view."""
+        receipts = []
+        for judge in judges:
+            judged = judge(view, self._now())
+            read_back(judged.triples)
+            view.add(judged.triples)
+            receipts.append(judged.receipt)
+        return receipts
+
+    def _settled(self, project_id: str, settlement: Settlement, view: View, now: datetime) -> Judged:
+        """Return the memory that settles one item, as `settle` says; raises what it raises."""
+        item, action, other = settlement.item, settlement.action, settlement.other
         if action not in ACTIONS:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
-        if changes and action not in ("supersede", "keep-both"):
+        if settlement.changes and action not in ("supersede", "keep-both"):
             raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out changes")
-        view = self._fresh_view(project_id)
-        old = self.restated(project_id, item)  # raises for what is no memory
+        old = restated_in(view, item)  # raises for what is no memory
         if view.has_ended(iri(item)):
             raise InvalidRequest(f"{item} is settled already", hint="see: jidomem review")
         if other is not None:
-            self.restated(project_id, other)
+            restated_in(view, other)
             _check_pair(iri(item), iri(other), action, view)
-        told = {"reason": reason or _REASONS[action]}
-        if action == "reject" or (action == "accept" and other is not None):
-            loser = item if action == "reject" else other
-            if action == "accept":
-                told = {"reason": reason or f"rejected in review: {item} holds"}
-            self._must_settle(project_id, self.invalidate(project_id, loser or "", dry_run=True, **told))
-            return self.invalidate(project_id, loser or "", dry_run=dry_run, **told)
-        values = self._accepted(project_id, iri(item), action, other, view) | told | otherwise(old, changes or {})
-        self._must_settle(project_id, self.confirm(project_id, item, dry_run=True, **values))
-        return self.confirm(project_id, item, dry_run=dry_run, **values)
+        reason = settlement.reason or _REASONS[action]
+        if action == "reject":
+            values = self._withdrawal(project_id, view, item, reason)
+        elif action == "accept" and other is not None:
+            reason = settlement.reason or f"rejected in review: {item} holds"
+            values = self._withdrawal(project_id, view, other, reason)
+        else:
+            fields = self._accepted(project_id, iri(item), action, other, view, now)
+            fields |= otherwise(old, settlement.changes or {})
+            values = self._confirmation(project_id, view, item, reason, fields)
+        judged = self._judge(project_id, values)(view, now)
+        if judged.receipt.conflicts:
+            raise Conflict(judged.receipt.conflicts)
+        self._must_be_asserted(project_id, judged.receipt)
+        return judged
 
-    def _accepted(self, project_id: str, item: Term, action: str, other: str | None, view: View) -> dict[str, Any]:
+    def _accepted(
+        self, project_id: str, item: Term, action: str, other: str | None, view: View, now: datetime
+    ) -> dict[str, Any]:
         """Return the fields that assert *item* again, with or in place of what it disagrees with."""
         rivals = [iri(other)] if other else [o for o in view.objects(item, jido("conflictsWith")) if view.in_force(o)]
         if action in ("supersede", "keep-both") and not rivals:
-            rivals = self._met_since(project_id, item)  # nothing it was proposed against
+            rivals = self._met_since(project_id, item, view, now)  # nothing it was proposed against
         if action in ("supersede", "keep-both") and not rivals:
             raise InvalidRequest(f"{bare(item)} disagrees with nothing in force", hint="accept it, or reject it")
         if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
@@ -86,21 +154,17 @@ class Settlements(Corrections):
         if action == "keep-both":
             values["coexists_with"] = sorted(map(bare, rivals))
         if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
-            values["expires_on"] = stamp(self._now() + _LATER)
+            values["expires_on"] = stamp(now + _LATER)
         return values
 
-    def _met_since(self, project_id: str, item: Term) -> list[Term]:
+    def _met_since(self, project_id: str, item: Term, view: View, now: datetime) -> list[Term]:
         """Return what is in force and would disagree with *item*, were it asserted now."""
+        values = self._confirmation(project_id, view, bare(item), None, {})
         try:
-            found = self.confirm(project_id, bare(item), dry_run=True).conflicts
+            conflicts = self._judge(project_id, values)(view, now).receipt.conflicts
         except Conflict as refusal:
-            found = tuple(refusal.conflicts)
-        return [iri(each.iri) for each in found if each.kind != "stale_supersession"]
-
-    def _must_settle(self, project_id: str, receipt: Receipt) -> None:
-        if receipt.conflicts:
-            raise Conflict(receipt.conflicts)
-        self._must_be_asserted(project_id, receipt)
+            conflicts = tuple(refusal.conflicts)
+        return [iri(each.iri) for each in conflicts if each.kind != "stale_supersession"]
 
 
 _REASONS = {

@@ -147,3 +147,44 @@ def test_a_question_about_the_past_is_answered_by_the_policy_of_then(repository)
 def test_what_an_agent_may_is_told_however_its_name_is_written(repository, who):
     run("policy", "set", "deny", "--kind", "task", "--for", "mo")
     assert run("policy", "may", who, "task").stdout == "deny\n"
+
+
+def commits(folder):
+    return sorted(path.name for path in folder.rglob("projects/*/memory/*.ttl"))
+
+
+@pytest.mark.parametrize("words", [["accept", "--all"], ["--from", "-"]], ids=["all", "lines"])
+def test_a_batch_is_one_commit_and_a_refusal_in_it_stops_no_other(repository, words):
+    assert run("remember", "Semicolons", "--type", "convention", "--agent", "bob").exit_code == 0
+    bad = rows("review")[0]["item"]
+    assert run("policy", "set", "deny", "--kind", "convention", "--for", "bob").exit_code == 0
+    lines = "".join(f"reject {row['item']}\n" for row in rows("review") if row["item"] != bad)
+    before = commits(repository)
+
+    done = run("review", *words, stdin=lines)
+
+    assert (done.exit_code, len(commits(repository)) - len(before)) == (0, 1)
+    ended = {"all": [], "lines": [bad]}["all" if "--all" in words else "lines"]
+    assert [row["item"] for row in rows("review")] == ended
+
+
+def test_a_rejection_is_answered_as_one(repository):
+    first, second = (row["item"] for row in rows("review"))
+
+    assert run("review", "reject", first, "--dry-run").stderr.startswith("would be rejected: ")
+    assert run("review", "reject", first).stderr.startswith("rejected: ")
+    assert run("review", "accept", second).stderr.startswith("accepted: ")
+
+
+def test_what_waits_shows_its_source_in_words(repository):
+    assert (
+        run(
+            "remember", "No tabs", "--evidence", "AGENTS.md:12: Style", "--type", "convention", "--agent", "bob"
+        ).exit_code
+        == 0
+    )
+
+    (row,) = [each for each in rows("review") if each["summary"] == "No tabs"]
+
+    assert row["source"] == "AGENTS.md:12: Style"
+    assert "#   source: AGENTS.md:12: Style" in run("review", "--todo").stdout

@@ -89,8 +89,15 @@ def client(signed):
 def pages(known):
     """The address of each page, and what a form of it sends besides the act."""
     term = {"term": "Recipe", "reason": "x", "instead": "Fact"}
-    pair = {"item": known["left"], "other": known["right"], "reason": "x", "about": "src/b.py"}
-    facts = {"item": known["fact"], "other": known["other fact"], "reason": "x", "about": "src/b.py"}
+    pair = {
+        "item": known["left"],
+        "other": known["right"],
+        "reason": "x",
+        "about": "src/b.py",
+        "text": "Use both",
+        "rationale": "r",
+    }
+    facts = {**pair, "item": known["fact"], "other": known["other fact"]}
     one = {"item": known["proposal"], "reason": "x"}
     return {
         "memory": (f"/ui/p/memories/{known['memory'][-12:]}", {"summary": "on Mondays", "reason": "x"}),
@@ -250,12 +257,19 @@ def memory_of(writer, memory, values):
     return writer.submit_intent("p", intent(**values)).iri
 
 
-def test_a_merger_begins_with_what_both_say_and_rests_on_the_evidence_of_both(client, memory, known):
+def test_a_merger_starts_from_a_side_that_is_chosen_and_rests_on_the_evidence_of_both(client, memory, known):
     path, form = pages(known)["conflict"]
-    (one,) = [client.get(path.replace("?", ".json?")).json["looked_at"]["merged"]]
-    assert (one["text"], one["topic"]) == ("Use SQLite; Use PostgreSQL", "store")
-    assert one["rationale"] == "it embeds\nit scales"
-    assert one["evidence"] == ["it is small", "it grows"]
+    shown = path.replace("?", ".json?")
+    empty, one, other = (
+        client.get(shown + start).json["looked_at"]["merged"] for start in ("", "&start=left", "&start=right")
+    )
+    assert (empty["text"], empty["rationale"], empty["topic"]) == ("", "", "store")
+    assert (one["text"], one["rationale"]) == ("Use SQLite", "it embeds")
+    assert (other["text"], other["rationale"]) == ("Use PostgreSQL", "it scales")
+    assert empty["evidence"] == one["evidence"] == ["it is small", "it grows"]
+    assert client.get(path + "&start=up").status_code == 400
+    without_text = client.post(path, data={"act": "merge", **form, "text": ""})
+    assert (without_text.status_code, "start from the left or the right one" in without_text.text) == (400, True)
 
     form = {
         **form,
@@ -268,7 +282,7 @@ def test_a_merger_begins_with_what_both_say_and_rests_on_the_evidence_of_both(cl
     old = memory.reader.get_memory("p", known["left"])
     assert old["superseded_by"] == memory.reader.get_memory("p", known["right"])["superseded_by"]
     both = memory.writer.restated("p", old["superseded_by"][0])
-    assert (both["summary"], both["rationale"]) == ("Use SQLite first, then PostgreSQL", "it embeds\nit scales")
+    assert (both["summary"], both["rationale"]) == ("Use SQLite first, then PostgreSQL", "it embeds")
     assert sorted(both["evidence"]) == ["it grows", "it is small"]
     assert sorted(both["about"]) == ["src/a.py", "src/z.py"]
 

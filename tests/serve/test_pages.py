@@ -172,6 +172,9 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     pages.driver.execute_script(held)
     pages.leads(pages.press, "r")
     assert pages.shows("right", ".done")
+    assert pages.one("#text").get_attribute("value") == ""
+    pages.leads(pages.one("fieldset a.button").click)
+    assert pages.one("#text").get_attribute("value").startswith("Use SQLite")
     pages.one("#text").clear()
     pages.one("#text").send_keys("Use DuckDB for part 2")
     pages.driver.execute_script("document.activeElement.blur()")

@@ -6,7 +6,9 @@ import pytest
 from conftest import START, files, intent
 from writing import open_with, refusal, said
 
+from jidomem.errors import InvalidRequest, NotFound
 from jidomem.terms import iri
+from jidomem.write.settlement import Settlement
 
 
 def kept(memory, propose=False, **fields):
@@ -160,3 +162,32 @@ def test_what_would_still_disagree_is_not_settled_where_the_project_lets_both_st
         before = files(memory.settings.root)
         assert refusal(settle, memory, new, "accept").code == "conflict"
         assert files(memory.settings.root) == before
+
+
+def test_many_are_settled_in_one_commit_each_judged_with_those_before_it_in_view(memory):
+    first, second, third = (
+        memory.writer.submit_intent("p", intent(summary=text), propose=True).iri for text in ("one", "two", "three")
+    )
+    before = memory.catch_up("p")
+
+    held, again, none, gone = memory.writer.settle_many(
+        "p", [Settlement(first, "accept"), Settlement(first, "reject"), Settlement("urn:x", "accept"),
+              Settlement(second, "reject")]
+    )  # fmt: skip
+
+    assert (held.status, gone.status) == ("asserted", "asserted")
+    assert held.commit == gone.commit
+    assert memory.catch_up("p").position == before.position + 1
+    assert [type(each) for each in (again, none)] == [InvalidRequest, NotFound]
+    assert "settled already" in again.detail
+    assert memory.reader.get_memory("p", third)["status"] == "proposed"
+
+
+def test_a_dry_run_of_many_keeps_nothing_and_answers_as_they_would_be(memory):
+    item = memory.writer.submit_intent("p", intent(summary="one"), propose=True).iri
+    before = memory.catch_up("p")
+
+    held, again = memory.writer.settle_many("p", [Settlement(item, "accept")] * 2, dry_run=True)
+
+    assert (held.status, held.commit, "settled already" in again.detail) == ("asserted", None, True)
+    assert memory.catch_up("p") == before

@@ -61,15 +61,24 @@ def _otherwise(said: Said, form: Said, names: tuple[str, str]) -> dict[str, Any]
     return found
 
 
-def merged(left: Said, right: Said) -> dict[str, Any]:
-    """Return what the form of a merger begins with: what both say, each once, and the evidence of both."""
+def merged(left: Said, right: Said, start: str | None = None) -> dict[str, Any]:
+    """Return the first content of the form of a merger: the texts of the side *start*, places and evidence of both.
+
+    A text in which the sides differ is empty until a side is chosen: two sentences that contradict each other, one
+    after the other, say nothing.
+    """
+    chosen = {"left": left, "right": right}.get(
+        start or "", {name: left[name] for name in left if left[name] == right.get(name)}
+    )
+    if start not in (None, "left", "right"):
+        raise InvalidRequest(f"start={start:.40} names no side", hint="start=left or start=right")
     levels = [each for each in (left.get("confidence"), right.get("confidence")) if each in _LEVELS]
     return {
-        "text": _both(left, right, "summary", "; "),
+        "text": chosen.get("summary", ""),
         "topic": left.get("topic") or right.get("topic") or "",
         "merged_about": "\n".join(_united(left, right, "about")),
-        "rationale": _both(left, right, "rationale", "\n"),
-        "explanation": _both(left, right, "detailed_explanation", "\n"),
+        "rationale": chosen.get("rationale", ""),
+        "explanation": chosen.get("detailed_explanation", ""),
         "confidence": min(levels, key=_LEVELS.index, default=""),
         "evidence": _united(left, right, "evidence"),
     }
@@ -80,8 +89,8 @@ def together(left: Said, right: Said, form: Said) -> dict[str, Any]:
     begun = merged(left, right)
     given = {name: form.get(name, begun[name]).strip() for name in _MERGED}
     if not given["text"]:
-        hint = "write what holds, in the words of neither or both"
-        raise InvalidRequest("there is no text that both become", hint=hint)
+        hint = "start from the left or the right one, or write the text that holds"
+        raise InvalidRequest("the merged memory has no text", hint=hint)
     fields: dict[str, Any] = {field: given[name] or None for name, field in _MERGED.items()}
     fields["about"] = _lines(given["merged_about"])
     fields["evidence"] = begun["evidence"]
@@ -90,10 +99,6 @@ def together(left: Said, right: Said, form: Said) -> dict[str, Any]:
         fields["alternatives"] = _united(left, right, "alternatives")
         fields |= {name: right[name] for name in _SINGLE if name in right and name not in left}
     return fields
-
-
-def _both(left: Said, right: Said, name: str, between: str) -> str:
-    return between.join(dict.fromkeys(str(side[name]) for side in (left, right) if side.get(name)))
 
 
 def _united(left: Said, right: Said, name: str) -> list[str]:

@@ -8,11 +8,13 @@ from typing import Any
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.govern.review import Queue, Waiting, queued
+from jidomem.intent import Receipt
 from jidomem.serve.curator import allowed, beside, refusals, told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.compared import compared
 from jidomem.serve.curator.screen import Screen
 from jidomem.vocab import JIDO, SCOPE
+from jidomem.write.settlement import Settlement
 
 #: So many are listed on one page.
 COUNT = 50
@@ -93,7 +95,8 @@ def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
         "why_not": why_not,
         "beside": [beside.where(each) for each in fields],
         "scopes": [f"{JIDO}{name}" for name in SCOPE],
-        "merged": beside.merged(*fields) if one.other else None,
+        "merged": beside.merged(fields[0], fields[1], asked.given.get("start")) if one.other else None,
+        "starts": {side: f"{_link(asked, one)}&start={side}" for side in ("left", "right") if one.other},
     }
 
 
@@ -122,28 +125,44 @@ def act(asked: Asked, form: Mapping[str, str]) -> str:
 
 
 def _together(asked: Asked, way: str, chosen: list[str], reason: str | None) -> str:
-    """Return what was done with those *chosen*; raises Refused, which tells each that was not, where some were not."""
+    """Return the message of one commit that settles those *chosen*; raises Refused, with a row for each refusal."""
     if way not in OF_ONE:
         raise InvalidRequest(f"several are accepted or rejected together, not {way!r}", hint="settle each by itself")
-    caller, rows = asked.site.caller, []
-    for line in dict.fromkeys(chosen):
+    digest = asked.site.caller.digest if asked.site.caller else None
+    lines, by = [*dict.fromkeys(chosen)], (digest, asked.project, way, reason)
+    # A form that is sent again waits for the first one, and then finds each line done.
+    return asked.site.operation.repeats.once((*by, *lines), partial(_settled_together, asked, way, lines, reason, by))
+
+
+def _settled_together(asked: Asked, way: str, lines: list[str], reason: str | None, by: tuple[str | None, ...]) -> str:
+    settlements, rows = [], []
+    for line in lines:
         item, _, other = line.partition(" ")
-        key = (caller.digest if caller else None, asked.project, way, line, reason)
+        status = asked.memory.reader.get_memory(asked.project, item)["status"]
+        rival = None if status == "proposed" else other or None  # a proposal names all that it disagrees with itself
+        settlements.append(Settlement(item, _action(way, status), other=rival, reason=reason))
+    outcomes = asked.site.writer.settle_many(asked.project, settlements)
+    for line, settlement, outcome in zip(lines, settlements, outcomes, strict=True):
         try:
-            do = partial(_settled, asked, way, item, other or None, reason, {})
-            asked.site.operation.repeats.once(key, do)
+            asked.site.operation.repeats.once((*by, line), partial(_iri, outcome))
         except JidomemError as error:
             if error.http_status in (401, 403) or error.http_status >= 500:
-                raise  # the next one would meet the same
-            rows.append(refusals.row(asked, item, error))
+                raise  # the others met the same
+            rows.append(refusals.row(asked, settlement.item, error))
     if rows:
-        done = len(chosen) - len(rows)
+        done = len(lines) - len(rows)
         raise refusals.Refused(
-            f"{len(rows)} of {len(chosen)} could not be settled; done: {way}, {done} together",
+            f"{len(rows)} of {len(lines)} could not be settled; done: {way}, {done} together",
             hint="settle these one by one",
             rows=rows,
         )
-    return f"{way}, {len(chosen)} together"
+    return f"{way}, {len(lines)} together"
+
+
+def _iri(outcome: Receipt | JidomemError) -> str:
+    if isinstance(outcome, JidomemError):
+        raise outcome
+    return outcome.iri
 
 
 def _settled(asked: Asked, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]) -> str:
@@ -184,7 +203,7 @@ REVIEW = Screen(
     "review",
     "review.html",
     show,
-    takes=("item", "other", "cursor", "done"),
+    takes=("item", "other", "start", "cursor", "done"),
     act=act,
     acts=(*OF_TWO, *OF_ONE),
     fields=("item", "other", "reason", "chosen", *beside.FIELDS),
