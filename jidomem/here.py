@@ -1,4 +1,4 @@
-"""What is true of an index that was made here, and of none that came with a clone and says what it likes.
+"""What is true of derived files that were made here, and of none that came with a clone and says what it likes.
 
 A file is known by its number on this disk and by when it was last changed, to the nanosecond. The system sets both, and
 no checkout, archive or copy can choose them: so whatever names those of the file `here` was written beside it.
@@ -14,18 +14,19 @@ from pathlib import Path
 _FILE = "here"
 
 
-def place(folder: Path) -> str:
+def place(folder: Path | str, file: str = _FILE) -> str:
     """Return what is to be said by all that is written in *folder*; nothing, where nothing was written yet."""
     with suppress(OSError):
-        status = os.stat(folder / _FILE, follow_symlinks=False)
+        status = os.stat(os.path.join(folder, file), follow_symlinks=False)
         return f"{status.st_ino}-{status.st_ctime_ns}"
     return ""
 
 
-def settle(folder: Path) -> str:
+def settle(folder: Path | str, file: str = _FILE) -> str:
     """Return what is to be said by what is written now in *folder*; raises OSError where nothing can be."""
-    os.close(os.open(folder / _FILE, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
-    return place(folder)
+    flags = os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    os.close(os.open(os.path.join(folder, file), flags, 0o666))
+    return place(folder, file)
 
 
 def number(place: str) -> int:

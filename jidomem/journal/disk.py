@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from io import FileIO
 
+from jidomem import here
+
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+#: The file that tells a folder of this disk from its copies; git ignores it.
+HERE = ".here.lock"
 
 
 def names(path: str) -> Iterator[str]:
@@ -30,6 +34,17 @@ def mtime(path: str) -> int | None:
         return os.stat(path).st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def place(path: str) -> str:
+    """Return what no clone of a folder can say of itself; nothing where nobody settled in it."""
+    return here.place(path, HERE)
+
+
+def settle(path: str) -> None:
+    """Give a folder a place, where it has none."""
+    if not place(path):
+        here.settle(path, HERE)
 
 
 def device(path: str) -> int:

@@ -125,9 +125,13 @@ class FileJournal:
 
         *seen* is told of every sound commit, in no order, of some perhaps twice.
         """
-        known = self._known(stream)[0]
-        found = Folder(self.path(stream), stream.graph, seen).verify()  # nobody waits for it
-        return known.verify() if found else found
+        known, apart = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # nobody waits for it
+        if found := apart.verify():
+            return known.verify()
+        known.look()
+        if known.sight.is_of_names(apart.sight) and known.sight.version != apart.sight.version:
+            known.read_anew()
+        return found
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* are here; False after a checkout of a branch without them."""
@@ -220,6 +224,8 @@ class FileJournal:
         """Hold the lock of a stream's files, damage or not; raise Busy when it is not free in so many *seconds*."""
         folder, turn = self._known(stream)
         with turn.taken(folder.path, folder.lock_path, seconds):
+            with suppress(OSError):  # without a place nobody believes what the lock file says
+                disk.settle(folder.path)
             yield folder, turn
 
     @contextmanager

@@ -17,7 +17,7 @@ from jidomem.journal.contents import Contents
 from jidomem.journal.links import broken, unfit
 from jidomem.journal.names import each_file, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Entry
-from jidomem.journal.sight import NOTHING, Sight, is_settled, number
+from jidomem.journal.sight import NOTHING, Sight, is_settled
 from jidomem.version import Head, Version
 
 LOCK = ".lock"
@@ -52,11 +52,11 @@ class Folder:
         Who is *holding* the lock to lay commits into other files leaves a doubt, and damage, to the next look.
         """
         with self._lock:
-            now, mtime = time_ns(), disk.mtime(self.path)
+            now, mtime, place = time_ns(), disk.mtime(self.path), disk.place(self.path)
             if holding or (self._names is not None and not self.is_damaged):
-                if (self.sight.since == 0 and self.sight.mtime == mtime) or self.is_damaged:
+                if ((self.sight.since, self.sight.mtime, self.sight.place) == (0, mtime, place)) or self.is_damaged:
                     return self.sight.version
-                kept = Sight.load(self.lock_path)
+                kept = Sight.load(self.lock_path, place)
                 if kept is not None and (kept.holds_at(mtime, now) or (holding and kept.mtime == mtime)):
                     self._hear(map(file_name, kept.version.heads))
                     self.sight, self.unshared = kept, False
@@ -66,7 +66,8 @@ class Folder:
 
     def is_as_seen(self) -> bool:
         """Return whether all is as it was last seen, for who holds the lock: only a checkout could have changed it."""
-        return not self.is_damaged and self.sight.holds_at(disk.mtime(self.path), time_ns())
+        is_here = self.sight.place == disk.place(self.path)
+        return is_here and not self.is_damaged and self.sight.holds_at(disk.mtime(self.path), time_ns())
 
     def doubted(self) -> Sight:
         """Return what the lock file is to say while files change: of a damaged folder nothing, as it may be healed."""
@@ -85,21 +86,40 @@ class Folder:
         """Return what is damaged now by the name of the file, or pack#stem."""
         with self._lock:
             self.look()
-            packs = {
-                name: self.contents.damaged(name, str(e), line=e.line) for name, e in self.contents.shelf.broken.items()
-            }
-            return {**self._gaps, **self.contents.broken, **packs}
+            return self._damaged()
+
+    def _damaged(self) -> Mapping[str, JournalDamaged]:
+        packs = {
+            name: self.contents.damaged(name, str(e), line=e.line) for name, e in self.contents.shelf.broken.items()
+        }
+        return {**self._gaps, **self.contents.broken, **packs}
 
     def verify(self) -> tuple[JournalDamaged, ...]:
-        """Return what is damaged, every byte of every commit read again from disk."""
+        """Return what is damaged, every byte of every commit read again from disk; the lock file is not believed."""
+        with self._lock:
+            self.read_anew()
+            for pack in self.contents.shelf.packs():
+                self._gaps |= unfit(pack, self.contents)
+            return tuple(found for _, found in sorted(self._damaged().items()))
+
+    def read_anew(self) -> None:
+        """Forget what was known, and learn the version from the commits themselves."""
         with self._lock:
             self.forget()
             self._list(trust=False)
-            for pack in self.contents.shelf.packs():
-                self._gaps |= unfit(pack, self.contents)
-            return self.damage()
 
-    def read_anew(self, name: str) -> Commit | None:
+    def is_grounded(self) -> bool:
+        """Return whether the heads last seen are commits that this process read, or reads now, in the folder."""
+        with self._lock:
+            return all(map(self._is_read, self.sight.version.heads))
+
+    def _is_read(self, head: Head) -> bool:
+        if self.contents.head(head.id) == head:
+            return True
+        self.contents.place([file_name(head, redacted=True)])  # another process may have told of it, not of its form
+        return self.contents.head(head.id) == head
+
+    def commit_in(self, name: str) -> Commit | None:
         """Return the commit in a file as it is on disk now; None where it has gone, or is damage, which is noted."""
         with self._lock:
             commit = self.contents.read(name)
@@ -180,7 +200,7 @@ class Folder:
                 self._base = version
             else:
                 self._hear([name])
-            self.sight = Sight(mtime or -1, since, seen.count + 1, seen.sum + number(name), seen.loose + 1, version)
+            self.sight = replace(seen.changed(mtime or -1, since, [name], []), version=version)
             return self.sight
 
     def rearranged(self, came: Sequence[str], gone: Sequence[str], seen: Sight, since: int) -> Sight:
@@ -201,25 +221,26 @@ class Folder:
     def _list(self, *, trust: bool = True) -> None:
         """List the folder and bring everything known up to date; a missing parent is looked for twice."""
         for _ in range(2):
-            now, mtime = time_ns(), disk.mtime(self.path)
+            now, mtime, place = time_ns(), disk.mtime(self.path), disk.place(self.path)
             if mtime is None:
                 self.forget()
                 return
             names = set(each_file(self.path))
             seen, since = self.sight, 0 if is_settled(mtime, now) else now
-            total, loose = seen.sum, seen.loose
-            if names != self._names or self.is_damaged or (seen.count, seen.version) != (len(names), self._base):
-                total, loose = sum(map(number, names)), len(names) - sum(map(is_pack, names))
-            if names != self._names or self.is_damaged:
-                self._account(names, total, trust=trust)
-            self.sight = Sight(mtime, since, len(names), total, loose, self._base)
+            found = Sight(mtime, since, len(names), seen.sum, seen.loose, self._base, place)
+            is_changed = names != self._names or self.is_damaged
+            if is_changed or (seen.count, seen.version, seen.place) != (len(names), self._base, place):
+                found = replace(found, sum=found.sum_of(names), loose=len(names) - sum(map(is_pack, names)))
+            if is_changed:
+                self._account(names, found, trust=trust)
+            self.sight = replace(found, version=self._base)
             self.unshared = True
             if not self._gaps:
                 return
 
-    def _account(self, names: set[str], total: int, *, trust: bool) -> None:
-        """Set the version of exactly *names*, from the cheapest source that is certain."""
-        kept = Sight.load(self.lock_path) if trust and not self.is_damaged else None
+    def _account(self, names: set[str], found: Sight, *, trust: bool) -> None:
+        """Set the version of exactly *names*, whose sum *found* has, from the cheapest source that is certain."""
+        kept = Sight.load(self.lock_path, found.place) if trust and not self.is_damaged else None
         before, self._names = self._names, names
         self.contents.remove(self._heard - names)
         self._heard = set()
@@ -230,7 +251,7 @@ class Folder:
             self.contents.places = {}
             self.contents.entries = {name: entry for name, entry in self.contents.entries.items() if name in names}
         self.contents.place((names if fresh is None else fresh) - packs)
-        newest = kept.newer(names, total) if kept is not None else None
+        newest = kept.newer(names, found.sum) if kept is not None else None
         last = max(map(stem, self._base.heads), default="")  # what is before it may be known, or in a pack
         if kept is not None and newest is not None:
             self._base = advance(kept.version, self._enter(newest))

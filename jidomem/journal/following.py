@@ -22,8 +22,11 @@ def check_follows(graph: str, expected: Version, commit: Commit) -> None:
 
 
 def sound(folder: Folder) -> Version:
-    """Return the version of a folder now; raise JournalDamaged while there is damage."""
+    """Return the version of a folder now, its heads read here; raise JournalDamaged while there is damage."""
     version = folder.look()
+    if not folder.is_grounded() and not folder.is_damaged:
+        folder.read_anew()
+        version = folder.sight.version
     while folder.is_damaged:
         for found in folder.damage():
             raise found

@@ -49,7 +49,7 @@ def batches(folder: Folder, version: Version) -> Iterator[Batch]:
     sealed: dict[str, tuple[Entry, bool, bytes]] = {}
     size = 0
     for name in names:
-        commit = folder.read_anew(name) if forms[stem_of(name)] == 1 else None
+        commit = folder.commit_in(name) if forms[stem_of(name)] == 1 else None
         if commit is None:
             continue
         if _is_packed(folder, commit):

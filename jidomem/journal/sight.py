@@ -1,13 +1,16 @@
-"""What was seen of a stream's folder, and when: the cache that saves a listing."""
+"""What was seen of a stream's folder, and when: the cache that saves a listing.
+
+Whoever cloned a root must not believe what its author put there. So a sight names the `place` it was made in, which no
+clone can choose (`disk.place`): it is the key of the checksum, and of the sum of the names.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import nlargest
-from zlib import crc32
 
 from jidomem.journal import disk
 from jidomem.journal.names import is_pack
@@ -17,6 +20,12 @@ from jidomem.version import Head, Version
 SETTLE = 50_000_000
 #: The same of one that says whole seconds, as a file system does that keeps no less of it, or only every other second.
 _COARSE = 2_100_000_000
+
+
+#: The longest line of a lock file that is read: some thousand heads.
+_LONGEST = 1 << 20
+#: Sums of names are modulo this.
+_WHOLE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +43,19 @@ class Sight:
     sum: int
     loose: int  # how many of the names are no packs
     version: Version
+    place: str = ""  # what tells the folder from its copies
 
     def holds_at(self, mtime: int | None, now: int) -> bool:
         """Return whether this may be believed at *now* of a folder with time *mtime*."""
         return self.mtime == mtime and (self.since == 0 or 0 <= now - self.since < SETTLE)
+
+    def sum_of(self, names: Iterable[str]) -> int:
+        """Return what *names* add to the sum: nobody can choose names of the same sum who does not know the place."""
+        return _sum(names, self.place)
+
+    def is_of_names(self, other: Sight) -> bool:
+        """Return whether this and another were made of the same names."""
+        return (self.count, self.sum, self.place) == (other.count, other.sum, other.place)
 
     def newer(self, names: set[str], total: int) -> list[str] | None:
         """Return which of *names*, with the sum *total*, came since, where all others are exactly those seen here."""
@@ -45,31 +63,31 @@ class Sight:
         if more < 0:
             return None
         newest = nlargest(more, (name for name in names if not is_pack(name)))
-        return newest if self.sum == total - sum(map(number, newest)) else None
+        return newest if self.sum == (total - self.sum_of(newest)) % _WHOLE else None
 
     def changed(self, mtime: int, since: int, came: Sequence[str], gone: Sequence[str]) -> Sight:
         """Return the sight after some files came and others, of the same commits, went."""
-        count, total = len(came) - len(gone), sum(map(number, came)) - sum(map(number, gone))
-        packs = sum(map(is_pack, came)) - sum(map(is_pack, gone))
-        return Sight(mtime, since, self.count + count, self.sum + total, self.loose + count - packs, self.version)
+        count, total = len(came) - len(gone), (self.sum + self.sum_of(came) - self.sum_of(gone)) % _WHOLE
+        loose = self.loose + count - sum(map(is_pack, came)) + sum(map(is_pack, gone))
+        return replace(self, mtime=mtime, since=since, count=self.count + count, sum=total, loose=loose)
 
     def dump(self) -> bytes:
         """Return the sight as one line with a checksum; a longer one before it may leave its rest behind it."""
         heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
         text = json.dumps([self.mtime, self.since, self.count, self.sum, self.loose, heads]).encode()
-        return _checksum(text) + b" " + text + b"\n"
+        return _checksum(text, self.place) + b" " + text + b"\n"
 
     @classmethod
-    def load(cls, path: str) -> Sight | None:
-        """Return the sight kept in a lock file, None where there is none or it is being written."""
+    def load(cls, path: str, place: str) -> Sight | None:
+        """Return the sight kept in a lock file; None where there is none made in *place*, or it is being written."""
         try:
-            checksum, _, text = disk.read(path).partition(b"\n")[0].partition(b" ")
+            checksum, _, text = disk.read_part(path, 0, _LONGEST).partition(b"\n")[0].partition(b" ")
         except OSError:
             return None
-        if checksum != _checksum(text):
+        if not place or checksum != _checksum(text, place):
             return None
         mtime, since, count, total, loose, heads = json.loads(text)
-        return cls(mtime, since, count, total, loose, Version.of(Head(*head) for head in heads))
+        return cls(mtime, since, count, total, loose, Version.of(Head(*head) for head in heads), place)
 
 
 #: What was seen of a folder that nobody looked at.
@@ -81,10 +99,14 @@ def is_settled(mtime: int, now: int) -> bool:
     return now - mtime >= (SETTLE if mtime % 1_000_000_000 else _COARSE)
 
 
-def _checksum(text: bytes) -> bytes:
-    return blake2b(text, digest_size=8, person=b"jidomem sight 2").hexdigest().encode()
+def _checksum(text: bytes, place: str) -> bytes:
+    return blake2b(text, digest_size=16, key=place.encode(), person=b"jidomem sight 3").hexdigest().encode()
 
 
-def number(name: str) -> int:
-    """Return what a file name adds to the sum of a sight."""
-    return crc32(name.encode(errors="surrogateescape"))
+def _sum(names: Iterable[str], place: str) -> int:
+    keyed, total = blake2b(digest_size=8, key=place.encode()), 0
+    for name in names:
+        each = keyed.copy()
+        each.update(name.encode(errors="surrogateescape"))
+        total += int.from_bytes(each.digest(), "little")
+    return total % _WHOLE

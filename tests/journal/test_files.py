@@ -195,7 +195,7 @@ def test_what_the_lock_file_says_stays_true_while_other_threads_read(journal, fo
     reader.join()
     seen.extend(journal.read(STREAM, advance(Version(), seen)))
 
-    kept = Sight.load(f"{folder}/.lock")
+    kept = Sight.load(f"{folder}/.lock", disk.place(str(folder)))
     assert (kept.count, kept.version, ids(seen)) == (60, journal.head(STREAM), ids(written))
 
 
@@ -496,7 +496,8 @@ def test_a_file_that_cannot_grow_fails_with_a_hint_and_nothing_changes(journal, 
     assert "nothing was kept: File too large | raise the file size limit" in told
     assert told.splitlines()[-1] == "2"
     assert [(path, path.read_bytes()) for path in commits_in(folder)][:1] == before
-    assert (sorted(os.listdir(folder))[0], len(os.listdir(folder)), journal.verify(STREAM)) == (".lock", 3, ())
+    assert (sorted(os.listdir(folder))[:2], len(os.listdir(folder))) == ([".here.lock", ".lock"], 4)
+    assert journal.verify(STREAM) == ()
 
 
 def test_a_folder_that_cannot_be_written_fails_with_a_hint_and_can_still_be_read():
@@ -556,7 +557,7 @@ def test_a_write_that_fails_at_any_step_leaves_no_commit_and_the_next_one_works(
 
     assert os.rename is rename
     assert list(FileJournal(tmp_path).read(STREAM)) == list(journal.read(STREAM)) == [first]
-    assert sorted(os.listdir(folder)) == [".lock", commits_in(folder)[0].name]
+    assert sorted(os.listdir(folder)) == [".here.lock", ".lock", commits_in(folder)[0].name]
     assert add(journal, "second").position == 2
 
 
@@ -628,13 +629,15 @@ def test_who_sees_the_files_of_another_late_as_over_a_network_writes_beside_it_a
     held = {
         "names": (disk.names, str(folder), os.listdir(folder)),
         "mtime": (disk.mtime, str(folder), disk.mtime(str(folder))),
-        "read": (disk.read, f"{folder}/.lock", (folder / ".lock").read_bytes()),
+        "read_part": (disk.read_part, f"{folder}/.lock", (folder / ".lock").read_bytes()),
     }
     first = add(journal, "first")
 
     with monkeypatch.context() as patched:
         for name, (real, path, old) in held.items():
-            patched.setattr(disk, name, lambda at, real=real, path=path, old=old: old if at == path else real(at))
+            patched.setattr(
+                disk, name, lambda at, *part, real=real, path=path, old=old: old if at == path else real(at, *part)
+            )
         second = add(late, "second", second=30)
 
     assert first.parents == second.parents == (base.id,)
@@ -698,8 +701,8 @@ def test_what_a_killed_writer_left_half_written_is_never_read_and_goes_with_the_
     (folder / ".incoming.lock").write_bytes(first.data[:100])
     assert (list(journal.read(STREAM)), journal.verify(STREAM)) == ([first], ())
     add(journal, "second")
-    assert sorted(os.listdir(folder))[0] == ".lock"
-    assert len(os.listdir(folder)) == 3
+    assert sorted(os.listdir(folder))[:2] == [".here.lock", ".lock"]
+    assert len(os.listdir(folder)) == 4
 
 
 def test_the_turn_of_a_killed_process_is_free_at_once(journal, tmp_path):

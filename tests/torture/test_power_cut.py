@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from power import Recorder, every_image, put
+from power import Recorder, every_image, put, same_place
 
 from jidomem import terms, vocab
 from jidomem.errors import JidomemError
@@ -179,6 +179,7 @@ def cut(run, tmp_path, monkeypatch):
         tmp_path = Path(tempfile.mkdtemp(dir="/dev/shm"))
     monkeypatch.setattr(disk, "fsync", lambda descriptor: None)  # of the journal made after the cut: it is a test
     monkeypatch.setattr(disk, "flush", lambda path: None)
+    same_place(monkeypatch)
 
     def judge(told, tree, times):
         folder = tmp_path / f"cut{next(numbers)}"
