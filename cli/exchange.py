@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -24,6 +25,7 @@ from jidomem.exchange.proposing import propose
 from jidomem.index.steps import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import NAMES, Stream
+from jidomem.repository.first_commits import first_commits
 from jidomem.repository.listing import Named
 from jidomem.write.names import moment as moment_of
 from jidomem_cli.code import code
@@ -161,7 +163,8 @@ def adr(door: Door, files: Sequence[Path]) -> int:
     """
     memory = door.open()
     named = [(_name(memory, path) if memory.tree else str(path), _content(path)) for path in files]
-    report = import_adr(memory.writer, memory.project, named, find=_finder(memory))
+    find, committed = _finder(memory), _committed(memory)
+    report = import_adr(memory.writer, memory.project, named, find=find, committed=committed)
     return _told(door, memory, report)
 
 
@@ -216,6 +219,11 @@ def _finder(memory: Jidomem) -> Callable[[str], Find]:
     if memory.tree is None:
         return lambda page: lambda named: None
     return Named(memory.tree.base).of
+
+
+def _committed(memory: Jidomem) -> Callable[[Collection[str]], Mapping[str, str]]:
+    """Return what gives the moments at which files of the repository were first committed."""
+    return (lambda paths: {}) if memory.tree is None else partial(first_commits, memory.tree.base)
 
 
 def _content(path: Path) -> bytes:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -55,10 +55,12 @@ def read_records(
     largest: int = LITERAL_LIMIT,
     known: Callable[[str], bool] = lambda iri: False,
     find: Callable[[str], Find] = lambda path: lambda named: None,
+    committed: Callable[[Collection[str]], Mapping[str, str]] = lambda paths: {},
 ) -> AdrImport:
     """Return an intent for every record in *files* (path and content) whose IRI is not *known* already.
 
-    A decision is about its record, and the files that the record names, as far as *find* of its path has them.
+    A decision is about its record, and the files that the record names, as far as *find* of its path has them. Records
+    that have no date have the moment of their first commit, as far as *committed* of their paths has it.
 
     A file that gives no intent has a note that says why, and so has all that found no field of its own; its words are
     then in the explanation. A text of a record has at most *largest* bytes.
@@ -71,6 +73,7 @@ def read_records(
     notes += links.notes
     titles = Counter(slug(record.title) for record in records.values())
     paths = {path for path, _ in files}
+    dates = _dates([records[iri] for iri in links.order if not known(iri)], committed)
     intents = []
     for iri in links.order:
         record = records[iri]
@@ -98,7 +101,7 @@ def read_records(
                 about=[record.path, *(path for path in named if path not in paths), *links.amends.get(iri, ())],
                 status=status,
                 alternatives=list(record.alternatives),
-                timestamp=record.date,
+                timestamp=dates.get(record.path),
             )
         )
     place = {path: number for number, (path, _) in enumerate(files)}
@@ -123,6 +126,13 @@ def _records(files: Sequence[tuple[str, bytes]], project: str, largest: int, not
             iri = record_iri(project, path)
         records[iri] = record
     return records
+
+
+def _dates(records: Sequence[Record], committed: Callable[[Collection[str]], Mapping[str, str]]) -> Mapping[str, str]:
+    """Return the date of each record by its path: its own, else that of its first commit."""
+    undated = [record.path for record in records if not record.date]
+    own = {record.path: record.date for record in records if record.date}
+    return {**(committed(undated) if undated else {}), **own}
 
 
 def _status(iri: str, record: Record, links: Links, notes: list[Note]) -> str:

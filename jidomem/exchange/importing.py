@@ -114,10 +114,12 @@ def import_adr(
     files: Sequence[tuple[str, bytes]],
     *,
     find: Callable[[str], Find] = lambda path: lambda named: None,
+    committed: Callable[[Collection[str]], Mapping[str, str]] = lambda paths: {},
 ) -> Report:
     """Return what became of each Markdown decision record of *files* (path, content).
 
-    *find* gives, for the path of a record, what returns the file that a word of it names.
+    *find* gives, for the path of a record, what returns the file that a word of it names, *committed* for the paths of
+    records when each was first committed.
     """
     from jidomem.exchange import adr  # brings a parser of Markdown and one of YAML
 
@@ -129,6 +131,7 @@ def import_adr(
         largest=writer.literal,
         known=lambda iri: _kept(writer, project, iri) is not None,
         find=find,
+        committed=committed,
     )
     apart = found.refused | found.skipped
     report = Report(notes=[_worded(note) for note in found.notes if note not in apart])

@@ -47,7 +47,7 @@ class Named:
     """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*."""
 
     def __init__(self, base: Path) -> None:
-        self._base = base.resolve()
+        self.base = base.resolve()
         self._has = lru_cache(maxsize=4096)(self._is_there)
 
     def of(self, page: str) -> Callable[[str], str | None]:
@@ -59,7 +59,7 @@ class Named:
         return next((path for path in paths if path is not None and self._has(path)), None)
 
     def _is_there(self, path: str) -> bool:
-        whole = self._base / path
+        whole = self.base / path
         try:
             return os.path.realpath(whole) == str(whole) and whole.exists()
         except (OSError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from jidomem.exchange.importing import Entry, Report, import_adr
 from jidomem.exchange.proposing import propose
 from jidomem.intent import Receipt
 from jidomem.repository.elsewhere import ADR, KINDS, NOTES, Source
+from jidomem.repository.first_commits import first_commits
 from jidomem.repository.listing import Named
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ def adopt(memory: Jidomem, base: Path, sources: Sequence[Source]) -> tuple[list[
 
 def _taken(memory: Jidomem, named: Named, kind: str, files: Sequence[tuple[str, bytes]]) -> Report:
     if kind == ADR:
-        return import_adr(memory.writer, memory.project, files, find=named.of)
+        committed = partial(first_commits, named.base)
+        return import_adr(memory.writer, memory.project, files, find=named.of, committed=committed)
     read = import_module(f"jidomem.exchange.{kind.replace('-', '_')}").read
     readings = [read(path, data, named.of(path)) if kind == NOTES else read(path, data) for path, data in files]
     return propose(memory.writer, memory.reader, memory.project, readings)

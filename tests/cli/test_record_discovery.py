@@ -1,0 +1,81 @@
+"""What `jidomem init --from auto` says of records it skips, and the dates that records come in with."""
+
+import json
+import os
+import subprocess
+
+import cli_world
+import pytest
+
+RECORD = "# {title}\n\n{date}\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n## Decision\n\nWe do.\n"
+
+
+def git(*words, when="2018-03-02T12:00:00Z"):
+    author = {f"GIT_{who}_{what}": "ana@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+    subprocess.run(["git", *words], env={**os.environ, **author, **dates}, check=True, capture_output=True)
+
+
+def run(*words):
+    done = cli_world.run(*words)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes a record in an empty repository that the process stands in."""
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q")
+
+    def write(name, title="Use a queue", date=""):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(RECORD.format(title=title, date=date))
+
+    return write
+
+
+def test_skipped_files_are_named_with_the_reason_one_line_a_folder_and_each_with_verbose_and_json(write, tmp_path):
+    write("docs/adr/0001-a.md")
+    for number in range(2, 7):
+        write(f"docs/adr/000{number}-b.adoc")
+    (tmp_path / "docs/adr/notes.md").write_text("# Notes\n\nWe talked.\n")
+
+    words = ("init", "--from", "auto", "--dry-run")
+    told, verbose, passed = run(*words), run(*words, "-v"), json.loads(run(*words, "--json").stdout)["passed"]
+
+    lines = [line for line in told.stderr.splitlines() if line.startswith("skipped: ")]
+    assert lines == [
+        "skipped: docs/adr/notes.md: not a decision record (no 'Decision' or 'Decision Outcome' section)",
+        "skipped: docs/adr/ (0002-b.adoc, 0003-b.adoc and 3 more): AsciiDoc is not read, only Markdown",
+    ]
+    assert {f"skipped: {each['path']}: {each['why']}" for each in passed} == {
+        line for line in verbose.stderr.splitlines() if line.startswith("skipped: ")
+    }
+    assert len(passed) == 6
+
+
+def test_a_record_has_its_own_date_else_that_of_its_first_commit_whenever_it_is_imported(write):
+    write("docs/adr/0001-a.md", "Dated", "Date: 2016-02-12")
+    write("notes/0002-b.md", "Committed")
+    git("add", ".")
+    git("commit", "-q", "-m", "two records")
+    git("mv", "notes/0002-b.md", "docs/adr/0002-c.md")
+    git("commit", "-q", "-m", "move one", when="2020-01-01T12:00:00Z")
+    run("init", "--from", "auto")
+
+    rows = json.loads(run("ask", "decision-log", "--json").stdout)["rows"]
+
+    assert [row["timestamp"][:10] for row in rows] == ["2016-02-12", "2018-03-02"]
+
+
+def test_records_named_one_by_one_are_dated_by_their_first_commit_too(write):
+    write("docs/adr/0001-a.md")
+    git("add", ".")
+    git("commit", "-q", "-m", "a record")
+    run("init")
+    run("import", "adr", "docs/adr/0001-a.md")
+
+    (row,) = json.loads(run("ask", "decision-log", "--json").stdout)["rows"]
+
+    assert row["timestamp"] == "2018-03-02T12:00:00Z"
