@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jidomem.terms import Term, bare, iri
+from jidomem.moments import parse_moment
+from jidomem.terms import XSD, Term, bare, iri, literal
+from jidomem.values import to_value
 from jidomem.vocab import jido
+from jidomem.write.tidy import MOMENTS
 from jidomem.write.view import View
 
 #: What an intent says that is not what the memory holds: who said it, where, when, why, and in whose place.
@@ -54,8 +57,24 @@ def difference(came: Iterable[Term], gone: Iterable[Term], view: View, restated:
 
 
 def _held(intent: Mapping[str, Any]) -> str:
-    """Return what a memory holds, as a text that is equal for two that hold the same."""
-    return json.dumps({name: value for name, value in intent.items() if name not in _NOT_HELD}, sort_keys=True)
+    """Return what a memory holds, as a text that is equal for two that hold the same.
+
+    An index may write a moment or a number in another way than it was given.
+    """
+    held = {name: value for name, value in intent.items() if name not in _NOT_HELD}
+    held |= {name: str(parse_moment(held[name]) or held[name]) for name in MOMENTS if name in held}
+    if "extra_triples" in held:
+        held["extra_triples"] = sorted(map(_comparable, held["extra_triples"]), key=repr)
+    return json.dumps(held, sort_keys=True)
+
+
+def _comparable(extra: Sequence[Any]) -> list[Any]:
+    """Return an extra triple with its literal as the value it stands for."""
+    *said, value = extra
+    if not isinstance(value, Mapping) or "@value" not in value or "@language" in value:
+        return [*extra]
+    datatype = value.get("@type", XSD + "string")
+    return [*said, datatype, str(to_value(literal(value["@value"], datatype)))]
 
 
 def _decision_of(item: Term, view: View) -> Term | None:

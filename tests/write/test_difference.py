@@ -3,7 +3,7 @@
 import pytest
 
 from jidomem.terms import iri
-from jidomem.vocab import jido
+from jidomem.vocab import XSD, jido
 from jidomem.write.difference import Difference, difference
 from jidomem.write.view import View
 
@@ -46,6 +46,25 @@ def test_who_said_it_and_when_and_in_whose_place_is_not_what_a_memory_holds(view
         assert found(view, [NEW], [OLD], {OLD: {name: "a"}, NEW: {name: "b"}}) == Difference((NEW,), (OLD,))
     orders = {OLD: {"a": 1, "b": 2}, NEW: {"b": 2, "a": 1}}
     assert found(view, [NEW], [OLD], orders) == Difference()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"@value": "2026-11-22T00:00:00Z", "@type": XSD + "dateTime"},
+         {"@value": "2026-11-22T01:00:00.000000+01:00", "@type": XSD + "dateTime"}),
+        ({"@value": "1.50", "@type": XSD + "decimal"}, {"@value": "1.5", "@type": XSD + "decimal"}),
+    ],
+)  # fmt: skip
+def test_two_spellings_of_one_value_hold_the_same_and_other_values_do_not(view, one, other):
+    def intents(*objects):
+        return {item: {"extra_triples": [["urn:x:p", each]]} for item, each in zip((OLD, NEW), objects, strict=True)}
+
+    assert found(view, [NEW], [OLD], intents(one, other)) == Difference()
+    as_text = {**other, "@type": XSD + "string"}
+    later = {**one, "@value": one["@value"].replace("22T", "23T").replace("1.50", "1.51")}
+    for another in (as_text, later, {"@id": "urn:x:it"}):
+        assert found(view, [NEW], [OLD], intents(one, another)) == Difference((NEW,), (OLD,))
 
 
 def test_what_has_no_summary_any_more_is_lost(view):

@@ -14,7 +14,7 @@ from jidomem.authority import Change
 from jidomem.govern.check import check_project
 from jidomem.read.sessions import sessions
 from jidomem.terms import bare
-from jidomem.vocab import jido, local_name
+from jidomem.vocab import XSD, jido, local_name
 
 NOT_HELD = {
     jido(name)
@@ -516,3 +516,33 @@ def test_what_is_said_again_does_not_end_again_what_it_had_ended(memory):
     told = memory.writer.restated("p", done.corrections[0].by)
     assert {"supersedes", "invalidates", "revives"} & told.keys() == {"revives"}
     assert summaries(memory) == ["it broke"]
+
+
+OWN_MOMENTS = [
+    {"valid_from": "2026-11-22T00:00:00Z"},
+    {"valid_until": "2027-11-22"},
+    {"expires_on": "2027-11-22T10:00:00+02:00"},
+    {"extra_triples": [[jido("validFrom")[1:-1], {"@value": "2026-11-22T00:00:00Z", "@type": XSD + "dateTime"}]]},
+    {"extra_triples": [["urn:x:measured", {"@value": "2026-11-22T00:00:00.50Z", "@type": XSD + "dateTime"}]]},
+    {"extra_triples": [["urn:x:measured", {"@value": "1.50", "@type": XSD + "decimal"}]]},
+]
+
+
+@pytest.mark.parametrize("fields", OWN_MOMENTS, ids=str)
+@pytest.mark.parametrize("revised", [True, False])
+def test_a_second_rollback_writes_nothing_however_an_index_writes_a_value(tmp_path, fields, revised):  # C117
+    with open_with(tmp_path) as memory:
+        first = memory.writer.submit_intent("p", intent(**fields))
+    with jidomem.open(tmp_path / "root") as memory:  # which reads the first from its index
+        if revised:
+            memory.writer.revise("p", first.iri, changes={"summary": "another"}, reason="wrong")
+        else:
+            memory.writer.invalidate("p", first.iri, reason="wrong")
+        done = memory.roll_back(str(first.version), reason="it was right", project="p")
+        before = files(tmp_path)
+
+        again = memory.roll_back(str(first.version), reason="it was right", project="p")
+
+    assert done.corrections[-1].change == "restated"
+    assert (again.corrections, again.commit) == ((), None)
+    assert files(tmp_path) == before
