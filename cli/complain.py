@@ -67,8 +67,12 @@ def as_options(fields: Mapping[str, Any]) -> str:
 
     >>> as_options({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
     '--supersedes 0000abcd'
+    >>> as_options({"supersedes": []})
+    'no --supersedes'
     """
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in _entries(fields))
+    given = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in _entries(fields))
+    dropped = " ".join(f"--{name.replace('_', '-')}" for name, value in fields.items() if value == [])
+    return f"{given}, without {dropped}" if given and dropped else given or f"no {dropped}"
 
 
 def as_changes(fields: Mapping[str, Any]) -> str:
@@ -77,7 +81,8 @@ def as_changes(fields: Mapping[str, Any]) -> str:
     >>> as_changes({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
     '--set supersedes=0000abcd'
     """
-    return " ".join(f"--set {name}={value}" for name, value in _entries(fields))
+    dropped = [(name, "") for name, value in fields.items() if value == []]
+    return " ".join(f"--set {name}={value}" for name, value in [*_entries(fields), *dropped])
 
 
 def _entries(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -118,9 +118,11 @@ def detect(
     under: Under | None = None,
 ) -> tuple[list[ConflictItem], list[str]]:
     """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close."""
-    conflicts, ends, warnings = {}, {}, []
+    conflicts: dict[str, ConflictItem] = {}
+    ends: dict[str, str | None] = {}
+    warnings: list[str] = []
     for stale, end in _stale(intent, view):
-        conflicts[stale.iri], ends[stale.iri] = stale, end
+        conflicts[stale.iri], ends[stale.iri] = stale, ends.get(stale.iri) or end
     settled = {*intent.supersedes, *intent.invalidates}
     for key, kind in found.items():
         if kind == "identical":
@@ -191,13 +193,18 @@ def _stale(intent: MemoryUpdateIntent, view: View) -> Iterable[tuple[ConflictIte
 def _settlement(
     intent: MemoryUpdateIntent, conflicts: Iterable[ConflictItem], ends: Mapping[str, str | None]
 ) -> dict[str, list[str]]:
-    """Return the fields that settle *conflicts* all at once; *ends* says what to name in place of what has ended."""
+    """Return the fields that settle *conflicts* all at once; *ends* says what to name in place of what has ended.
+
+    A field of which nothing is left is an empty list; nothing settles a withdrawal of what was withdrawn already.
+    """
     rivals = [found.iri for found in conflicts if found.iri not in ends]
     fields = {}
     for field, further in (("supersedes", rivals), ("invalidates", [])):
         named = [ends.get(entry, entry) for entry in getattr(intent, field)]
         fields[field] = [*dict.fromkeys(entry for entry in [*named, *further] if entry)]
-    return {field: entries for field, entries in fields.items() if entries and entries != getattr(intent, field)}
+    if intent.type == "deleted_marker" and not fields["invalidates"]:
+        return {}
+    return {field: entries for field, entries in fields.items() if entries != getattr(intent, field)}
 
 
 def end_of_chain(item: Term, view: View) -> Term | None:

@@ -413,9 +413,14 @@ def test_what_is_invalidated_already_is_not_to_be_invalidated_again(memory):  # 
     item = memory.writer.submit_intent("p", intent()).iri
     memory.writer.invalidate("p", item, reason="wrong")
 
-    error = refusal(memory.writer.submit_intent, "p", intent(summary="no", invalidates=[item]))
+    given = intent(summary="no", invalidates=[item])
+    error = refusal(memory.writer.submit_intent, "p", given)
 
-    assert [dict(found.resolve_with) for found in error.conflicts] == [{}]
+    (found,) = error.conflicts
+    assert found.resolve_with == {"invalidates": []}
+    assert memory.writer.submit_intent("p", given | found.resolve_with).status == "asserted"
+    (found,) = refusal(memory.writer.invalidate, "p", item, reason="wrong again").conflicts
+    assert found.resolve_with == {}  # a withdrawal of nothing is none
 
 
 #: What is kept of a memory is compared with what later versions say: the digests may not change.
@@ -524,6 +529,20 @@ def test_what_has_ended_with_all_that_came_after_it_is_not_to_be_named(memory):
     given = intent(summary="x", supersedes=[old, other])
     (found,) = refusal(memory.writer.submit_intent, "p", given).conflicts
     assert found.resolve_with == {"supersedes": [other]}
+
+
+@pytest.mark.parametrize("field", ["supersedes", "invalidates"])
+def test_a_resubmission_without_what_ended_with_all_its_successors_is_asserted(memory, field):  # C057
+    submit = memory.writer.submit_intent
+    old = submit("p", intent()).iri
+    new = submit("p", intent(summary="new", supersedes=[old])).iri
+    memory.writer.invalidate("p", new, reason="wrong")
+    given = intent(summary="x", **{field: [old]})
+
+    (found,) = refusal(submit, "p", given).conflicts
+
+    assert found.resolve_with == {field: []}
+    assert submit("p", given | found.resolve_with).status == "asserted"
 
 
 def test_a_stale_invalidation_names_what_took_the_place(memory):
