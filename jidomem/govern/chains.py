@@ -12,7 +12,7 @@ from jidomem.vocab import jido
 
 _BY, _OF, _ENDED = jido("supersededBy"), jido("supersedes"), jido("invalidatedBy")
 _REVIVES, _STATUS, _PROPOSED = jido("revives"), jido("hasAssertionStatus"), jido("Proposed")
-_RECORDED, _INVALIDATES = jido("recordedAt"), jido("invalidates")
+_INVALIDATES = jido("invalidates")
 
 
 def chains(source: Source) -> list[Found]:
@@ -102,6 +102,6 @@ def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]
 
 def _later(source: Source, item: Term, circle: set[Term]) -> bool:
     """Return whether *item* was recorded after all of *circle*, as far as that is known."""
-    own = source.values(item, _RECORDED)
-    moments = [moment for member in circle for moment in source.values(member, _RECORDED)]
-    return not own or not moments or max(own) > max(moments)
+    own = source.recorded_at(item)
+    moments = [moment for moment in map(source.recorded_at, circle) if moment is not None]
+    return own is None or not moments or own > max(moments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +190,8 @@ def _report(source: Source, schema: Schema, unchecked: list[str]) -> Report:
 def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
     """Return two memories that disagree as a finding about the one recorded later."""
 
-    def recorded(item: str) -> tuple[str, str]:
-        return max(source.values(iri(item), jido("recordedAt")), default=""), item
+    def recorded(item: str) -> tuple[datetime, str]:
+        return source.recorded_at(iri(item)) or datetime.min.replace(tzinfo=UTC), item
 
     earlier, later = sorted((row["a"], row["b"]), key=recorded)
     text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem conflicts"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
 
@@ -14,6 +15,7 @@ from jidomem.govern.lines import Stated, Unread, statements
 from jidomem.govern.report import Found, Problem
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
+from jidomem.moments import parse_moment
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, fault
 from jidomem.version import Head
@@ -80,6 +82,11 @@ class Source:
     def values(self, node: Term, predicate: Term) -> list[Term]:
         """Return the values of a property of *node*."""
         return [value for _, said, value in self.about.get(node, ()) if said == predicate]
+
+    def recorded_at(self, node: Term) -> datetime | None:
+        """Return the last moment at which *node* was recorded, None where no moment is stated."""
+        moments = map(parse_moment, map(bare, self.values(node, jido("recordedAt"))))
+        return max((moment for moment in moments if moment is not None), default=None)
 
     def placed(self, found: Sequence[Found]) -> list[Problem]:
         """Return *found* with their places."""

@@ -107,6 +107,26 @@ def test_supersessions_that_run_in_a_circle_are_a_finding_until_one_of_them_is_r
     assert revived.exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("first", "revived", "code"),
+    [
+        ("2026-11-21T08:00:00Z", "2026-11-21T08:00:00.500000Z", 0),
+        ("2026-11-21T08:00:00.500000Z", "2026-11-21T08:00:00Z", 1),
+        ("2026-11-21T09:00:00+02:00", "2026-11-21T08:00:00Z", 0),
+        ("2026-11-21T08:00:00Z", "2026-11-21T09:00:00+02:00", 1),
+    ],
+)
+def test_a_circle_is_settled_by_a_revival_after_it_in_whatever_spelling_of_the_moments(memory, first, revived, code):
+    fact = GOOD[GOOD.index("ex:fact") :]
+    circle = GOOD + fact.replace("ex:fact", "ex:later").replace('"a"', '"b"')
+    circle += "ex:fact jido:supersededBy ex:later . ex:later jido:supersededBy ex:fact ."
+    circle += fact.replace("ex:fact", "ex:anew").replace('"a"', '"c"') + "ex:anew jido:revives ex:fact ."
+    for name, moment in (("fact", first), ("later", first), ("anew", revived)):
+        circle += f'ex:{name} jido:recordedAt "{moment}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
+
+    assert checked(circle, memory.schema).exit_code == code
+
+
 def test_a_file_that_does_not_parse_is_a_finding_with_its_line(memory):
     report = checked(GOOD + "ex:broken a", memory.schema)
 
