@@ -160,9 +160,11 @@ class Held:
 
     def _redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
         """Take each text that *shows* says yes to out of what the agents of *project* hold and keep in this root."""
+        from jidomem.runtime.memoryos.turns import remove_unused
         from jidomem.runtime.redacting import redact_held
 
         redact_held(self._state, project, shows)
+        remove_unused(self.settings.root)
 
     def _close_held(self) -> None:
         """Let go of what was opened of it."""

@@ -169,8 +169,32 @@ def test_who_waits_for_a_turn_gets_it_once_it_is_free(opened_state):
     assert order == ["first", True]
 
 
-def test_the_file_of_a_turn_tells_nothing_of_whose_it_is(tmp_path):
+def test_no_file_of_a_turn_is_left_that_a_name_could_be_tried_on(tmp_path):
+    folder = tmp_path / "state" / "turns"
     with State(tmp_path, jobs.TABLES).turn("p", "ada") as mine:
         assert mine
-    (path,) = (tmp_path / "state" / "turns").iterdir()
-    assert "ada" not in path.name
+        (path,) = folder.iterdir()
+        assert "ada" not in path.name
+    assert [*folder.iterdir()] == []
+
+
+def test_turns_that_are_taken_at_once_never_overlap_though_each_removes_its_file(tmp_path):
+    having, seen = [], []
+
+    def take(wait):
+        turns = State(tmp_path, jobs.TABLES)
+        for _ in range(200):
+            with turns.turn("p", "ada", wait=wait) as mine:
+                if mine:
+                    having.append(None)
+                    seen.append(len(having))
+                    having.pop()
+
+    threads = [Thread(target=take, args=(wait,)) for wait in (True, True, False, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert set(seen) == {1}
+    assert len(seen) >= 400

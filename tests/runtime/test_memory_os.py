@@ -473,6 +473,21 @@ def test_facts_are_proposed_by_maintenance_where_that_is_asked_for(opened):
     assert memory.reader.why("p", hit.id)["summary"] == "user ana: works as a nurse"
 
 
+def test_a_redaction_removes_the_turns_that_nobody_has_and_leaves_those_that_are_taken(opened, root):
+    memory = opened()
+    memory.os(policy=small()).add("the password is hunter2", "noted")
+    folder = root / "state" / "turns"
+    folder.mkdir(exist_ok=True)
+    (folder / "0f1e2d3c4b5a69788796a5b4.lock").touch()  # as 0.1.0 left one for each agent
+
+    with memory._state.turn("p", "bob"):
+        memory._redact_held("p", lambda text: "hunter2" in text)
+        (left,) = folder.iterdir()
+
+    assert left.name != "0f1e2d3c4b5a69788796a5b4.lock"
+    assert [*folder.iterdir()] == []
+
+
 def test_a_text_that_is_redacted_goes_from_settings_and_from_what_jobs_failed_with(opened, root):
     model = Failing("no model at hunter2")
     memory = opened()
