@@ -11,6 +11,7 @@ from jidomem import Jidomem
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.integrity import Finding, anchor, anchored, findings
 from jidomem.journal.files import Stream
+from jidomem.journal.horizon import beyond
 from jidomem.version import SHORT
 from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
@@ -49,7 +50,7 @@ def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | 
     streams, journal = door.streams(memory), memory.journal
     wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
     damage = [(stream, journal.verify(stream)) for stream in streams]
-    found = [finding for stream in streams for finding in findings(journal, stream)]
+    found = [finding for stream in streams for finding in findings(journal, stream, memory.sources.now())]
     found += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
     _show(door, memory, damage, found, anchored_to=bool(wanted))
     if any(errors for _, errors in damage) or any(each.kind in ("missing", "unrecorded") for each in found):
@@ -101,8 +102,13 @@ def _set_aside(door: Door, memory: Jidomem, which: str, reason: str | None) -> i
     """Set what is damaged aside in the stream that has it; raises NotFound where none has."""
     if not reason or not reason.strip():
         raise InvalidRequest("what is set aside is recorded with the reason", hint='add --reason "what happened"')
-    damaged = [s for s in memory.journal.streams() if s.project == memory.project and memory.journal.verify(s)]
-    stream = next((s for s in damaged if _has(memory, s, which)), (damaged or [Stream(memory.project)])[0])
+    now, streams = memory.sources.now(), [s for s in memory.journal.streams() if s.project == memory.project]
+    late = {s: beyond(memory.journal.seen(s), now).values() for s in streams}
+    damaged = [s for s in streams if memory.journal.verify(s) or late[s]]
+    stream = next(
+        (s for s in damaged if _has([*memory.journal.damage(s), *late[s]], which)),
+        (damaged or [Stream(memory.project)])[0],
+    )
     name = memory.keeper.set_aside(stream, which, agent=memory.writer.agent, reason=reason)
     left = memory.journal.damage(stream)
     if door.json:
@@ -113,7 +119,6 @@ def _set_aside(door: Door, memory: Jidomem, which: str, reason: str | None) -> i
     return DAMAGED if left else 0
 
 
-def _has(memory: Jidomem, stream: Stream, which: str) -> bool:
-    """Return whether the damage of a stream is about the commit or file *which*."""
-    found = memory.journal.damage(stream)
+def _has(found: Sequence[JournalDamaged], which: str) -> bool:
+    """Return whether the damage *found* is about the commit or file *which*."""
     return any(which in f"{each.path} {each.detail}" or (each.commit or "-")[:SHORT] in which for each in found)

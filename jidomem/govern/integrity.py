@@ -6,14 +6,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from jidomem.errors import InvalidRequest
+from jidomem import clock
+from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.orders import said_of
 from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.horizon import beyond
 from jidomem.journal.names import ASIDE, aside_of, set_aside
 from jidomem.journal.redaction import leaves, recorded, taken_out
 from jidomem.judge import Severity
@@ -26,7 +29,7 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 class Finding:
     """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
 
-    kind: str  # exposed, unrecorded, set_aside, missing
+    kind: str  # exposed, unrecorded, set_aside, missing, too_late
     severity: Severity
     detail: str
     hint: str
@@ -53,10 +56,21 @@ class Exposure:
     triples: frozenset[Triple] = frozenset()
 
 
-def findings(journal: FileJournal, stream: Stream) -> list[Finding]:
-    """Return what else than damage is to be said of a stream: every file of it is read."""
+def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[Finding]:
+    """Return what else than damage is to be said of a stream at the moment *now*: every file of it is read."""
     told = list(orders(journal.seen(stream)))
-    return [*_exposed(journal, stream, told), *_unrecorded(journal, stream, told), *_set_aside(journal, stream, told)]
+    late = beyond(journal.seen(stream), now or clock.now()).values()
+    return [
+        *_exposed(journal, stream, told),
+        *_unrecorded(journal, stream, told),
+        *_set_aside(journal, stream, told),
+        *(_too_late(error) for error in late),
+    ]
+
+
+def _too_late(error: JournalDamaged) -> Finding:
+    detail = error.detail.removeprefix(f"{error.path}: ")
+    return Finding("too_late", "violation", detail, error.hint, error.path, commit=error.commit)
 
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:

@@ -155,7 +155,8 @@ class Keeper:
     def set_aside(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
         """Set the damage *which* (the id of a commit, or a file) of a stream aside, and return the file's name.
 
-        From then on nobody waits for it: writing goes on. The commit that records it names file, *agent* and *reason*.
+        From then on nobody waits for it: writing goes on. Commits beyond the horizon are set aside together. The commit
+        that records it names file, *agent* and *reason*.
         Raises PolicyDenied unless *agent* is a curator, or the project has none.
         """
         self._writer.check_keeper(stream.project, agent, "set damage aside")
@@ -164,7 +165,7 @@ class Keeper:
             said = [(jido("setsAside"), literal(name))]
             return self._order(stream, version, said, agent=agent, reason=reason)
 
-        name = self._tail.journal.set_aside(stream, which, record)
+        name = self._tail.journal.set_aside(stream, which, record, self._sources.now())
         self._tail.catch_up(stream)
         return name
 

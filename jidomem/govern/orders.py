@@ -9,12 +9,12 @@ from jidomem.clock import Sources
 from jidomem.journal import commit as commits
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import Stream
+from jidomem.journal.horizon import moment_after
 from jidomem.policy import AgentPolicy, Policy
 from jidomem.terms import Term, Triple, bare, date_time, iri, literal
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import names, triples
-from jidomem.write.line import moment_after
 from jidomem.write.stages import WRITER_AGENT
 from jidomem.write.view import View
 
@@ -38,7 +38,7 @@ def order(
 ) -> Commit:
     """Return the commit on top of *version* that says *said* of itself, who ordered it, and why."""
     now, who = sources.now(), agent_iri(agent)
-    moment = moment_after(now, version)
+    moment = moment_after(now, *version.heads)
     body: list[Triple] = [(vocab.THIS, predicate, value) for predicate, value in said]
     body += [(vocab.THIS, jido("orderedBy"), who), (vocab.THIS, jido("orderReason"), literal(reason))]
     if not view.types(who):

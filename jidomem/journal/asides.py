@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from datetime import datetime
 from itertools import count
 
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.erasing import alone, repacked, spoiled
 from jidomem.journal.folder import Folder
+from jidomem.journal.horizon import beyond
 from jidomem.journal.names import ASIDE, aside_of, file_name, set_aside, short_id
 from jidomem.journal.packs import prepare_pack
 from jidomem.journal.sealing import SEALING, changing, settle, take_away
-from jidomem.journal.writing import INCOMING, move, prepare
+from jidomem.journal.sight import NOTHING
+from jidomem.journal.writing import INCOMING, move, prepare, writing
 from jidomem.version import SHORT
 
 #: What stands for the moment of a commit that is missing.
@@ -33,15 +36,9 @@ def put_aside(folder: Folder, descriptor: int, which: str) -> str:
         if missing and _means(which, missing[1]):
             return _replaced(folder, descriptor, f"{_NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
         if missing is None and (which == name.partition("#")[0] or _means(which, found.commit or "")):
-            pack, _, key = name.partition("#")
             if name in folder.contents.shelf.broken:
                 raise found  # all that is in it would go with it
-            if key:
-                return _taken_out(folder, descriptor, pack, key)
-            kept = _free(folder, name)
-            with changing(folder, descriptor, gone=[name]):
-                disk.rename(f"{folder.path}/{name}", f"{folder.path}/{kept}{ASIDE}")
-            return kept
+            return _put_aside(folder, descriptor, name)
     for name in set_aside(folder.path):
         file = name.removesuffix(ASIDE)
         if which in (name, file) or _means(which, short_id(file) or ""):
@@ -49,6 +46,34 @@ def put_aside(folder: Folder, descriptor: int, which: str) -> str:
     ids = [missing[1] if (missing := _MISSING.search(d.detail)) else d.commit or n for n, d in damaged.items()]
     hint = f"damaged are: {', '.join(dict.fromkeys(ids))}" if ids else "nothing is; see: jidomem verify"
     raise NotFound(f"{which} is not damaged in {folder.path}", hint=hint)
+
+
+def put_late_aside(folder: Folder, descriptor: int, which: str, now: datetime) -> list[str]:
+    """Set all commits beyond the horizon of *now* aside where *which* is one of them, the lock in hand.
+
+    Return the names of their files, as `put_aside` does; none where *which* is none of them.
+    """
+    names: list[str] = []
+    while late := beyond(folder, now):
+        known = {name.partition("#")[0] for name in late}
+        if not names and which not in known and not any(_means(which, each.commit or "") for each in late.values()):
+            break
+        names.append(_put_aside(folder, descriptor, next(iter(late))))
+        with writing(folder.path):  # these commits were sound: the version that is known still has them
+            disk.overwrite(descriptor, NOTHING.dump())
+        folder.forget()
+    return names
+
+
+def _put_aside(folder: Folder, descriptor: int, name: str) -> str:
+    """Set a file, or a commit of a pack (pack#stem), aside; return the name of the commit file."""
+    pack, _, key = name.partition("#")
+    if key:
+        return _taken_out(folder, descriptor, pack, key)
+    kept = _free(folder, name)
+    with changing(folder, descriptor, gone=[name]):
+        disk.rename(f"{folder.path}/{name}", f"{folder.path}/{kept}{ASIDE}")
+    return kept
 
 
 def _means(which: str, identity: str) -> bool:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep, time_ns
@@ -14,7 +15,7 @@ from time import monotonic, sleep, time_ns
 from jidomem import vocab
 from jidomem.errors import JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
-from jidomem.journal.asides import put_aside
+from jidomem.journal.asides import put_aside, put_late_aside
 from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import lay, remove
 from jidomem.journal.folder import Folder
@@ -251,16 +252,20 @@ class FileJournal:
         folder.look()
         return folder
 
-    def set_aside(self, stream: Stream, which: str, record: Callable[[Version, str], Commit]) -> str:
+    def set_aside(
+        self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
+    ) -> str:
         """Set the damage *which*, an id or the name of a file, aside and append what *record* makes of it.
 
-        *record* is given the version and the name of the file. Raise NotFound where nothing of that name is damaged,
+        *record* is given the version and the name of the file. With *now* the commits beyond the horizon of that
+        moment are damage as well, and are set aside together. Raise NotFound where nothing of that name is damaged,
         JournalDamaged for a pack that can no longer be read at all, and what `turn` raises but for damage.
         """
         with self._held(stream, self.wait) as (folder, turn), writing(folder.path):
-            name = put_aside(folder, turn.descriptor, which)
-            version = folder.look()
-            self._put(stream, version, record(version, name), folder, turn)
+            names = put_late_aside(folder, turn.descriptor, which, now) if now is not None else []
+            for name in names or [put_aside(folder, turn.descriptor, which)]:
+                version = folder.look()
+                self._put(stream, version, record(version, name), folder, turn)
             return name
 
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | Moved:

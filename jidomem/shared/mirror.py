@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
@@ -175,7 +176,9 @@ class MirroredJournal(FileJournal):
             yield version
             self._level(stream)
 
-    def set_aside(self, stream: Stream, which: str, record: Callable[[Version, str], Commit]) -> str:
+    def set_aside(
+        self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
+    ) -> str:
         """Raise InvalidRequest: what is damaged in a shared log is put right where that lies."""
         raise InvalidRequest(
             f"{which} cannot be set aside: what is here is a copy, and nothing is taken out of {self.log.name}",

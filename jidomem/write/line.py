@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from threading import Lock
 from typing import TypeVar
@@ -18,9 +18,9 @@ from jidomem.index.tail import Tail
 from jidomem.intent import Receipt
 from jidomem.journal import commit as commits
 from jidomem.journal.files import Moved, Stream
+from jidomem.journal.horizon import moment_after
 from jidomem.journal.redaction import is_order
 from jidomem.law import Law
-from jidomem.moments import stamp
 from jidomem.terms import Triple, bare, date_time, iri
 from jidomem.uncollected import uncollected
 from jidomem.version import Version
@@ -262,7 +262,8 @@ class CommitLine:
             self._keep(block.known, version)
             return version
         index, graphs = self._tail.index, vocab.graphs_of(self._stream.project)
-        recorded_at = moment_after(now, version, *(index.mark(graph).version for graph in graphs))
+        others = (index.mark(graph).version for graph in graphs)  # of all streams of the project one moment is shown
+        recorded_at = moment_after(now, *version.heads, *(head for other in others for head in other.heads))
         marks = [node for _, judged in block.members for node in judged.nodes]
         moments = [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
         body = [*block.triples, *moments, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
@@ -303,18 +304,6 @@ def _raise_refusal(block: _Block) -> None:
         if isinstance(ticket.outcome, JidomemError):
             ticket.outcome.position = position
             raise ticket.outcome
-
-
-def moment_after(now: datetime, *versions: Version) -> str:
-    """Return the moment of the commit: now, or a microsecond after the newest of *versions* where the clock went back.
-
-    They are its parents and what is known of the other streams of the project: of all of them one moment is shown.
-    """
-    last = max(version.recorded_at or "" for version in versions)
-    if last and stamp(now) <= last:
-        newest = datetime.strptime(last, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-        return stamp(newest + timedelta(microseconds=1))
-    return stamp(now)
 
 
 def _outcome(ticket: _Ticket) -> Outcome:

@@ -12,6 +12,7 @@ from conftest import decision, intent
 
 import jidomem
 from jidomem.clock import Sources
+from jidomem.errors import JournalDamaged
 from jidomem.index import tail as limits
 from jidomem.journal.commit import parse
 from jidomem.journal.files import FileJournal, Stream
@@ -265,3 +266,66 @@ def test_marks_of_a_conflict_are_named_and_the_hint_takes_one_side(branches):
     assert FileJournal(left.root).verify(STREAM) == ()
     git(left.folder, "commit", "-q", "--no-edit")
     assert parse(next(left.root.rglob("*.redacted.ttl")).read_bytes()).redacted
+
+
+@pytest.fixture
+def dated(branches):
+    """Two clones, and what writes to the right one at a moment of its own, whatever this machine's clock says."""
+    left, right = branches
+
+    def write(moment, summary):
+        sources = Sources(lambda: moment, lambda: next(right._ids), lambda: next(right._nonces))
+        with jidomem.open(right.root, sources=sources) as memory:
+            memory.writer.submit_intent("p", intent(summary=summary))
+
+    return left, right, write
+
+
+LAST = datetime.max.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("moments", [[LAST], [LAST - timedelta(seconds=1), LAST], [START + timedelta(days=50_000)]])
+def test_a_branch_dated_to_the_end_of_the_calendar_is_read_named_and_set_aside(dated, moments, packed):
+    left, right, write = dated
+    for number, moment in enumerate(moments):
+        write(moment, f"hostile {number}")
+    if packed:
+        right.pack()
+    merge(left, right)
+    root = ["--root", str(left.root)]
+
+    with left.open(300) as memory:
+        assert {row["summary"] for row in memory.reader.ask("facts", project="p")} >= {"hostile 0"}
+        with pytest.raises(JournalDamaged) as refusal:
+            memory.writer.submit_intent("p", intent(summary="after the merge"))
+    assert "more than 100 years after the clock of this machine" in refusal.value.detail
+    verified = CliRunner().invoke(cli, [*root, "verify"])
+    assert (verified.exit_code, verified.output.count("violation: ")) == (1, len(moments))
+    assert str(left.root / "projects" / "p" / "memory") in verified.output
+    assert CliRunner().invoke(cli, [*root, "check"]).exit_code == 1
+    quarantine = refusal.value.hint.partition("jidomem ")[2].partition(";")[0].replace("TEXT", "hostile")
+    done = CliRunner().invoke(cli, [*root, *quarantine.split(), "--agent", "ana"])
+
+    assert done.exit_code == 0, done.output
+    left.write(301, summary="after all")
+    after = left.commits()[-1]
+    assert after.recorded_at < "2100"
+    with left.open(400) as memory:
+        facts = {row["summary"] for row in memory.reader.ask("facts", project="p")}
+    assert {"after all", "fact 0 that both know", "fact 2 of the right"} <= facts
+    assert not any(summary.startswith("hostile") for summary in facts)
+    verified = CliRunner().invoke(cli, [*root, "verify"])
+    assert (verified.exit_code, verified.output.count("was set aside by")) == (0, len(moments))
+
+
+def test_a_clock_that_was_decades_ahead_stops_no_writing(dated):
+    left, right, write = dated
+    write(START + timedelta(days=20_000), "from a wrong clock")
+    merge(left, right)
+
+    left.write(300, summary="after it")
+
+    commits = left.commits()
+    assert [commit.recorded_at for commit in commits] == sorted({commit.recorded_at for commit in commits})
+    assert commits[-1].recorded_at.startswith("2081-")
