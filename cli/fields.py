@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from jidomem import Jidomem, vocab
+from jidomem.decoding import TooDeep, decode_json
+from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
 from jidomem_cli.paths import Paths
 
@@ -76,6 +78,16 @@ def as_named_here(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
     if about := found.get("about"):
         found["about"] = [*map(Paths(memory.settings.root, memory.tree).seen, about)]
     return found
+
+
+def json_or_text(text: str) -> Any:
+    """Return the JSON value in *text*, else *text* itself; raise InvalidRequest for JSON nested too deeply."""
+    try:
+        return decode_json(text)
+    except TooDeep as error:
+        raise InvalidRequest(f"the value is {error}", hint="keep its parts under keys of their own") from error
+    except ValueError:
+        return text
 
 
 def whole_id(memory: Jidomem, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 
 from jidomem.clients import dialects
 from jidomem.clock import now
+from jidomem.decoding import decode_json
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.guard.edits import Edit, changes_of, edited, of_patch, text_of
 from jidomem.guard.guard import Guard, Verdict
@@ -101,7 +103,9 @@ def _of_hook(door: Door, client: str, said: Mapping[str, Any], session: str | No
 
 def _edits(post: _Post, told: Any) -> Iterator[Edit]:
     """Yield what the input of a tool makes of files; without a text for one that is only looked at."""
-    told = json.loads(told) if isinstance(told, str) and told.startswith("{") else told
+    if isinstance(told, str) and told.startswith("{"):
+        with suppress(ValueError):  # what is no JSON names no file
+            told = decode_json(told)
     if not isinstance(told, Mapping):
         return
     if isinstance(patch := told.get("command"), str) and "*** " in patch:

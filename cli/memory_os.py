@@ -11,6 +11,7 @@ import click
 from jidomem.errors import InvalidRequest
 from jidomem.read.tables import plain
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
+from jidomem_cli.fields import json_or_text
 from jidomem_cli.memory_os_rows import found_rows, known_rows, page_rows
 from jidomem_cli.tables import form_of, show_json, show_rows
 
@@ -302,10 +303,7 @@ def _setting(said: str) -> tuple[str, Any]:
     name, sign, value = said.partition("=")
     if not sign:
         raise InvalidRequest(f"{said!r} sets nothing", hint=f"give it a value: {said}=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+    return name, json_or_text(value)
 
 
 def _told(outcome: Outcome) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from jidomem import JidomemError
+from jidomem.decoding import decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
 from jidomem_cli.complain import as_changes, tell
@@ -101,7 +101,7 @@ def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
 
 def _triple(value: str) -> Any:
     try:
-        return json.loads(value)
+        return decode_json(value)
     except ValueError as error:
         hint = """write extra_triples='["jido:impactLevel", "high"]'"""
         raise InvalidRequest(f"{value!r} is no JSON list", hint=hint) from error

@@ -12,6 +12,7 @@ from jidomem.intent import parse_json
 from jidomem.runtime.agent import AgentMemory
 from jidomem.spaces import Memory, is_list, is_map
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
+from jidomem_cli.fields import json_or_text
 from jidomem_cli.tables import form_of, show_json, show_rows
 
 _WRITES = ("agent",)
@@ -72,7 +73,7 @@ def put(door: Door, key: str, value: str) -> None:
       jidomem working put language en
       jidomem working put limits '{"files": 3}'
     """
-    _change(door, {"do": "world_put", "key": key, "value": _value(value)})
+    _change(door, {"do": "world_put", "key": key, "value": json_or_text(value)})
 
 
 @working.command("drop", writes=_WRITES)
@@ -174,13 +175,6 @@ def _change(door: Door, *changes: Any, expected_rev: int | None = None) -> None:
         show_json({"agent": kept.agent, "rev": memory.rev})
     else:
         door.say(f"{kept.agent} is at revision {memory.rev}")
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _listed(found: Any) -> list[Any]:

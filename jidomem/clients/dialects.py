@@ -6,14 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from jidomem.decoding import decode_json
 from jidomem.errors import InvalidRequest
 
 
 def told(text: str) -> dict[str, Any]:
     """Return what a client says to a hook; raises InvalidRequest `malformed_json` for what is no JSON object."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = decode_json(text)
+    except ValueError as error:
         raise InvalidRequest(f"a hook is told a JSON object, not {text[:40]!r}: {error}",
                              hint="it is called by the client: jidomem setup claude",
                              code="malformed_json") from error  # fmt: skip

@@ -8,6 +8,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jidomem.decoding import decode_toml
+
 _HEADER = re.compile(r"^[ \t]*\[(?!\[)[^\n]*$", re.MULTILINE)
 _ANY_HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -22,7 +24,7 @@ def put(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
     Raises tomllib.TOMLDecodeError for a text that is no TOML, NotEditable for a table that is written otherwise than
     below a header of its own.
     """
-    before = tomllib.loads(text)
+    before = decode_toml(text)
     held = _at(before, path)
     if isinstance(held, Mapping) and all(held.get(key) == value for key, value in values.items()):
         return text
@@ -41,7 +43,7 @@ def put(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
 
 def remove(text: str, path: Sequence[str]) -> str:
     """Return *text* without the table at *path* and those below it; raises what `put` does."""
-    before = tomllib.loads(text)
+    before = decode_toml(text)
     if _at(before, path) is None:
         return text
     after = text
@@ -80,7 +82,7 @@ def _end(text: str, at: int) -> int:
 
 def _names(header: str) -> list[str]:
     try:
-        found = tomllib.loads(header.strip())
+        found = decode_toml(header.strip())
     except tomllib.TOMLDecodeError:
         return []
     names = []
@@ -107,7 +109,7 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
 
 def _check(text: str, expected: Mapping[str, Any], path: Sequence[str]) -> None:
     try:
-        found = tomllib.loads(text)
+        found = decode_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise NotEditable(f"{'.'.join(path)} is not written below a header of its own") from error
     if found != expected:

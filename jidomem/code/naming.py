@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jidomem.decoding import decode_toml
+
 
 class ModuleName(NamedTuple):
     """The full name of a module, whether it is a package's own, and the folder beside whose files it stands.
@@ -81,7 +83,7 @@ class Naming:
 def _package_dir(text: str, folder: str) -> dict[str, str]:
     """Return what `tool.setuptools.package-dir` says: the package by its folder; nothing of a broken file."""
     try:
-        said = tomllib.loads(text).get("tool", {}).get("setuptools", {}).get("package-dir", {})
+        said = decode_toml(text).get("tool", {}).get("setuptools", {}).get("package-dir", {})
     except (tomllib.TOMLDecodeError, AttributeError):
         return {}
     if not isinstance(said, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jidomem import clock
+from jidomem.decoding import decode_json
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.orders import said_of
 from jidomem.journal.commit import Commit
@@ -173,7 +173,7 @@ def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
     if _VERSION.fullmatch(text):
         return {default: [] if text == "0" else text.partition("-")[2].split("+")}
     try:
-        rows = json.loads(Path(text).read_text("utf-8"))["streams"]
+        rows = decode_json(Path(text).read_text("utf-8"))["streams"]
         return {Stream(row["project"], row["stream"]): _ids(row["heads"]) for row in rows}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidRequest(

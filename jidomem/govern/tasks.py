@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 
+from jidomem.decoding import decode_json
 from jidomem.errors import Failed
 from jidomem.govern.report import CLOSED_THERE, Found
 from jidomem.govern.sources import Source
@@ -20,8 +20,8 @@ _COMMAND = "gh issue list --state all --limit 10000 --json number,url,state > is
 def read_issues(path: str, data: bytes) -> dict[str, str]:
     """Return the state of each issue, OPEN or CLOSED, by its address; raise Failed for what is no such list."""
     try:
-        rows = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        rows = decode_json(data)
+    except ValueError as error:
         raise _unreadable(path, str(error)) from error
     if not isinstance(rows, list):
         raise _unreadable(path, "it is no list of issues")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from jidomem.decoding import decode_toml
 from jidomem.errors import InvalidRequest
 from jidomem.govern.report import EXPIRED, UNUSED, Problem, Report, Standing, Waived, in_order
 
@@ -47,11 +48,9 @@ class Baseline:
 
 def read_baseline(path: str, data: bytes) -> Baseline:
     """Return the waivers of a TOML file; raise InvalidRequest for one without rule, item, reason or day."""
-    import tomllib
-
     try:
         text = data.decode("utf-8")
-        said = tomllib.loads(text)
+        said = decode_toml(text)
     except ValueError as error:
         raise InvalidRequest(f"{path}: {error}", hint=_EXAMPLE) from error
     rows = said.get("waiver", [])

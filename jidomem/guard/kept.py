@@ -20,6 +20,7 @@ from secrets import token_hex
 from time import time_ns
 from typing import Any
 
+from jidomem.decoding import decode_json
 from jidomem.errors import JidomemError
 from jidomem.guard.rule import Basis, Check, Rule, Rules, leaves, places
 from jidomem.here import place, settle
@@ -178,7 +179,7 @@ def _rules(store: sqlite3.Connection, path: str) -> Iterator[Rule]:
     numbers |= {number for pattern, number in patterns if any(matches(pattern, name) for name in names)}
     for number in sorted(numbers):
         (said,) = store.execute("SELECT said FROM rule WHERE number = ?", (number,)).fetchone()
-        yield _rule(json.loads(said))
+        yield _rule(decode_json(said))
 
 
 def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
@@ -198,7 +199,7 @@ def _rule(said: list[object]) -> Rule:
 
 def _head(path: Path) -> dict[str, Any]:
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        found = json.loads(file.read(_LARGEST))
+        found = decode_json(file.read(_LARGEST))
     if not isinstance(found, dict):
         raise ValueError(path)
     return found

@@ -24,6 +24,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from jidomem.decoding import decode_json
 from jidomem.here import place, settle
 from jidomem.index.document import Mark
 from jidomem.index.heap import keep_little
@@ -202,7 +203,7 @@ def _described(path: Path, here: str) -> Snapshot | None:
     """Return what a snapshot says of itself, None where it does not say it in our form, or came from elsewhere."""
     try:
         with open(path / "snapshot.json", "rb") as file:
-            said = json.loads(file.read(_LONGEST))
+            said = decode_json(file.read(_LONGEST))
         if said["form"] != FORM:
             return None
         marks = {graph: Mark.of(term) for graph, term in said["marks"].items()}

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
 
+from jidomem.decoding import decode_json
 from jidomem.here import place, settle
 from jidomem.index.document import Mark
 from jidomem.index.listing import Listing
@@ -70,7 +71,7 @@ class Shelved:
         try:
             with self._path(course, graphs).open("rb") as file:
                 digest, head = file.read(64), file.readline(_LONGEST)
-                said = json.loads(head)
+                said = decode_json(head)
                 here = place(self._folder.parent)
                 if not here or (said["form"], said["here"], said["ontology"]) != (FORM, here, ontology):
                     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from posixpath import dirname, normpath
 from shlex import quote
 
 from jidomem.anchor import path_of
+from jidomem.decoding import decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.repository import record_files
 from jidomem.repository.listing import Listing, listing
@@ -178,8 +178,8 @@ def is_graph(data: bytes) -> bool:
     """Return whether a file is a graph of the memory server: JSON lines of entities and relations, or one object."""
     first = next((line for line in data.split(b"\n") if line.strip()), b"")
     try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
+        value = decode_json(first)
+    except ValueError:
         return b'"entities"' in data[:4096] and data.lstrip()[:1] == b"{"
     return isinstance(value, dict) and (value.get("type") in ("entity", "relation") or "entities" in value)
 
@@ -218,7 +218,7 @@ def _graphs(base: Path, known: Sequence[str], found: Found) -> Iterator[str]:
 def _unquoted(said: str) -> str:
     """Return what stands in quotes, as JSON reads it; as it is where that cannot, as of one backslash of Windows."""
     try:
-        return str(json.loads(said))
+        return str(decode_json(said))
     except ValueError:
         return said[1:-1]
 

@@ -11,6 +11,7 @@ from unicodedata import normalize
 
 from jidomem import vocab
 from jidomem.authority import PRESETS
+from jidomem.decoding import decode_toml
 from jidomem.errors import Failed
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
 from jidomem.runtime import bounds, trust
@@ -35,9 +36,8 @@ def read(path: Path, own: Path | None) -> dict[str, Any]:
     """
     try:
         text = bounds.read_config(path)
-        import tomllib  # most roots have no configuration
 
-        config = tomllib.loads(text)
+        config = decode_toml(text)
     except FileNotFoundError:
         return {}
     except (ValueError, OSError) as error:

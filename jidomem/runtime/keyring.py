@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from jidomem.clock import Sources
+from jidomem.decoding import decode_json
 from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
 from jidomem.journal.files import Stream
 from jidomem.moments import stamp
@@ -199,7 +200,7 @@ class SharedTokens:
         if found is None:
             return (), None
         try:
-            tables = json.loads(found.data)["tokens"]
+            tables = decode_json(found.data)["tokens"]
             return tuple(own.entries(Token, {"tokens": tables}, "tokens", Path(TOKENS))), found.tag
         except (ValueError, KeyError, TypeError) as error:
             raise Failed(

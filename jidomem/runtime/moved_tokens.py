@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from jidomem.decoding import decode_json
 from jidomem.errors import Failed
 from jidomem.runtime.own import Token, change, read
 from jidomem.runtime.settings import own_config
@@ -22,7 +23,7 @@ def given_out(root: str, log: SharedLog | None) -> list[Token]:
     if log is None:
         return [token for token in read(own_config()).tokens if token.root == root]
     file = log.get(TOKENS)
-    return [_token(said) for said in json.loads(file.data)["tokens"]] if file is not None else []
+    return [_token(said) for said in decode_json(file.data)["tokens"]] if file is not None else []
 
 
 def give_out(tokens: Sequence[Token], root: str, log: SharedLog | None) -> tuple[int, int]:
@@ -41,7 +42,7 @@ def _give_out(coming: Sequence[Token], root: str, log: SharedLog | None) -> None
         return
     for _ in range(_TRIES):
         file = log.get(TOKENS)
-        said = json.loads(file.data) if file is not None else {"tokens": []}
+        said = decode_json(file.data) if file is not None else {"tokens": []}
         there = {token["digest"] for token in said["tokens"]}
         said["tokens"] += [asdict(token) for token in coming if token.digest not in there]
         data = (json.dumps(said, indent=1) + "\n").encode()

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import stat
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -15,6 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
+from jidomem.decoding import decode_toml
 from jidomem.errors import Failed
 from jidomem.runtime import embedders, language_models
 from jidomem.runtime.limits import Limits, limits
@@ -103,7 +103,7 @@ def read(path: Path) -> Own:
     try:
         with path.open("rb") as file:
             _check_private(path, os.fstat(file.fileno()))
-            said = tomllib.loads(file.read().decode())
+            said = decode_toml(file.read().decode())
     except FileNotFoundError:
         return Own()
     except (ValueError, OSError) as error:

@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from jidomem.decoding import decode_json
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.journal.disk import flush
 
@@ -101,7 +102,7 @@ def _manifest(tar: tarfile.TarFile, file: Path) -> Mapping[str, Any]:
     first = tar.next()
     found = tar.extractfile(first) if first is not None and first.isreg() and first.name == MANIFEST else None
     try:
-        said = json.loads(found.read(_LONGEST)) if found is not None else {}
+        said = decode_json(found.read(_LONGEST)) if found is not None else {}
         files = {_inside(name): (int(size), str(digest)) for name, (size, digest) in said["files"].items()}
         if said["form"] == FORM:
             return {**said, "files": files}

@@ -23,6 +23,7 @@ from secrets import token_hex
 from time import time
 from typing import Any
 
+from jidomem.decoding import decode_json
 from jidomem.here import settle
 from jidomem.index.clones import FORM, Clones
 from jidomem.journal.files import Stream
@@ -160,7 +161,7 @@ def _until() -> bytes:
 
 def _is_held(file: File) -> bool:
     try:
-        return float(json.loads(file.data)["until"]) > time()
+        return float(decode_json(file.data)["until"]) > time()
     except (ValueError, KeyError, TypeError):
         return False
 
@@ -171,7 +172,7 @@ def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
     if file is None:
         return None
     try:
-        said = json.loads(file.data)
+        said = decode_json(file.data)
         if said["form"] == _FORM:
             _streams(said)
             return said, file.tag
@@ -274,7 +275,7 @@ def _moved(draft: Path, home: Path, streams: Mapping[Stream, Kept]) -> bool:
     snapshots.mkdir(parents=True, exist_ok=True)
     for snapshot in sorted((draft / "index" / "snapshots").iterdir()):
         described = snapshot / "snapshot.json"
-        said = json.loads(described.read_bytes())
+        said = decode_json(described.read_bytes())
         described.write_text(json.dumps({**said, "here": settle(home / "index")}, indent=1), "utf-8")
         snapshot.rename(snapshots / snapshot.name)
     for stream, kept in streams.items():

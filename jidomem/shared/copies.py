@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from os.path import dirname
 
+from jidomem.decoding import decode_json
 from jidomem.errors import Failed
 from jidomem.journal import disk
 from jidomem.journal.commit import FormatError, advance
@@ -66,7 +67,7 @@ def path_of(home: str, stream: Stream) -> str:
 def load(path: str) -> Kept | None:
     """Return how far a copy reaches; None where that is not known, so that the copy is believed by nobody."""
     try:
-        said = json.loads(disk.read(path))
+        said = decode_json(disk.read(path))
         heads = Version.of(Head(*head) for head in said["heads"])
         reach = Reach(said["length"], said["rewrites"])
         return Kept(reach, said["last"], heads, tuple(said["orders"]), said["life"])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from jidomem.decoding import decode_json
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.shared.copies import copying
 from jidomem.shared.log import SharedLog, check_file
@@ -103,7 +104,7 @@ def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
     if found is None:
         return {}, None
     try:
-        files = json.loads(found.data)["files"]
+        files = decode_json(found.data)["files"]
         for path, text in files.items():
             check(path)
             if not isinstance(text, str):

@@ -16,6 +16,7 @@ from hashlib import blake2b
 from secrets import token_hex
 from time import time
 
+from jidomem.decoding import decode_json
 from jidomem.index.common_vectors import Row
 from jidomem.journal.files import Stream
 from jidomem.shared.log import File, SharedLog
@@ -44,7 +45,7 @@ class Listed:
         if file is None:
             return Listed()
         try:
-            said = json.loads(file.data)
+            said = decode_json(file.data)
             if said["form"] == _FORM:
                 segments = tuple((str(name), int(count)) for name, count in said["segments"])
                 return Listed(segments, str(said["by"]), float(said["until"]), file.tag)

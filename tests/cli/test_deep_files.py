@@ -1,0 +1,114 @@
+"""Files nested a hundred thousand levels deep: each is refused by name, and none ends in an internal error."""
+
+import os
+import tarfile
+from io import BytesIO
+
+import pytest
+from cli_world import run, stand_in
+
+DEEP = 100_000
+TOML = {
+    "lists": "a = " + "[" * DEEP,
+    "closed lists": "a = " + "[" * 900 + "]" * 900,
+    "tables": "a = " + "{a = " * DEEP,
+    "dotted key": "a." * DEEP + "a = 1",
+    "header": "[" + "a." * DEEP + "a]\nb = 1",
+    "quoted keys": '"a" . ' * DEEP + "a = 1",
+}
+JSON = {
+    "lists": "[" * DEEP,
+    "closed lists": "[" * 900 + "]" * 900,
+    "objects": '{"a":' * DEEP + "1" + "}" * DEEP,
+    "below a key": '{"streams": [{"project": ' + "[" * 300 + "]" * 300 + "}]}",
+}
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
+    return stand_in(tmp_path / "repo", monkeypatch)
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def refused(path, *words, stdin=None):
+    result = run(*words, stdin=stdin)
+    assert result.exit_code not in (0, 70), result.output
+    assert not isinstance(result.exception, RecursionError)
+    assert path in result.output, result.output[:400]
+    assert "nested too deeply" in result.output
+    assert len(result.output) < 2_000
+
+
+@pytest.mark.parametrize("kind", TOML)
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (".jidomem/config.toml", ["status"]),
+        (".jidomem/baseline.toml", ["check"]),
+        ("given.toml", ["check", "--baseline", "given.toml"]),
+        ("../home/.config/jidomem/config.toml", ["status"]),
+        (".codex/config.toml", ["setup", "codex"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_toml_that_is_nested_too_deeply_is_refused_with_the_name_of_its_file(repository, path, words, kind):
+    write(repository / path, TOML[kind])
+
+    refused(os.path.basename(path), *words)
+
+
+@pytest.mark.parametrize("kind", JSON)
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("issues.json", ["check", "--open-tasks-from", "issues.json"]),
+        ("anchor.json", ["verify", "--anchor", "anchor.json"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_json_that_is_nested_too_deeply_is_refused_with_the_name_of_its_file(repository, path, words, kind):
+    write(repository / path, JSON[kind])
+
+    refused(path, *words)
+
+
+@pytest.mark.parametrize("client", ["claude", "cursor", "vscode"])
+def test_the_file_of_a_client_that_is_nested_too_deeply_stays_as_it_is(repository, client):
+    name = {"claude": ".mcp.json", "cursor": ".cursor/mcp.json", "vscode": ".vscode/mcp.json"}[client]
+    path = write(repository / name, '{"a":' * DEEP)
+
+    result = run("setup", client)
+
+    assert result.exit_code not in (0, 70)
+    assert name in result.output
+    assert path.read_text() == '{"a":' * DEEP
+
+
+def test_a_backup_whose_list_of_files_is_nested_too_deeply_is_none(repository):
+    with tarfile.open(repository / "deep.tar", "w") as tar:
+        data = JSON["objects"].encode()
+        for name in ("manifest.json", "MANIFEST", "jidomem.json"):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, BytesIO(data))
+
+    result = run("restore", "deep.tar", "--root", repository / "restored")
+
+    assert result.exit_code not in (0, 70)
+    assert "deep.tar" in result.output
+
+
+@pytest.mark.parametrize("value", [JSON["lists"], JSON["closed lists"]], ids=["lists", "closed lists"])
+def test_a_value_on_the_command_line_that_is_nested_too_deeply_is_refused(repository, value):
+    for words in (["working", "put", "deep", value], ["os", "set", f"about={value}"]):
+        result = run(*words)
+        assert result.exit_code == 2, result.output[:300]
+        assert "nested too deep" in result.output
