@@ -160,12 +160,12 @@ def show(door: Door, report: Report) -> None:
 
 def _print(door: Door, report: Report, form: str) -> None:
     """Print findings as lines; words about the check go to standard error."""
-    from jidomem.govern.sarif import words
+    from jidomem.govern.sarif import coverage, notes
     from jidomem.govern.workflow import commands
 
     for text in commands(report) if form == "github" else [*map(_line, report.problems), *_unchecked(report)]:
         click.echo(text)
-    for text in words(report):
+    for text in [*notes(report), *(coverage(report) if door.verbose else ())]:
         door.say(text)
     for one in report.waived:
         by = f" by {one.by}" if one.by else ""

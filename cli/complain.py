@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
+from jidomem.intent import FIELD_ALIASES
 from jidomem_cli.door import Door, clean
 from jidomem_cli.fields import HELP
 from jidomem_cli.tables import short
@@ -105,6 +106,8 @@ def _misused(error: click.ClickException) -> InvalidRequest:
     """Return what was called wrongly as an error of ours, with an example where arguments are missing or too many."""
     context, detail = getattr(error, "ctx", None), error.format_message()
     hint = f"see: {context.command_path if context else 'jidomem'} --help"
+    if isinstance(error, click.NoSuchOption) and (option := _option_for(error)):
+        return InvalidRequest(f"No such option '{error.option_name}'; did you mean '{option}'?", hint=hint)
     if context is not None and (isinstance(error, click.MissingParameter) or detail.startswith("Got unexpected extra")):
         _, _, examples = (context.command.help or "").partition("Examples:\n")
         example = next((line.strip() for line in examples.splitlines() if line.strip()), None)
@@ -112,6 +115,13 @@ def _misused(error: click.ClickException) -> InvalidRequest:
     elif context is not None and isinstance(context.command, click.Group) and detail == "Missing command.":
         detail = f"{context.command_path} needs a verb: {', '.join(context.command.list_commands(context))}"
     return InvalidRequest(detail, hint=hint)
+
+
+def _option_for(error: click.NoSuchOption) -> str | None:
+    """Return the option of the verb for a field that other memory systems call by the name of the unknown option."""
+    field = FIELD_ALIASES.get(error.option_name.lstrip("-").replace("-", "_"))
+    params = error.ctx.command.params if error.ctx and field else ()
+    return next((param.opts[0] for param in params if param.name == field), None)
 
 
 def _violation(violation: Violation, named: bool) -> Iterator[str]:

@@ -220,11 +220,27 @@ class Verbs(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Return the verb that *args* begin with; raises UsageError naming the nearest one."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            names = self.list_commands(ctx)
-            near = get_close_matches(args[0], names, n=1, cutoff=0.6)
-            choice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise click.UsageError(f"there is no verb {args[0]!r}; {choice}", ctx)
+            raise _unknown_verb(args[0], self.list_commands(ctx), ctx)
         return super().resolve_command(ctx, args)
+
+
+def _unknown_verb(word: str, names: Sequence[str], ctx: click.Context) -> Exception:
+    """Return the refusal of *word*, which is none of *names*: with the command that does it, or the nearest name."""
+    from jidomem.errors import InvalidRequest
+    from jidomem_cli.expected_words import DESTRUCTIVE, EXPECTED
+
+    detail, is_top, word = f"there is no verb {word!r}", ctx.parent is None, word.lower()
+    safe = [name for name in names if name not in DESTRUCTIVE]
+    for known, likeness in ((EXPECTED, 1.0), (safe, 0.75), (EXPECTED, 0.75), (safe, 0.6)):
+        near = get_close_matches(word, known, n=1, cutoff=likeness) if is_top or known is safe else []
+        if near and known is EXPECTED:
+            return InvalidRequest(detail, hint=EXPECTED[near[0]])
+        if near:
+            detail += f"; did you mean {near[0]!r}?"
+            break
+    else:
+        detail += "" if is_top else f"; there are {', '.join(names)}"
+    return InvalidRequest(detail, hint=f"see: {ctx.command_path} --help")
 
 
 pass_door = click.make_pass_decorator(Door, ensure=True)

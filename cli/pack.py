@@ -33,7 +33,7 @@ def pack(door: Door) -> int:
         return DAMAGED if damage else 0
     for stream, count in sealed:
         click.echo(f"{stream.project}/{stream.name}  {count} sealed")
-    if memory.journal.is_tracked and any(count for _, count in sealed):
+    if door.verbose and memory.journal.is_tracked and any(count for _, count in sealed):
         door.say("where two branches were both packed, merge them with: git merge -X find-renames=100% BRANCH")
     for error in damage:
         click.echo(clean(error.detail))

@@ -83,7 +83,7 @@ def _show(
             click.echo(clean(f"{each.severity}: {where}{each.detail}"))
     for hint in dict.fromkeys([*(error.hint for error in errors), *(each.hint for each in found)]):
         door.say(f"hint: {hint}")
-    if not anchored_to:
+    if door.verbose and not anchored_to:
         door.say(f"not detected: {UNSEEN}")
 
 

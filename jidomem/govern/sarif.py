@@ -90,14 +90,25 @@ def _notices(report: Report) -> Iterable[dict[str, Any]]:
 
 
 def words(report: Report) -> list[str]:
-    """Return what a report says beside its findings: who was judged by nobody, and which rules judged nobody."""
-    said = [*report.notes]
+    """Return what a report says beside its findings: its notes, then its coverage."""
+    return [*notes(report), *coverage(report)]
+
+
+def notes(report: Report) -> list[str]:
+    """Return the notes on a report that a reader should act on."""
+    compared = report.not_compared
+    return [
+        *report.notes,
+        *([f"open tasks without an issue, not compared: {compared}"] if compared is not None else []),
+    ]
+
+
+def coverage(report: Report) -> list[str]:
+    """Return which rules matched nothing, and which memories no rule is about."""
+    said = []
     if report.idle:
-        names = ", ".join(map(local_name, report.idle))
-        said.append(f"shapes that found nothing to judge: {names}")
+        said.append(f"rules with no matches: {', '.join(map(local_name, report.idle))}")
     if report.untargeted:
         counted = ", ".join(f"{count} {name}" for name, count in report.untargeted.items())
-        said.append(f"no shape speaks about {counted}")
-    if report.not_compared is not None:
-        said.append(f"open tasks that name no issue and were not compared: {report.not_compared}")
+        said.append(f"no rule is about {counted}")
     return said

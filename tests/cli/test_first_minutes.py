@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from jidomem_cli.expected_words import DESTRUCTIVE
 from jidomem_cli.main import cli
 
 DECISION = "# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\nSee {why}.\n\n## Decision\n\nWe do.\n"
@@ -296,7 +297,15 @@ MISTAKES = {
         "jidomem init --from adr --from beads",
     ),
     "a misspelt verb": ("shop", "stauts", 2, "did you mean 'status'?", "jidomem --help"),
-    "no such verb": ("shop", "frobnicate", 2, "there are init, demo,", "jidomem --help"),
+    "list": ("shop", "list", 2, "there is no verb 'list'", "jidomem ask timeline"),
+    "search": ("shop", "search queue", 2, "there is no verb 'search'", 'jidomem recall "a question"'),
+    "edit": ("shop", "edit", 2, "there is no verb 'edit'", "jidomem revise --help"),
+    "add": ("shop", "add x", 2, "there is no verb 'add'", 'jidomem remember "the build needs Rust 1.80"'),
+    "delete": ("shop", "delete x", 2, "there is no verb 'delete'", "jidomem revise --help"),
+    "help": ("shop", "help", 2, "there is no verb 'help'", "jidomem --help"),
+    "version": ("shop", "version", 2, "there is no verb 'version'", "jidomem --version"),
+    "a misspelt expected word": ("shop", "serch", 2, "there is no verb 'serch'", 'jidomem recall "a question"'),
+    "no such verb": ("shop", "frobnicate", 2, "there is no verb 'frobnicate'", "jidomem --help"),
     "a verb without its second word": (
         "shop",
         "memory",
@@ -325,6 +334,13 @@ MISTAKES = {
         2,
         "unexpected extra arguments",
         'jidomem remember "the build needs Rust 1.80"',
+    ),
+    "an option of another tool": (
+        "shop",
+        "remember x --tags y",
+        2,
+        "did you mean '--topic'?",
+        "jidomem remember --help",
     ),
     "no confidence": ("shop", "remember x --confidence hgih", 3, "not 'hgih'", None),
     "a day of another calendar": (
@@ -374,6 +390,14 @@ def places(tmp_path_factory):
     (base / "home").mkdir()
     assert run("init", base / "shop", "--from", "auto", "-q").exit_code == 0
     return base
+
+
+@pytest.mark.parametrize("word", ["redct", "rollbck", "migrte", "restor", "edit", "revok"])
+def test_no_word_leads_to_a_verb_that_takes_something_away(word):
+    refused = run(word)
+
+    assert refused.exit_code == 2
+    assert not [verb for verb in DESTRUCTIVE if re.search(rf"\b{verb}\b", refused.stderr)], refused.stderr
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

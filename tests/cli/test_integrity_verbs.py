@@ -253,3 +253,14 @@ def test_where_there_is_a_curator_nobody_else_redacts_or_sets_damage_aside(repos
     assert torn.exists()
     assert run(*setting_aside).exit_code == 0
     assert run(*redacting).exit_code == 0
+
+
+def test_a_success_is_quiet_unless_more_is_asked_for(repository):
+    assert run("remember", "the build needs Rust 1.80").exit_code == 0
+
+    check, verify = run("check"), run("verify")
+    more = [run("-v", verb).stderr for verb in ("check", "verify")]
+
+    assert (check.exit_code, verify.exit_code, verify.stderr) == (0, 0, "")
+    assert "rules with no matches" not in check.stderr
+    assert ["rules with no matches" in more[0], "not detected: " in more[1]] == [True, True]
