@@ -23,7 +23,7 @@ class ForeignEntry:
     """One entry: the `key` it had there (others may share it), where it stands, and the fields of its intent.
 
     `links` name other entries: the property that says it, and their key. `files` are those it names or is for; which
-    of them the repository has is no part of what it says.
+    of them the repository has is no part of what it says. `headings` and `line` are where a page has it.
     """
 
     key: str
@@ -31,6 +31,8 @@ class ForeignEntry:
     fields: Mapping[str, Any]
     links: tuple[tuple[str, str], ...] = ()
     files: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
+    line: int | None = None
 
     @property
     def summary(self) -> str:

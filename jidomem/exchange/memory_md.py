@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, not_utf8
 from jidomem.exchange.mentions import EVERYWHERE, Find, mentions, scopes
+from jidomem.exchange.note_statements import IMPORT, Statement, read_statements
 
 #: A word of a heading -> what stands below it; the nearest heading decides, else what it says and where.
 _KINDS: Mapping[str, str] = {
@@ -31,25 +32,11 @@ _RULES = re.compile(
 )
 #: Stands for the reason where there is none: nothing is made up for it.
 NO_REASON = "The file gives no reason."
-#: What is longer is told in the explanation, and its first sentence alone in the summary.
-LONGEST = 300
-_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
-_ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(.*)")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-#: Where what is said first ends: at a blank line, a list or code.
-_BEFORE_MORE = re.compile(r"(?<=\S)\n\s*\n|(?<=\S)\n\s*(?:[-*+]|\d+[.)])\s|\n\s*(?:`{3}|~{3})")
-_RULE = re.compile(r"\s*([-*_])(\s*\1){2,}\s*$")
-_IMPORT = re.compile(r"@[\w~./-]+$")
-
-
-@dataclass(slots=True)
-class _Block:
-    """One note: where it begins, the headings above it, its lines, and whether it is a task that is done, or not."""
-
-    line: int
-    headings: tuple[str, ...]
-    text: list[str] = field(default_factory=list)
-    done: bool | None = None
+#: Check boxes below such words are asked of each change; elsewhere they are tasks.
+_CHECKLIST = re.compile(
+    r"check-?lists?|\bbefore\b|\bwhen(?:ever)?\b|\bensure\b|\bverify\b|\breview|\bpull request|\bPRs?\b|\bdone\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +50,7 @@ class _Page:
 
 
 def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
-    """Return a memory for each list entry and paragraph; what is below an entry, such as code, belongs to it.
+    """Return a memory for each statement of a page, with the headings, lead-ins and parents that its meaning needs.
 
     It is about the files it names, as far as *find* has them, and those that a page of instructions is for.
     """
@@ -76,87 +63,41 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     is_rules = bool(_RULES.search(name))
     scope = scopes(name, text) if is_rules or _INSTRUCTS.search(name) else []
     page = _Page(name, tuple(scope), is_rules, find)
-    for block in _blocks(_shown(text, reading)):
-        words = " ".join(" ".join(block.text).split())
-        if _IMPORT.fullmatch(words):
-            reading.notes.append(f"{name}:{block.line}: {words} names another file: import it too, if it is wanted")
+    statements, left_out = read_statements(text)
+    reading.left_out.update(left_out)
+    for statement in statements:
+        words = statement.text
+        if IMPORT.fullmatch(words):
+            reading.notes.append(f"{name}:{statement.line}: {words} names another file: import it too, if it is wanted")
             reading.left_out["names another file"] += 1
-        elif not re.search(r"\w", words):
-            reading.left_out["has no words"] += 1
         else:
-            reading.entries.append(_entry(page, block))
+            reading.entries.append(_entry(page, statement))
     return reading
 
 
-def _shown(text: str, reading: Reading) -> list[str]:
-    """Return the lines of a page; what it does not show, front matter and comments, is blank, so that lines count."""
-
-    def blank(match: re.Match[str]) -> str:
-        reading.left_out["is a comment" if match[0].startswith("<") else "is front matter"] += 1
-        return "\n" * match[0].count("\n")
-
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = re.sub(r"\A---\n.*?\n---(?=\n|\Z)", blank, text, count=1, flags=re.DOTALL)
-    return re.sub(r"<!--.*?(?:-->|\Z)", blank, text, flags=re.DOTALL).split("\n")
-
-
-def _blocks(lines: list[str]) -> Iterator[_Block]:
-    """Yield the notes of a page: entries of lists at their outermost, and paragraphs, each with what belongs to it."""
-    headings: list[tuple[int, str]] = []
-    block: _Block | None = None
-    fence, is_list = "", False
-    for number, line in enumerate(lines, start=1):
-        above = tuple(title for _, title in headings)
-        opened = _FENCE.match(line)
-        if fence or opened:
-            if block is None:
-                block, is_list = _Block(number, above), True
-            block.text.append(line)
-            if not fence:
-                fence = opened[1] if opened else ""
-            elif opened and opened[1].startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-            continue
-        heading, item = _HEADING.match(line), _ITEM.match(line)
-        ends = bool(heading or _RULE.match(line) or (item and len(item[1]) < 2) or (not line.strip() and not is_list))
-        ends = ends or bool(is_list and line[:1].strip() and not item and block and not block.text[-1].strip())
-        if ends and block is not None:
-            yield block
-            block, is_list = None, False
-        if heading:
-            level = len(heading[1])
-            headings = [*((depth, title) for depth, title in headings if depth < level), (level, heading[2])]
-        elif item and len(item[1]) < 2:
-            is_list = True
-            block = _Block(number, above, [item[3]], item[2] in ("x", "X") if item[2] else None)
-        elif block is not None:
-            block.text.append(line)
-        elif line.strip() and not _RULE.match(line):
-            block = _Block(number, above, [line])
-    if block is not None:
-        yield block
-
-
-def _entry(page: _Page, block: _Block) -> ForeignEntry:
-    whole = "\n".join(re.sub(r"^\s*>\s?", "", line) for line in block.text).strip()
-    first = " ".join(_BEFORE_MORE.split("\n" + whole, maxsplit=1)[0].split())
-    summary = first.removesuffix(":") or " › ".join(block.headings) or "Note"
-    if len(summary) > LONGEST:
-        summary = _sentence(summary)
-    kind = "task" if block.done is not None else _kind(block.headings, summary, page.is_rules)
+def _entry(page: _Page, statement: Statement) -> ForeignEntry:
+    kind = _kind(statement, page.is_rules)
+    path = " › ".join(statement.headings)
     fields: dict[str, Any] = {
         "type": kind,
-        "summary": summary,
-        "evidence": [": ".join(filter(None, (page.name, " › ".join(block.headings))))],
+        "summary": statement.summary,
+        "evidence": [": ".join(filter(None, (page.name, path)))],
     }
-    if " ".join(whole.split()) != summary:
-        fields["detailed_explanation"] = whole
+    if statement.explanation:
+        fields["detailed_explanation"] = statement.explanation
     if kind == "decision":
         fields["rationale"] = NO_REASON
-    if block.done:
+    if kind == "task" and statement.is_done:
         fields["status"] = "Completed"
-    files = _files(page, " ".join((*block.headings, whole)), kind)
-    return ForeignEntry(fields["evidence"][0], f"{page.name}:{block.line}", fields, files=files)
+    files = _files(page, " ".join((*statement.headings, statement.raw)), kind)
+    return ForeignEntry(
+        fields["evidence"][0],
+        f"{page.name}:{statement.line}",
+        fields,
+        files=files,
+        headings=statement.headings,
+        line=statement.line,
+    )
 
 
 def _files(page: _Page, text: str, kind: str) -> tuple[str, ...]:
@@ -166,18 +107,16 @@ def _files(page: _Page, text: str, kind: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*named, *wide)))
 
 
-def _kind(headings: tuple[str, ...], summary: str, is_rules: bool) -> str:
-    for heading in reversed(headings):
+def _kind(statement: Statement, is_rules: bool) -> str:
+    if statement.is_done is not None:
+        is_list = _CHECKLIST.search(" ".join((*statement.headings, *statement.context)))
+        return "convention" if is_list else "task"
+    for heading in reversed(statement.headings):
         words = heading.casefold()
         if _TASKS.fullmatch(heading):
             return "task"
         for word, kind in _KINDS.items():
             if re.search(rf"\b{word}s?\b", words):
                 return kind
-    return "convention" if is_rules or _BINDS.match(summary) else "fact"
-
-
-def _sentence(text: str) -> str:
-    """Return the first sentence of *text*, or as many of its words as fit."""
-    match = re.match(rf".{{20,{LONGEST}}}?[.!?](?=\s)", text)
-    return match[0] if match else text[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
+    binds = any(map(_BINDS.match, (statement.text, *statement.context)))
+    return "convention" if is_rules or binds else "fact"

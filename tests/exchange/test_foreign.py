@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.errors import JidomemError
-from jidomem.exchange import beads, mcp_memory, memory_md
+from jidomem.exchange import beads, mcp_memory, memory_md, note_words
 from jidomem.exchange.mentions import mentions, scopes
 from jidomem.exchange.proposing import propose
 
@@ -187,8 +187,6 @@ in two lines.
 ## Code style
 - Use tabs:
   - never spaces
-
-  more of it
 - [ ] add a linter
 - [x] add tests
 ## Decisions
@@ -198,7 +196,9 @@ in two lines.
   ```sh
   # no heading
   ```
-Then think. After that act.
+
+  Then think. After that act.
+
 @docs/other.md
 ***
 ## Open questions
@@ -208,16 +208,17 @@ Why?
 
     assert [(e.fields["type"], e.summary, e.fields.get("status"), e.place) for e in reading.entries] == [
         ("fact", "We keep it small, in two lines.", None, "NOTES.md:6"),
-        ("convention", "Use tabs", None, "NOTES.md:11"),
-        ("task", "add a linter", None, "NOTES.md:15"),
-        ("task", "add tests", "Completed", "NOTES.md:16"),
-        ("decision", "Use WAL", None, "NOTES.md:18"),
-        ("lesson_learned", "Measure first.", None, "NOTES.md:20"),
+        ("convention", "Use tabs: never spaces", None, "NOTES.md:12"),
+        ("task", "add a linter", None, "NOTES.md:13"),
+        ("task", "add tests", "Completed", "NOTES.md:14"),
+        ("decision", "Use WAL", None, "NOTES.md:16"),
+        ("lesson_learned", "Measure first.", None, "NOTES.md:18"),
         ("unknown", "Why?", None, "NOTES.md:28"),
     ]
-    assert "never spaces" in reading.entries[1].fields["detailed_explanation"]
     assert "# no heading" in reading.entries[5].fields["detailed_explanation"]
-    assert reading.left_out == {"is front matter": 1, "is a comment": 1}
+    assert reading.left_out == {
+        "is front matter": 1, "is a comment": 1, "is a heading": 5, "names another file": 1,
+    }  # fmt: skip
 
 
 def test_a_note_that_changed_supersedes_the_one_like_it_below_the_same_heading(memory):
@@ -315,7 +316,7 @@ def test_what_only_names_entities_is_no_graph_and_is_told(text):
 def test_a_long_note_is_summed_up_by_its_first_sentence_or_as_many_words_as_fit(text, summary):
     (entry,) = md(text).entries
 
-    assert (entry.summary, len(summary) <= memory_md.LONGEST) == (summary, True)
+    assert (entry.summary, len(summary) <= note_words.LONGEST) == (summary, True)
     assert entry.fields["detailed_explanation"] == text.strip()
 
 
@@ -360,14 +361,15 @@ def test_whatever_a_file_holds_is_read_without_an_error_of_ours(data):
         assert all(isinstance(broken.error, JidomemError) for broken in reading.broken)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.text(alphabet="-* #\n`ab", max_size=60))
-def test_every_word_of_a_page_is_in_one_of_its_memories(text):
-    reading = md(text)
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from(["- Use ab here\n", "  - Run aab now\n", "Keep b short.\n", "\n", "# A\n", "> Add ba\n"]))
+)
+def test_each_sentence_of_a_page_is_in_one_of_its_memories(lines):
+    text = "".join(lines)
 
-    told = " ".join(str(value) for entry in reading.entries for value in entry.fields.values())
-    headings = " ".join(line for line in text.splitlines() if line.startswith("#"))
-    assert set(re.findall("[ab]+", text)) <= set(re.findall("[ab]+", told)) | set(re.findall("[ab]+", headings))
+    told = " ".join(str(value) for entry in md(text).entries for value in entry.fields.values())
+    assert set(re.findall(r"\b[ab]+\b", text.replace("# A", ""))) <= set(re.findall(r"\b[ab]+\b", told))
 
 
 def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):

@@ -1,0 +1,191 @@
+"""A page of agents' notes, parsed as Markdown: its blocks as a tree, and each inline text as plain words.  Pure.
+
+Lines that only mark up the page (tags, admonitions, front matter, comments) are blanked, so that lines keep their
+numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from jidomem.exchange.note_words import is_negative
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_FRONT = re.compile(r"\A---\n.*?\n---(?=\n|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)(?:\s[^<>]*)?(/?)>")
+_TAGS_ONLY = re.compile(rf"[ \t>]*(?:{_TAG.pattern}[ \t]*)+")
+_WRAPPED = re.compile(r"\s*<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?>\s*(.*?)\s*</\1>\s*", re.DOTALL)
+_HTML = re.compile(
+    r"</?(?:a|b|big|br|center|code|dd|del|details|div|dl|dt|em|font|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span"
+    r"|strong|sub|summary|sup|table|tbody|td|th|thead|tr|tt|u|ul|var)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?)\+?[ \t]+[\w -]*?(?:[ \t]*\"([^\"]*)\")?[ \t]*")
+_DIRECTIVE = re.compile(r"[ \t]*:{3,}.*")
+_BULLET = re.compile(r"([ \t]*)[•‣▪●◦∙·](?=[ \t])")
+#: How a line begins that may be no part of the text.
+_MARKUP = re.compile(r"[ \t>]*(?:<|!!!|\?\?\?|:::|[•‣▪●◦∙·])")
+_ALERT = re.compile(r"\s*\[!\w+\][-+]?\s*")
+_SAMPLE_TAG = re.compile(r"(?:^|[\W_])(?:examples?|samples?|snippets?|transcripts?)(?:$|[\W_])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An inline text: `plain` as one line of words, `raw` as written, and the words that stand outside code and links.
+
+    `label` is a strong or coloned beginning, `is_strong` says that all of the text is strong, `lines` are its lines
+    where line ends matter.
+    """
+
+    plain: str
+    raw: str
+    bare: str
+    label: str
+    is_strong: bool
+    has_link: bool
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The blocks of a page, the lines each tag section spans with its name, and counts of what is not shown."""
+
+    blocks: tuple[SyntaxTreeNode, ...]
+    sections: tuple[tuple[range, str], ...]
+    hidden: Counter[str]
+
+    def tags(self, line: int) -> list[str]:
+        """Return the names of the tag sections that *line* stands in, outermost first."""
+        return [name for lines, name in self.sections if line in lines]
+
+
+def is_sample_section(name: str) -> bool:
+    """Return whether a tag section of this name holds samples."""
+    return bool(_SAMPLE_TAG.search(name))
+
+
+def parse_page(text: str) -> Page:
+    """Return *text* as a page."""
+    hidden: Counter[str] = Counter()
+
+    def blank(match: re.Match[str]) -> str:
+        hidden["is a comment" if match[0].startswith("<") else "is front matter"] += 1
+        return "\n" * match[0].count("\n")
+
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _COMMENT.sub(blank, _FRONT.sub(blank, text, count=1))
+    lines = text.split("\n")
+    sections: list[tuple[range, str]] = []
+    if any(map(_MARKUP.match, lines)):
+        lines, sections = _without_markup(lines, _code_lines(lines))
+    tree = SyntaxTreeNode(_MARKDOWN.parse("\n".join(lines)))
+    return Page(tuple(tree.children), tuple(sections), hidden)
+
+
+def _code_lines(lines: Sequence[str]) -> set[int]:
+    """Return the numbers, from 0, of the lines that fences enclose."""
+    tokens = _MARKDOWN.parse("\n".join(lines))
+    return {line for token in tokens if token.type == "fence" and token.map for line in range(*token.map)}
+
+
+def _without_markup(lines: Sequence[str], code: set[int]) -> tuple[list[str], list[tuple[range, str]]]:
+    """Return the lines outside *code* without tags and admonitions, and what each tag spans, lines from 1."""
+    shown: list[str] = []
+    opened: list[tuple[str, int]] = []
+    sections: list[tuple[range, str]] = []
+    indent = ""
+    for number, line in enumerate(lines):
+        if indent and line.strip() and not line.startswith(indent):
+            indent = ""
+        line = line.removeprefix(indent)
+        if number in code:
+            shown.append(line)
+        elif admonition := _ADMONITION.fullmatch(line):
+            indent += admonition[1] + "    "
+            shown.append(f"{admonition[1]}**{admonition[2]}**" if admonition[2] else "")
+        elif _TAGS_ONLY.fullmatch(line):
+            for closes, name, alone in _TAG.findall(line):
+                if closes:
+                    at = next((at for at in reversed(range(len(opened))) if opened[at][0] == name), None)
+                    if at is not None:
+                        sections.append((range(opened[at][1], number + 1), name))
+                        del opened[at:]
+                elif not alone:
+                    opened.append((name, number + 1))
+            shown.append(line[: len(line) - len(line.lstrip(" \t>"))].rstrip())
+        else:
+            shown.append("" if _DIRECTIVE.fullmatch(line) else _BULLET.sub(r"\1-", line))
+    sections += [(range(start, len(lines) + 1), name) for name, start in opened if is_negative(_spaced(name))]
+    return shown, sorted(sections, key=lambda section: section[0].start)
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_.:-]+", " ", name)
+
+
+def section_words(name: str) -> str:
+    """Return the name of a tag as words if it denies what it encloses, else nothing.
+
+    >>> section_words("never_do"), section_words("guidelines")
+    ('never do', '')
+    """
+    return _spaced(name) if is_negative(_spaced(name)) else ""
+
+
+def text_of(block: SyntaxTreeNode) -> Text:
+    """Return the inline text of a paragraph or heading."""
+    inline = next((child for child in block.children if child.type == "inline"), None)
+    if inline is None:
+        return Text("", "", "", "", False, False, ())
+    pieces = list(_pieces(inline.children, in_link=False))
+    words = "".join(piece for piece, _ in pieces)
+    wrapped = _WRAPPED.fullmatch(words)
+    words = wrapped[2] if wrapped else words
+    words = _ALERT.sub("", words, count=1) if _ALERT.match(words) else words
+    bare = _ALERT.sub("", "".join(piece for piece, is_bare in pieces if is_bare), count=1)
+    shown = [child for child in inline.children if child.type != "text" or child.content.strip(" .:")]
+    is_strong = len(shown) == 1 and shown[0].type == "strong"
+    lines = tuple(filter(None, (" ".join(line.split()) for line in words.split("\n"))))
+    raw = inline.content.strip()
+    return Text(
+        " ".join(lines), raw, " ".join(bare.split()), _label(inline.children), is_strong,
+        any(child.type == "link" for child in inline.walk()), lines,
+    )  # fmt: skip
+
+
+def _label(children: Sequence[SyntaxTreeNode]) -> str:
+    """Return the strong words or the words before a colon that a text begins with."""
+    first = next((child for child in children if child.type != "text" or child.content.strip()), None)
+    if first is None:
+        return ""
+    if first.type == "strong":
+        return " ".join("".join(piece for piece, _ in _pieces(first.children, in_link=False)).split()).strip(" .:")
+    match = re.match(r"\W{0,3}([\w][^.:;!?`]{1,38}):\s", first.content + " ") if first.type == "text" else None
+    return match[1].strip() if match else ""
+
+
+def _pieces(children: Sequence[SyntaxTreeNode], *, in_link: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the words of inline nodes, and whether they stand outside code and links; struck words are left out."""
+    for child in children:
+        if child.type == "code_inline":
+            pad = " " if "`" in child.content[:1] + child.content[-1:] else ""
+            yield f"{child.markup}{pad}{child.content}{pad}{child.markup}", False
+        elif child.type in ("softbreak", "hardbreak"):
+            yield "\n", True
+        elif child.type == "image":
+            yield child.content, False
+        elif child.type == "link":
+            yield from _pieces(child.children, in_link=True)
+        elif child.type == "s":
+            continue
+        elif child.children:
+            yield from _pieces(child.children, in_link=in_link)
+        else:
+            yield _HTML.sub(" ", child.content), not in_link

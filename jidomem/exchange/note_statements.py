@@ -1,0 +1,542 @@
+"""The statements of agents' notes: each keeps the headings, lead-ins and parents that its meaning needs.  Pure.
+
+A paragraph or a list item is a statement when it says something by itself or with what leads in. Code, tables, lists of
+links or names, samples and sentences about the page are none, and are counted by the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from markdown_it.tree import SyntaxTreeNode
+
+from jidomem.exchange.note_page import Page, Text, is_sample_section, parse_page, section_words, text_of
+from jidomem.exchange.note_words import (
+    LONGEST,
+    is_arrangement,
+    is_binding,
+    is_condition,
+    is_negative,
+    is_of_the_page,
+    is_pointer,
+    is_rule,
+    is_sample_label,
+    is_sentence,
+    sentences,
+    shorten,
+    without_number,
+)
+
+#: A parent or lead-in up to this length is repeated whole, and an item up to this length may be joined with its like.
+_WHOLE, _FRAGMENT = 160, 80
+#: A sentence up to this length that denies something may speak of the list after it.
+_NEAR = 120
+#: Bounds of a context that no page of people reaches.
+_LONGEST_LEAD, _MOST_LEADS = 1_000, 12
+_BOX = re.compile(r"\[([ xX])\]\s+")
+#: How a sentence begins that speaks of the one before it, and what it then names itself.
+_BACK = re.compile(
+    r"\W*(?:it|its|they|them|this|that|these|those|then|otherwise|however|but|so|and|or|also|such|both|either"
+    r"|(?:in|for|as) (?:this|that|these|such)|if (?:so|not|that|this|it|they)|instead|therefore"
+    r"|the (?:same|former|latter)|doing so|again)\b"
+    r"(?! (?:repo\w*|project|file|document|codebase|package|library|module|folder|directory|guide|page|section"
+    r"|is an?)\b)",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(r"\b(?:following|this|these|below|it|like so)\b", re.IGNORECASE)
+_OPEN_END = re.compile(
+    r"\b(?:do|be|to|the|for|with|in|on|of|by|and|or|not|never|ever|following|when|if|that|are|is|use|things)\W*$",
+    re.IGNORECASE,
+)
+_SHOWS_HOW = re.compile(
+    r"\W*(?:(?:if|when|before|after|for|to)\b[^,]{1,120}, )?(?:use|prefer|avoid|follow|keep|write)\b", re.IGNORECASE
+)
+_ELSEWHERE = re.compile(
+    r"\W*(?:see|check out|refer to|visit|learn more|read more|more (?:details?|information)|source:?"
+    r"|(?:for|to learn) (?:more|further|details?|a full|the full|complete)\b.*?\b(?:see|visit|check|refer|read))\b",
+    re.IGNORECASE,
+)
+_SAMPLE_LINK = re.compile(r"(?<=[.)!?])\s+(?:examples?|docs|link|here|details)\.?$", re.IGNORECASE)
+_FOLLOWING = re.compile(r"\b(?:the )?following\b|\bbelow\b|\bthese\b|\bany of\b", re.IGNORECASE)
+_DRAWN = re.compile(r"[│├└┌┐┘┬┴─]{1}|^\$ ")
+_JOINS = re.compile(r"(?:[,;]\s*(?:and|or)?|\s+(?:and|or)|[,;])\s*$")
+_FILLER = re.compile(r"\b(?:and|or|in|at|see|the|via|from|also|plus|default|e\.g|i\.e|etc)\b|[\W\d_]", re.IGNORECASE)
+_SEE = re.compile(
+    r"\W*(?:see|refer to|read|more|links?|references?|resources?|docs|further|related|also)\b", re.IGNORECASE
+)
+_DEFINES = re.compile(r"\S(?:\s+[-–—=→]+>?\s+|:\s+)\S")
+_LISTS, _CODE = ("bullet_list", "ordered_list"), ("fence", "code_block")
+#: A line that names another page to read.
+IMPORT = re.compile(r"@[\w~./-]+")
+_SHELLS = frozenset(("sh", "bash", "shell", "zsh", "console", "shell-session", "powershell", "ps1", "cmd"))
+_STRUCK = re.compile(r"~~.+~~", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a page: the line it begins at, the headings above it, and the words that say it.
+
+    `context` are the headings, lead-ins and parents it cannot do without, outermost first; `text` are its own words,
+    `more` is what belongs to it below, `written` its own words in Markdown, `raw` all of it with its context. `is_done`
+    is the state of its check box.
+    """
+
+    line: int
+    headings: tuple[str, ...]
+    context: tuple[str, ...]
+    text: str
+    raw: str
+    more: str = ""
+    is_done: bool | None = None
+    written: str = ""
+
+    @property
+    def summary(self) -> str:
+        """Return the statement with its context; long text is cut at a sentence, the context never."""
+        whole = ""
+        for part in (*self.context, shorten(self.text)):
+            whole = _join(whole, part)
+        return whole
+
+    @property
+    def explanation(self) -> str:
+        """Return its own words as written and what belongs to it, unless the summary holds all of it."""
+        if not self.more and shorten(self.text) == self.text and "](" not in self.written:
+            return ""
+        return "\n\n".join(filter(None, (self.written, self.more)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The context of a block: lead-ins and parents outermost first, and as written."""
+
+    leads: tuple[str, ...] = ()
+    raw: tuple[str, ...] = ()
+
+    def within(self, lead: str, raw: str = "") -> _Scope:
+        if not lead:
+            return self
+        lead = lead if len(lead) <= _LONGEST_LEAD else lead[:_LONGEST_LEAD].rsplit(" ", 1)[0] + "…"
+        return _Scope((*self.leads, lead)[-_MOST_LEADS:], (*self.raw, raw or lead)[-_MOST_LEADS:])
+
+
+_NOTHING = _Scope()
+
+
+@dataclass(slots=True)
+class _Flow:
+    """The state between blocks that follow one another: what was said that holds for the next of them."""
+
+    scope: _Scope
+    label: _Scope = _NOTHING
+    lead: _Scope = _NOTHING
+    is_after_list: bool = False
+    previous: str = ""
+
+    @property
+    def inner(self) -> _Scope:
+        """Return the context of the next block."""
+        leads = self.scope.leads + self.label.leads + self.lead.leads
+        return _Scope(leads, self.scope.raw + self.label.raw + self.lead.raw)
+
+    def led(self, before: _Scope) -> None:
+        """Put the lead-in after one that led in to it."""
+        depth = len(self.scope.leads) + len(self.label.leads)
+        for lead, raw in zip(reversed(before.leads[depth:]), reversed(before.raw[depth:]), strict=True):
+            self.lead = _Scope((lead, *self.lead.leads), (raw, *self.lead.raw))
+        self.lead = _Scope(self.lead.leads[-_MOST_LEADS:], self.lead.raw[-_MOST_LEADS:])
+
+
+def read_statements(text: str) -> tuple[list[Statement], Counter[str]]:
+    """Return the statements of a page, and how much of it is none, by the reason."""
+    page = parse_page(text)
+    reader = _Reader(page)
+    statements = list(reader.sequence(page.blocks, _Scope()))
+    return statements, reader.left_out + page.hidden
+
+
+class _Reader:
+    """Walks the blocks of one page."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self.left_out: Counter[str] = Counter()
+        first = next((block for block in page.blocks if block.type == "heading"), None)
+        self._title = first if first and first.tag == "h1" else None
+        self._headings: list[tuple[int, str, str]] = []
+        self._is_apart = False
+
+    def sequence(
+        self, blocks: Sequence[SyntaxTreeNode], scope: _Scope, label: _Scope = _NOTHING
+    ) -> Iterator[Statement]:
+        """Yield the statements of blocks that follow one another.
+
+        A lead-in holds for the block after it, and for further lists and code after a list. A strong line holds up to
+        the next one, or if it introduces a list, as a lead-in does; *label* is one before the blocks.
+        """
+        flow = _Flow(scope, label)
+        for at, block in enumerate(blocks):
+            following = blocks[at + 1] if at + 1 < len(blocks) else None
+            if flow.is_after_list and block.type not in (*_LISTS, *_CODE):
+                flow = _Flow(scope)
+            if block.type in _LISTS:
+                yield from self._led_list(block, flow)
+            elif block.type in _CODE:
+                self.left_out["is code"] += 1
+                flow.lead = flow.lead if flow.is_after_list else _NOTHING
+            elif block.type == "paragraph":
+                yield from self._block_of_words(block, following, flow)
+            elif block.type == "blockquote":
+                yield from self.sequence(block.children, flow.inner)
+                flow.lead = _NOTHING
+            else:
+                if block.type == "table":
+                    self.left_out["is a table"] += 1
+                    flow.lead = _NOTHING
+                    continue
+                flow = _Flow(scope)
+                if block.type == "hr":
+                    self._is_apart = True
+                    continue
+                self.left_out["is a heading"] += 1
+                if block.level == 0:
+                    self._open(block)
+                else:
+                    flow.label = _titled(text_of(block))
+
+    def _led_list(self, block: SyntaxTreeNode, flow: _Flow) -> Iterator[Statement]:
+        """Yield the statements of a list; a rule that leads in to links or names alone is one itself."""
+        found = list(self._list(block, flow.inner))
+        lead = flow.lead.leads[-1] if flow.lead.leads else ""
+        if not found and is_rule(lead) and not _SEE.match(lead):
+            whole = Text(lead, flow.lead.raw[-1], lead, "", False, False, ())
+            found = list(self._state(block, whole, flow.scope))
+        flow.is_after_list = True
+        yield from found
+
+    def _block_of_words(
+        self, block: SyntaxTreeNode, following: SyntaxTreeNode | None, flow: _Flow
+    ) -> Iterator[Statement]:
+        """Yield what a paragraph says, and take note of what it says of the blocks after it."""
+        text, after = text_of(block), following.type if following else ""
+        if text.is_strong and after in (*_LISTS, "paragraph", "blockquote", "table"):
+            if after == "paragraph" and is_sentence(text.plain) and not text.plain.endswith(":"):
+                yield from self._paragraph(block, text, flow.inner)
+            elif re.search(r"\w", text.plain) and not is_pointer(text.plain):
+                flow.lead, flow.label = _NOTHING, _titled(text)
+            return
+        before, flow.lead = flow.inner, self._lead(text, after)
+        statements: Iterator[Statement] = iter(())
+        if not flow.lead.leads:
+            if flow.previous and not before.leads and _BACK.match(text.plain):
+                before = before.within(flow.previous)
+            statements = self._paragraph(block, text, before)
+            last = next(reversed(list(sentences(text.plain))), "")
+            if after in _LISTS and len(last) <= _NEAR and last.endswith((".", "!")) and is_negative(last):
+                flow.lead = _NOTHING.within(last, text.raw)
+        elif after not in (*_LISTS, "paragraph", "blockquote"):
+            statements = self._introduction(block, text, before, following)
+            flow.lead = _NOTHING
+        else:
+            if not _introduces(text) and _is_complete(text.plain):
+                statements = self._state(block, text, before)
+            else:
+                statements = self._sentences(block, text, list(sentences(text.plain))[:-1], before)
+            flow.led(before)
+        for statement in statements:
+            flow.previous = statement.text if len(statement.text) <= _NEAR else ""
+            flow.previous += "" if flow.previous.endswith((".", "!", "?")) or not flow.previous else "."
+            yield statement
+
+    def _open(self, block: SyntaxTreeNode) -> None:
+        """Take a heading of the page."""
+        level, title = int(block.tag[1]), text_of(block)
+        self._is_apart = False
+        del self._headings[next((at for at, (depth, _, _) in enumerate(self._headings) if depth >= level), 99) :]
+        plain = "" if block is self._title and not is_negative(title.plain) else title.plain
+        self._headings.append((level, title.raw, plain))
+
+    def _above(self, words: str) -> tuple[str, ...]:
+        """Return the headings that a statement of these *words* cannot do without.
+
+        These are the two nearest that name a subject, and each that denies or restricts. After a rule across the page
+        only those that deny hold on.
+        """
+        plain = [title for _, _, title in self._headings if title and not is_arrangement(title)]
+        if self._is_apart:
+            plain = [title for title in plain if is_negative(title)]
+        near = plain[-2:]
+        chosen = [title for title in plain if title in near or is_negative(title) or is_condition(title)]
+        known = set(re.findall(r"\w+", words.casefold()))
+        titles = []
+        for title in map(without_number, chosen):
+            said = {word for word in re.findall(r"\w+", title.casefold()) if not is_arrangement(word)}
+            begins = re.match(rf"{re.escape(title)}\b", words, re.IGNORECASE)
+            if begins or (said <= known and not is_negative(title)):
+                continue
+            titles.append(title)
+        return (" › ".join(titles) + ":",) if titles else ()
+
+    def _lead(self, text: Text, following: str) -> _Scope:
+        """Return the lead-in that a paragraph is for the block after it, none where it is no lead-in."""
+        ends = text.plain.rstrip("*_\"'”’) ")
+        is_open = not ends.endswith((".", "!", "?", "…"))
+        if following in _LISTS and not ends.endswith((":", "：")):
+            if is_open and text.label and text.label != text.plain and not _VAGUE.search(text.plain):
+                return _NOTHING
+            if is_open:
+                return _NOTHING.within(_lead_words(text), text.raw)
+            if not _FOLLOWING.search(list(sentences(text.plain))[-1]):
+                return _Scope()
+        elif not ends.endswith((":", "：")) and not (text.is_strong and following in _CODE):
+            return _Scope()
+        return _Scope().within(re.sub(r"\.$", ":", _lead_words(text)), text.raw)
+
+    def _introduction(
+        self, head: SyntaxTreeNode, text: Text, scope: _Scope, block: SyntaxTreeNode | None
+    ) -> Iterator[Statement]:
+        """Yield what a lead-in to code, a table or nothing says: with commands if they are short, else if it binds."""
+        own = text.plain.rstrip(":： ")
+        parts = list(sentences(text.plain))
+        is_code = block is not None and block.type in _CODE
+        commands = _commands(block) if block is not None and is_code else ""
+        if commands and not is_sample_label(parts[-1]) and len(own) + len(commands) <= LONGEST:
+            yield from self._state(head, replace(text, plain=f"{own}: {commands}"), scope)
+        elif is_code and block is not None and _says_how(parts[-1]):
+            yield from self._state(head, replace(text, plain=own), scope, more=f"```\n{block.content.strip()}\n```")
+        elif block is None and is_rule(parts[-1]):
+            yield from self._state(head, replace(text, plain=own), scope)
+        else:
+            self.left_out["only introduces what follows"] += 1
+            yield from self._sentences(head, text, parts[:-1], scope)
+
+    def _sentences(self, block: SyntaxTreeNode, text: Text, rest: Sequence[str], scope: _Scope) -> Iterator[Statement]:
+        """Yield the sentences before a lead-in as a statement."""
+        words = " ".join(sentence for sentence in rest if not re.search(r"\bthe following\b", sentence, re.IGNORECASE))
+        if is_sentence(words):
+            yield from self._state(block, replace(text, plain=words, bare=words), scope)
+
+    def _paragraph(self, block: SyntaxTreeNode, text: Text, scope: _Scope) -> Iterator[Statement]:
+        """Yield a paragraph as a statement, or each line of it where each is one."""
+        ends = all(re.search(r"[.!?][\"')\]`*_]*$", line) for line in text.lines)
+        labels = all(re.match(r"\W*[\w][^:`]{1,38}:\s", line) for line in text.lines)
+        if len(text.lines) > 1 and any(map(IMPORT.fullmatch, text.lines)):
+            words = " ".join(line for line in text.lines if not IMPORT.fullmatch(line))
+            parts = [words, *filter(IMPORT.fullmatch, text.lines)]
+            for part in filter(None, parts):
+                yield from self._state(block, replace(text, plain=part, bare=part), scope, is_item=False)
+            return
+        is_split = len(text.lines) > 1 and (ends or labels) and not any(_BACK.match(line) for line in text.lines[1:])
+        if not is_split:
+            yield from self._state(block, text, scope, is_item=False)
+            return
+        for offset, line in enumerate(text.lines):
+            for statement in self._state(block, replace(text, plain=line, bare=line), scope, is_item=False):
+                yield replace(statement, line=statement.line + offset)
+
+    def _list(self, block: SyntaxTreeNode, scope: _Scope) -> Iterator[Statement]:
+        """Yield the statements of a list; fragments that only its lead-in makes a statement are joined with it."""
+        items = [item for item in block.children if item.children]
+        joined = self._joined(block, items, scope)
+        if joined is not None:
+            yield from joined
+            return
+        for item in items:
+            yield from self._item(item, scope)
+
+    def _joined(
+        self, block: SyntaxTreeNode, items: Sequence[SyntaxTreeNode], scope: _Scope
+    ) -> Iterator[Statement] | None:
+        """Return one statement of all items of a list if they are short fragments below a lead-in or heading."""
+        if len(items) < 2 or any(len(item.children) != 1 or item.children[0].type != "paragraph" for item in items):
+            return None
+        texts = [text_of(item.children[0]) for item in items]
+        words = [_JOINS.sub("", text.plain).rstrip(". ") for text in texts]
+        is_led = bool(scope.leads) or bool(self._above(""))
+        if not is_led or any(
+            len(text.plain) > _FRAGMENT or _BOX.match(text.plain) or is_sentence(text.plain)
+            or (not scope.leads and (text.label or _DEFINES.search(text.plain)))
+            or not text.plain or text.raw.startswith("~~")
+            for text in texts
+        ):  # fmt: skip
+            return None
+        if block.type == "ordered_list":
+            words = [f"{number}. {word}" for number, word in enumerate(words, int(block.attrs.get("start", 1)))]
+        whole = "; ".join(words)
+        if len(whole) > LONGEST:
+            return None
+        raw = "\n".join(f"- {text.raw}" for text in texts)
+        bare = " ".join(text.bare for text in texts)
+        has_link = any(text.has_link for text in texts)
+        return self._state(block, Text(whole, raw, bare, "", False, has_link, ()), scope)
+
+    def _item(self, item: SyntaxTreeNode, scope: _Scope) -> Iterator[Statement]:
+        """Yield the statements of a list item: its own, and those of the lists below it with it as their parent."""
+        head, *below = item.children
+        if head.type != "paragraph":
+            yield from self.sequence(item.children, scope)
+            return
+        text = text_of(head)
+        done = None
+        if box := _BOX.match(text.plain):
+            done = box[1] in "xX"
+            text = replace(
+                text, plain=text.plain[box.end() :], bare=_BOX.sub("", text.bare), raw=_BOX.sub("", text.raw)
+            )
+        has_list = any(block.type in _LISTS for block in below)
+        if below and _introduces(text):
+            lead = _NOTHING.within(_lead_words(text), text.raw)
+            if below[0].type in _CODE:
+                yield from self._introduction(head, text, scope, below[0])
+                yield from self.sequence(below[1:], scope, lead if has_list else _NOTHING)
+            else:
+                yield from self._sentences(head, text, list(sentences(text.plain))[:-1], scope)
+                yield from self.sequence(below, scope, lead)
+            return
+        own = [block for block in below if block.type == "paragraph" and not _introduces(text_of(block))]
+        code = [block for block in below if block.type in _CODE]
+        is_whole = is_sentence(text.plain) and not _OPEN_END.search(text.plain)
+        if not has_list or is_whole or text.plain.count(" ") > 2:
+            more = [text_of(block).raw for block in own] + [f"```\n{block.content.strip()}\n```" for block in code]
+            yield from self._state(head, text, scope, more="\n\n".join(more), done=done)
+        rest = [block for block in below if block not in own and block not in code]
+        yield from self.sequence(rest, scope.within(_kept(text.plain, text.label), text.raw))
+
+    def _state(
+        self,
+        block: SyntaxTreeNode,
+        text: Text,
+        scope: _Scope,
+        *,
+        more: str = "",
+        done: bool | None = None,
+        is_item: bool = True,
+    ) -> Iterator[Statement]:
+        """Yield the statement that a text is with its context, or count why it is none."""
+        line = block.map[0] + 1 if block.map else 1
+        tags = self._page.tags(line)
+        own = _JOINS.sub("", text.plain).rstrip() if scope.leads else text.plain
+        own = _SAMPLE_LINK.sub("", own.rstrip(":： ")) if text.has_link else own.rstrip(":： ")
+        reason = _left_out(text, own, scope, is_item=is_item)
+        if reason is None and any(map(is_sample_section, tags)):
+            reason = "is an example"
+        if reason is not None:
+            self.left_out[reason] += 1
+            return
+        leads = tuple(lead for lead in scope.leads if not is_pointer(lead))
+        denied = tuple(f"{words}:" for words in map(section_words, tags) if words)
+        above = self._above(" ".join((*leads, own)))
+        raw = "\n".join((*scope.raw, text.raw, more))
+        headings = tuple(title for _, title, _ in self._headings)
+        yield Statement(line, headings, (*above, *denied, *leads), own, raw, more, done, text.raw)
+
+
+def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | None:
+    """Return why a text is no statement, None where it is one or names another page to read."""
+    if IMPORT.fullmatch(own):
+        return None
+    lead = " ".join(scope.leads)
+    bare = _FILLER.sub("", text.bare)
+    if not re.search(r"\w", own):
+        return "is struck out" if _STRUCK.search(text.raw) else "has no words"
+    if _DRAWN.search(own):
+        return "is a drawing or a transcript"
+    if is_sample_label(re.sub(r"`[^`]*`", "", own)) and ("`" in own or not scope.leads):
+        return "is an example" if "`" in own else "has too few words"
+    if scope.leads and is_sample_label(scope.leads[-1]) and not is_negative(lead) and not is_sentence(own):
+        return "is an example"
+    if is_of_the_page(own):
+        return "is about the page"
+    words = len(re.findall(r"[^\W\d_]{2,}", text.bare))
+    if (text.has_link or "://" in own) and _ELSEWHERE.match(own) and len(list(sentences(own))) == 1:
+        return "is a link"
+    if text.has_link and (words < 3 or (words < 6 and _SEE.match(own)) or (words < 9 and _SEE.match(lead))):
+        return "is a link"
+    if not bare and not (is_sentence(lead) and not _SEE.match(lead)):
+        return "only names files or commands" if "`" in text.raw or "/" in own else "has too few words"
+    if (
+        not is_item
+        and words < 4
+        and not is_sentence(own)
+        and not own.endswith("?")
+        and not scope.leads
+        and not text.label
+    ):
+        return "has too few words"
+    return None
+
+
+def _lead_words(text: Text) -> str:
+    """Return the words of a paragraph that lead in: its last sentence, and those before it that it refers to."""
+    parts = list(sentences(text.plain))
+    start = len(parts) - 1
+    for at in range(max(0, start - 2), start):
+        if re.search(r"\bthe following\b", parts[at], re.IGNORECASE):
+            if parts[-1].count(" ") > 1 and not is_negative(" ".join(parts[at + 1 :])):
+                del parts[at + 1 :]
+            start = at
+            break
+    while start > 0 and (parts[start].count(" ") < 2 or _BACK.match(parts[start])):
+        start -= 1
+    lead = " ".join(parts[start:])
+    if start and text.label and len(text.label) <= _FRAGMENT and not lead.startswith(text.label):
+        lead = f"{text.label}: {lead}"
+    return lead
+
+
+def _kept(text: str, label: str = "") -> str:
+    """Return a parent as its children repeat it: whole if it is short, else its first sentences."""
+    if len(text) <= _WHOLE:
+        return text
+    first = next(sentences(text), text)
+    if len(first) <= LONGEST and is_negative(first) == is_negative(text):
+        return first
+    return shorten(text)
+
+
+def _join(context: str, text: str) -> str:
+    """Return *text* after its context, as a new sentence if the context is one."""
+    if not context or not text:
+        return context or text
+    if re.search(r"[.:!?…：][\"'”’)]*$", context):
+        return f"{context} {text}"
+    return f"{context}. {text}" if _is_complete(context) and is_binding(text) else f"{context}: {text}"
+
+
+def _is_complete(text: str) -> bool:
+    """Return whether *text* is an order that needs nothing after it, as "Never use pip" is and "Never do" is not."""
+    is_order = is_binding(text) and text.count(" ") > 1
+    return is_order and not _VAGUE.search(text) and not _OPEN_END.search(text)
+
+
+def _titled(text: Text) -> _Scope:
+    """Return a strong line or a heading within a list as what leads in to the blocks below it."""
+    is_open = re.search(r"\w\W{0,2}$", text.plain) and not re.search(r"[.:!?…：]\W*$", text.plain)
+    return _NOTHING.within(f"{text.plain}:" if is_open else text.plain, text.raw)
+
+
+def _introduces(text: Text) -> bool:
+    return text.plain.rstrip("*_\"'”’) ").endswith((":", "："))
+
+
+def _says_how(intro: str) -> bool:
+    """Return whether the introduction of code says what to do without the code."""
+    if is_sample_label(intro) or intro.count(" ") < 4:
+        return False
+    return is_rule(intro) or bool(_SHOWS_HOW.match(intro) and not _VAGUE.search(intro))
+
+
+def _commands(block: SyntaxTreeNode) -> str:
+    """Return the code of a block as inline code if it is one line, or few of a shell without comments; else nothing."""
+    lines = [line.strip().removeprefix("$ ") for line in block.content.split("\n") if line.strip()]
+    commented = [line for line in lines if not re.match(r"#(?:\s|!)", line)]
+    is_shell = (
+        block.info.split(" ")[0] in _SHELLS and commented == lines and not any(line.endswith("\\") for line in lines)
+    )
+    lines = [re.sub(r"\s+", " ", line) for line in (lines if is_shell else commented)]
+    if not 1 <= len(lines) <= (3 if is_shell else 1) or sum(map(len, lines)) > 200 or any(map(_DRAWN.search, lines)):
+        return ""
+    return "; ".join(f"`` {line} ``" if "`" in line else f"`{line}`" for line in lines)

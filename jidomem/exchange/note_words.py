@@ -1,0 +1,283 @@
+"""English cues in agents' notes: negations, conditions, sentences, labels.  Pure.
+
+Every cue errs on the side of more context: a heading or a lead-in that no cue knows is repeated in the statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+#: Longer text is cut at a sentence; a sentence that loses its negation by a cut stays whole.
+LONGEST = 300
+#: How much longer a text may get by the sentence that restricts what stands before it.
+_RESTRICTED = 500
+#: How much of a text is read for its sentences.
+_READ = 10_000
+
+_NEGATION = re.compile(
+    r"\b(?:never|not|no|non|nor|none|neither|nothing|cannot|without|avoid\w*|forbid\w*|forbidden|prohibit\w*"
+    r"|disallow\w*|ban(?:ned)?|refus\w*|reject\w*|refrain|omit\w*|skip\w*|exclu\w+|except\w*|unless|instead|rather"
+    r"|anti[- ]?patterns?|bad|wrong|incorrect|invalid|unsupported|deprecated|obsolete|removed|legacy|stop|nope?"
+    r"|out of scope|off[- ]limits|limitations?|mistakes?|pitfalls?|unsafe|dangerous|missing|lacks?|fails?|unlikely"
+    r"|discourag\w*|don|dont|donts|won|doesn|isn|aren|can|shouldn|mustn|needn|wasn|didn|hasn|haven)"
+    r"(?:['’]?t(?:['’]?s)?)?\b"
+    r"|[❌🚫⛔✗✘✖⚠]",
+    re.IGNORECASE,
+)
+#: "can" alone is no negation, "can't" is; the pattern above matches both.
+_CAN = re.compile(r"(?:can|don|won)", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:if|when(?:ever)?|while|before|after|during|until|once|only|for|in|on|under|inside|within|unless"
+    r"|optional(?:ly)?|planned|future|draft|proposed"
+    r"|experimental|previous(?:ly)?|old|temporary|how to|examples?|without)\b"
+    r"|^\W*(?:\d+\W+)?[A-Z]?[a-z]+ing\b",
+    re.IGNORECASE,
+)
+#: Words of headings that say how a page is arranged, not what its statements are about.
+_ARRANGING = frozenset(
+    re.findall(
+        r"\S+",
+        """
+& - a about additional agent agents ai all an and architecture assistant background basics best
+body claude code codex coding common concept concepts context contributing contribution
+contributor convention conventions copilot core critical cursor decision decisions detail
+details dev developer development directive directives doc docs documentation engineering error
+errors essential essentials expectation expectations fact facts for further general global goal
+goals guidance guide guideline guidelines high high-level important information instruction
+instructions intro introduction is it item items key know learned lesson lessons level main
+mandatory memories memory misc miscellaneous more must note notes of open other overview pattern
+patterns point points policies policy practice practices preference preferences principle
+principles project purpose question questions quick quickstart readme reference reminder
+reminders repo repository requirement requirements risk risks rule rules section some specific
+standard standards style summary task tasks technical the things this tip tips to todo todos
+usage what with workflow workflows working you your
+""",
+    )
+)
+_NUMBERED = re.compile(
+    r"^[#\s]*(?:(?:\d+|[a-z]|[ivx]+)[.)]\s+|\d+(?:\.\d+)+\s+|(?:step|part|phase)\s+\d+\W+)?", re.IGNORECASE
+)
+#: Lead-ins that only point at the list.
+_POINTS = re.compile(
+    r"(?:(?:here|below|these|there) (?:is|are)\b|(?:some|a few|the) examples?\b|see (?:below|also)|as follows|note that"
+    r"|(?:high[- ]level )?(?:overview|summary|notes?|details?|important|key points?)\W*$)",
+    re.IGNORECASE,
+)
+#: Labels of samples, which show code and state nothing.
+_SAMPLE = re.compile(
+    r"\W*(?:(?:for )?examples?|e\.g|usage|sample|output|expected(?: output)?|result|good|bad|better|best|worse|wrong"
+    r"|right|correct|incorrect|before|after|do|don['’]?ts?|do not|not|yes|no|ok|instead of|like this|preferred"
+    r"|avoid|recommended|then|or|and|also|with|where|response|request)"
+    r"(?: (?:examples?|usage|code|practice|pattern|way|this|that|like this|style|case|approach|of))*\W*",
+    re.IGNORECASE,
+)
+#: Sentences about the page itself.
+_OF_THE_PAGE = re.compile(
+    r"(?:this (?:file|document|doc|guide|page|section|readme|rules? file|overview)"
+    r"|these (?:instructions|guidelines|notes|rules))"
+    r" (?:provides?|contains?|describes?|covers?|is (?:for|a|an|intended|meant|the)|are (?:for|intended|meant)"
+    r"|explains?|outlines?|helps?|gives?|lists?|defines?|documents?|offers?|serves?|summari[sz]es?|details)\b"
+    r"|(?:the|this) (?:diagram|table|list|chart|tree|figure|snippet|example|section)s? (?:below|above|shows?|lists?)\b"
+    r"|the (?:guidance|instructions?|rules|guidelines|notes) in this (?:section|file|document) appl(?:y|ies)\b"
+    r"|it (?:covers|describes|explains|contains) \w+.{0,200}(?:guid|structure|overview|how to)"
+    r"|(?:guidance|instructions?|guidelines|notes|rules|directives)"
+    r" for (?:claude|ai|llm|coding|agents?|copilot|codex|cursor)\b[^.:]*\.?$"
+    r"|welcome to\b|(?:last|auto)[- ]?(?:updated|generated|modified)\b",
+    re.IGNORECASE,
+)
+#: Verbs that begin an order.
+_ORDERS = """
+abort accept access achieve act adapt add address adhere adjust adopt aim align allow always
+analyze annotate append apply approach architect ask assert assign assume attach audit author
+avoid await back base batch be begin bind break bring build bump bundle cache call capture catch
+centralize challenge change check choose cite clarify classify clean clear clone close co-locate
+collect combine comment commit compare compile complete comply compose compute condense
+configure confirm consider consolidate construct consult contain continue convert copy cover
+create cut debug declare default defer define delegate delete deliver demonstrate deploy derive
+describe design destructure detect determine develop disable discuss display distinguish
+document double-check download drop edit embed emit enable encapsulate encode encourage end
+enforce ensure escape establish evaluate examine exclude execute exercise exit expect explain
+explicitly explore export expose express extend extract fail favor favour fetch fill find finish
+fix flag focus follow force format generate get give go group guard handle have help hide
+highlight hold identify ignore implement import improve include increase indent index infer
+inform inherit initialize inject inline inspect install integrate introduce invoke isolate
+iterate join justify keep label launch lazy-load lean leave let leverage limit link lint list
+load localize lock log look lower maintain make manage map mark match maximize measure memoize
+mention merge migrate minimize mirror mock model modify monitor move name navigate nest never
+normalize note notify obtain offer omit only open optimize order organise organize output
+override own parallelize parametrize parse pass perform persist pick pin place plan point prefer
+prefix prepare present preserve prevent print prioritise prioritize process produce propose
+protect prove provide publish pull push put quote raise re-export re-run reach read rebase
+rebuild recommend record reduce refactor refer reference refine regenerate register reject
+release rely remember remove rename render reorder repeat replace report reproduce request
+require rerun reserve reset resolve respect respond restart restore restrict retain rethrow
+return reuse revert review revisit rewrite roll rotate run sanitize save scan schedule scope
+search secure see select send separate serve set setup share ship show sign simplify skip sort
+specify split squash stage start state stay stick stop store stream strip structure study style
+submit substitute summarize support suppress switch sync synchronize tag take target tell
+terminate test think throw tidy touch trace track translate treat trigger trust try turn type
+understand unify unwrap update upgrade upload use utilize validate verify version view visit
+wait walk watch wrap write
+"""
+_IMPERATIVE = re.compile(
+    rf"(?:(?:please|then|also|first|finally|next|always|only|just|now|instead|and|or|when possible)\b,? )*"
+    rf"(?:{'|'.join(re.findall('[a-z-]+', _ORDERS))}|do(?: not|n['’]t)?|must|should|no)\b(?![-/])",
+    re.IGNORECASE,
+)
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|must|should|shall|can|cannot|could|will|would|may|might|does|do|did"
+    r"|needs?|requires?|uses?|lives?|runs?|means?|makes?|takes?|gets?|goes|comes?|keeps?|works?|supports?|provides?"
+    r"|contains?|allows?|exists?|depends?|returns?|handles?|follows?|includes?|applies|apply|stays?|belongs?|never"
+    r"|always|only|forbidden|required|prefer|avoid|ensure)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_RULE = re.compile(
+    r"\b(?:must|should|shall|never|always|do not|don['’]t|only|avoid|forbidden|required?|requires)\b", re.IGNORECASE
+)
+_END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
+_NO_END = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|fig|sec|ca|dr|mr|mrs|st|al|ver|v)\.|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)"
+    r"[\"'”’)\]`*_]*$",
+    re.IGNORECASE,
+)
+_PROHIBITS = re.compile(
+    r"\b(?:(?:do|must|should|shall|may|can|will) not|cannot|never|forbidden|(?:do|must|should|ca|wo)n['’]t)\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`[^`]*`")
+_RESTRICTS = re.compile(
+    r"\W*(?:but|however|except(?:ion|ions)?|unless|otherwise|only|instead|this (?:does|rule|is) not|not)\b",
+    re.IGNORECASE,
+)
+
+
+def is_negative(text: str) -> bool:
+    """Return whether *text* holds a word that may deny, forbid or restrict what follows it.
+
+    >>> is_negative("What NOT to do"), is_negative("Don’ts"), is_negative("You can use uv")
+    (True, True, False)
+    """
+    return any(not _CAN.fullmatch(match[0]) for match in _NEGATION.finditer(text))
+
+
+def is_condition(text: str) -> bool:
+    """Return whether a heading says when, where or for what its statements hold.
+
+    >>> is_condition("When adding a provider"), is_condition("Adding a provider"), is_condition("Naming")
+    (True, True, True)
+    """
+    return bool(_CONDITION.search(text))
+
+
+def is_arrangement(title: str) -> bool:
+    """Return whether a heading only arranges the page: its statements say the same without it.
+
+    >>> is_arrangement("2. Development Guidelines"), is_arrangement("Code Review Rules"), is_arrangement("Bad style")
+    (True, False, False)
+    """
+    words = re.findall(r"[\w&-]+", re.sub(r"\S+\.mdc?\b|\bv(?:ersion )?\d[\d.]*", "", without_number(title).casefold()))
+    return not is_negative(title) and all(word in _ARRANGING or word.isdigit() for word in words)
+
+
+def without_number(title: str) -> str:
+    """Return a heading without the number before it and without a colon after it.
+
+    >>> without_number("## 3.1 Tests:")
+    'Tests'
+    """
+    return _NUMBERED.sub("", title, count=1).strip().rstrip(":").rstrip() or title.strip()
+
+
+def is_pointer(lead: str) -> bool:
+    """Return whether a lead-in says nothing but that a list follows.
+
+    >>> is_pointer("Below is an overview:"), is_pointer("Below is an overview of what not to do:")
+    (True, False)
+    """
+    return bool(_POINTS.match(lead)) and not is_negative(lead)
+
+
+def is_sample_label(text: str) -> bool:
+    """Return whether *text* labels a sample of code, such as "Good:" or "Don't do this:"."""
+    return bool(_SAMPLE.fullmatch(text))
+
+
+def is_of_the_page(text: str) -> bool:
+    """Return whether all sentences of *text* are about the page it stands on.
+
+    >>> is_of_the_page("This file provides guidance to agents."), is_of_the_page("This file provides all. Keep it.")
+    (True, False)
+    """
+    return all(_OF_THE_PAGE.match(sentence) and not is_rule(sentence) for sentence in sentences(text))
+
+
+def is_binding(text: str) -> bool:
+    """Return whether *text* tells its reader to do something, or not to: it begins as an order does, or has "must".
+
+    >>> is_binding("Run the linter"), is_binding("You must sign"), is_binding("Standard library")
+    (True, True, False)
+    """
+    plain = _CODE.sub("`", text)
+    return bool(_IMPERATIVE.match(plain.lstrip(" \"'*_>-–—!⚠️✅❌🚫"))) or is_rule(plain)
+
+
+def is_rule(text: str) -> bool:
+    """Return whether *text* holds a word that makes it a rule.
+
+    >>> is_rule("Each file must start with a header"), is_rule("Run the tests")
+    (True, False)
+    """
+    return bool(_RULE.search(text))
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether *text* is likely a sentence of its own, by its first word or a verb in it.
+
+    >>> is_sentence("Tests live in `tests/`"), is_sentence("Internal packages")
+    (True, False)
+    """
+    plain = _CODE.sub("`", text)
+    return (
+        is_binding(text) or bool(_FINITE.search(plain)) or bool(re.search(r"[.!?]\W*$", plain) and plain.count(" ") > 3)
+    )
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, which stands on one line; code and abbreviations end none.
+
+    >>> list(sentences("Use uv, e.g. `a. B`. Never pip."))
+    ['Use uv, e.g. `a. B`.', 'Never pip.']
+    """
+    begin = seen = ticks = opened = 0
+    for match in _END.finditer(text, 0, _READ):
+        piece = text[seen : match.end()]
+        ticks, opened, seen = ticks + piece.count("`"), opened + piece.count("(") - piece.count(")"), match.end()
+        if ticks % 2 or opened > 0 or _NO_END.search(text[max(begin, match.start() - 20) : match.start()]):
+            continue
+        yield text[begin : match.end()].strip()
+        begin, opened = match.end(), 0
+    if text[begin:].strip():
+        yield text[begin:].strip()
+
+
+def shorten(text: str) -> str:
+    """Return as many whole sentences of *text* as fit in LONGEST, with the one that restricts the last of them.
+
+    A text that is little longer stays whole where its end prohibits something. A first sentence that is longer is
+    cut between words, unless a negation would be lost.
+    """
+    if len(text) <= LONGEST or (len(text) <= _RESTRICTED and _PROHIBITS.search(text, LONGEST // 2)):
+        return text
+    taken = ""
+    for sentence in sentences(text):
+        longer = f"{taken} {sentence}".strip()
+        if not taken and len(sentence) > LONGEST:
+            head = sentence[: LONGEST - 1].rsplit(" ", 1)[0]
+            if is_negative(sentence[len(head) :]) and len(sentence) <= 2 * _RESTRICTED:
+                return sentence
+            return head.rstrip(" ,;:") + "…"
+        if len(longer) > (_RESTRICTED if _RESTRICTS.match(sentence) else LONGEST):
+            break
+        taken = longer
+    return taken

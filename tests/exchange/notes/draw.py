@@ -1,0 +1,75 @@
+"""Draw the sections of agents' notes that the sample holds: `python draw.py CHECKOUTS`, a folder for each repository.
+
+A page is cut at its headings; sections are drawn in an order that a seed gives, until they have LINES lines with words.
+The headings above a section are kept. What is drawn is written beside this file.
+"""
+
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LINES = 42
+#: Repository, page, commit.
+PAGES = {
+    "argo-cd": "AGENTS.md",
+    "browser-use": "CLAUDE.md",
+    "celestia-app": "CLAUDE.md",
+    "claude-code-action": "CLAUDE.md",
+    "dapr": ".github/copilot-instructions.md",
+    "graphiti": "CLAUDE.md",
+    "ibc-go": "AGENTS.md",
+    "langgraph": "AGENTS.md",
+    "openai-agents-python": "AGENTS.md",
+    "pydantic-ai": "AGENTS.md",
+    "python-sdk": "AGENTS.md",
+    "ruff": "AGENTS.md",
+    "vercel-ai": "AGENTS.md",
+}
+
+
+def sections(text):
+    """The sections of a page, each with the headings above it, as lists of lines."""
+    found, above, fence = [[]], [], ""
+    for line in text.splitlines():
+        mark = re.match(r"\s*(`{3,}|~{3,})", line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and line.strip() == fence:
+            fence = ""
+        heading = None if fence else re.match(r"(#{1,6})\s", line)
+        if heading:
+            above = [each for each in above if len(each[0]) < len(heading[1])]
+            found.append([*(each[1] for each in above), line])
+            above.append((heading[1], line))
+        else:
+            found[-1].append(line)
+    return found
+
+
+def drawn(name, text):
+    """The page of the drawn sections, in the order they stand in."""
+    parts = [part for part in enumerate(sections(text)) if sum(bool(line.strip()) for line in part[1]) > 1]
+    random.Random(f"notes {name}").shuffle(parts)
+    taken, count = [], 0
+    for part in parts:
+        if count >= LINES:
+            break
+        taken.append(part)
+        count += sum(bool(line.strip()) for line in part[1])
+    lines, told = [], []
+    for _, part in sorted(taken):
+        titles = [line for line in part if re.match(r"#{1,6}\s", line)]
+        while part and part[0] in told:
+            part = part[1:]
+        lines += [*part, ""]
+        told = titles
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        git = ["git", "-C", Path(sys.argv[1]) / name, "show", f"HEAD:{page}"]
+        text = subprocess.run(git, capture_output=True, text=True, check=True).stdout
+        (Path(__file__).parent / f"{name}.md").write_text(drawn(name, text))

@@ -1,0 +1,274 @@
+"""Agents' notes keep their meaning: a statement has the headings, lead-ins and parents that it needs."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jidomem.exchange import memory_md
+
+SAMPLE = Path(__file__).parent / "notes"
+PAGES = sorted(path.name for path in SAMPLE.glob("*.md") if path.name != "README.md")
+LABELS = [json.loads(line) for line in (SAMPLE / "labels.jsonl").read_text().splitlines()]
+#: The share of junk a curator bears with, and the share of statements that come in.
+JUNK, RECALL = 0.08, 0.9
+
+
+def summaries(text, name="NOTES.md"):
+    return [entry.summary for entry in memory_md.read(name, text.encode()).entries]
+
+
+def entries(page):
+    return memory_md.read(page, (SAMPLE / page).read_bytes()).entries
+
+
+def words(text):
+    return re.findall(r"\w+", text.casefold())
+
+
+def is_in(line, texts):
+    """Whether nearly all runs of four words of a line stand in one of the texts."""
+    said = words(re.sub(r"^\s*(?:[-*+]|\d+\.)\s", "", line))
+    runs = [" ".join(said[at : at + 4]) for at in range(max(1, len(said) - 3))]
+    return sum(any(f" {run} " in text for text in texts) for run in runs) >= 0.8 * len(runs)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_statement_of_the_sample_has_the_label_of_somebody_who_read_the_page(page):
+    known = {label["summary"] for label in LABELS if label["page"] == page}
+    made = {entry.summary for entry in entries(page)}
+
+    assert made - known == set(), f"read {page} and label these in notes/labels.jsonl: good, junk or changed"
+    assert known - made == set(), "these are no longer made: take their labels out"
+
+
+def test_of_the_sample_no_statement_says_something_else_and_few_say_nothing():
+    counts = Counter(label["label"] for label in LABELS)
+
+    assert set(counts) <= {"good", "junk", "changed"}
+    assert len(LABELS) >= 200
+    assert len(PAGES) >= 6
+    assert counts["changed"] == 0
+    assert counts["junk"] <= JUNK * len(LABELS)
+
+
+def test_of_the_sample_nine_in_ten_lines_that_hold_a_statement_come_in():
+    missed, count = [], 0
+    for page, ranges in json.loads((SAMPLE / "statement-lines.json").read_text()).items():
+        lines = (SAMPLE / page).read_text().splitlines()
+        texts = [
+            f" {' '.join(words(entry.summary))} | {' '.join(words(entry.fields.get('detailed_explanation', '')))} "
+            for entry in entries(page)
+        ]
+        for each in ranges:
+            first, _, last = each.partition("-")
+            for number in range(int(first), int(last or first) + 1):
+                count += 1
+                missed += [] if is_in(lines[number - 1], texts) else [f"{page}:{number}"]
+
+    assert count >= 300
+    assert len(missed) <= (1 - RECALL) * count, missed
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (
+            "Do NOT raise findings that propose:\n\n- adding retry markers to flaky tests\n",
+            ["Do NOT raise findings that propose: adding retry markers to flaky tests"],
+        ),
+        ("## What NOT to do\n\n- Use `pip` for installs\n", ["What NOT to do: Use `pip` for installs"]),
+        ("## Don't\n\n1. Run the whole suite locally\n", ["Don't: Run the whole suite locally"]),
+        ("### Non-goals\n\nSupport for Windows is planned by nobody.\n",
+         ["Non-goals: Support for Windows is planned by nobody."]),
+        ("## Forbidden\n\n### Python\n\n#### Imports\n\n- Use relative imports in packages\n",
+         ["Forbidden › Python: Use relative imports in packages"]),
+        ("**Never:**\n\n- [ ] push to `main` without a review\n", ["Never: push to `main` without a review"]),
+        ("- Not supported:\n  - Databases:\n    - MySQL is run by hand\n",
+         ["Not supported: Databases: MySQL is run by hand"]),
+        ("> [!WARNING]\n> Never do this:\n>\n> - edit the generated files\n",
+         ["Never do this: edit the generated files"]),
+        ("!!! danger \"Do not\"\n\n    - Delete the cache by hand\n", ["Do not: Delete the cache by hand"]),
+        ("<never_do>\n- Edit the lock file by hand\n</never_do>\n- Run the linter often\n",
+         ["never do: Edit the lock file by hand", "Run the linter often"]),
+        ("These are not allowed.\n- Calls of `eval` in handlers are made\n",
+         ["These are not allowed: Calls of `eval` in handlers are made"]),
+        ("Never commit:\n\n- secrets\n- local output\n", ["Never commit: secrets; local output"]),
+        ("Avoid fixed sleeps. Instead:\n- Use an event and wait for it\n",
+         ["Avoid fixed sleeps.", "Avoid fixed sleeps. Instead: Use an event and wait for it"]),
+        ("**Never**: use `any`\n\n- **Imports**: go at the top\n  of each file\n",
+         ["Never: use `any`", "Imports: go at the top of each file"]),
+        ("Never use `any` here\n- Use `unknown`\n", ["Never use `any` here", "Never use `any` here. Use `unknown`"]),
+        ("Things you must never do\n- Use `any` in handlers\n",
+         ["Things you must never do: Use `any` in handlers"]),
+        ("- Never\n  - Use `pip` by hand\n", ["Never: Use `pip` by hand"]),
+        ("No Node.js code is in here.\n\n## No\n\nNode.js is used.\n",
+         ["No Node.js code is in here.", "No: Node.js is used."]),
+        ("Don't:\n\n1. Mock the database\n\n```py\nmock()\n```\n\n2. Patch the clock\n",
+         ["Don't: Mock the database", "Don't: Patch the clock"]),
+        ("Never call these:\n```\nrm -rf /\nmkfs\n```\n- Use the trash instead\n",
+         ["Use the trash instead"]),
+        ("- Keep handlers thin\n  - Never query in them\n",
+         ["Keep handlers thin", "Keep handlers thin. Never query in them"]),
+        ("- Never use `pip`\n  - Use `uv` instead\n", ["Never use `pip`", "Never use `pip`. Use `uv` instead"]),
+        ("- Never do:\n  - Push to `main`\n\n  Open a pull request instead.\n",
+         ["Never do: Push to `main`", "Open a pull request instead."]),
+        ("Never:\n\nCall these in handlers:\n- Reads of `stdin` at once\n",
+         ["Never: Call these in handlers: Reads of `stdin` at once"]),
+        ("• Use tabs in all files\n• Never use spaces in a Makefile\n",
+         ["Use tabs in all files", "Never use spaces in a Makefile"]),
+    ],
+)  # fmt: skip
+def test_a_statement_says_what_leads_in_to_it(text, made):
+    assert summaries(text) == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```sh\nmake test\n```\n",
+        "## Structure\n\n```\nsrc/\n├── a.py\n└── b.py\n```\n",
+        "| Command | Does |\n|---|---|\n| `make` | builds all |\n",
+        "- [Guide](docs/guide.md)\n- [Tests](docs/tests.md)\n",
+        "See also:\n\n- [Guide](docs/guide.md) - how to start\n",
+        "See [the guide](docs/guide.md) for details.\n",
+        "## Commands\n### Tests\n",
+        "- `make test`\n- `make lint`\n",
+        "- `src/a.py`\n- `src/b.py`\n",
+        "$ make test\n",
+        "src\n├── a.py\n└── b.py\n",
+        "**Good:**\n```py\na = 1\n```\n**Bad:**\n```py\nb = 1\n```\n",
+        "- Good: `a = 1`\n- Bad: `b = 1`\n",
+        "<example>\nAlways write it so.\n</example>\n",
+        "This file provides guidance to Claude Code when working with code in this repository.\n",
+        "To run the tests:\n```sh\n# all of them\nmake test\n# one of them\nmake test TEST=a\n```\n",
+        "~~Use pip for installs~~\n",
+        "    indented = code\n",
+    ],
+)
+def test_code_tables_links_names_samples_and_headings_are_no_statements_and_are_counted(text):
+    reading = memory_md.read("NOTES.md", text.encode())
+
+    assert reading.entries == []
+    assert sum(reading.left_out.values()) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("Run `uv sync` before tests\n", "Run `uv sync` before tests"),
+        ("To run the tests:\n\n```sh\npytest -q\n```\n", "To run the tests: `pytest -q`"),
+        ("- Set up:\n  ```sh\n  uv venv\n  uv sync\n  ```\n", "Set up: `uv venv`; `uv sync`"),
+        ("Each file must start with this header:\n```go\n// a\n// b\n```\n", "Each file must start with this header"),
+        ("Run before each push:\n\n- `make lint`\n- `make test`\n", "Run before each push: `make lint`; `make test`"),
+        ("- [`uv`](https://docs.astral.sh/uv) manages the environments\n", "`uv` manages the environments"),
+        ("Imports have three groups:\n1. Standard library\n2. Others\n",
+         "Imports have three groups: 1. Standard library; 2. Others"),
+        ("- `driver/`: database drivers for Neo4j\n", "`driver/`: database drivers for Neo4j"),
+    ],
+)  # fmt: skip
+def test_a_statement_keeps_the_command_that_it_is_about(text, made):
+    assert summaries(text) == [made]
+
+
+def test_an_entry_tells_its_file_headings_and_line_and_an_edit_elsewhere_leaves_its_key_and_digest():
+    text = "# Guide\n\n## Tests\n\nUse pytest.\n\n- Never mock the store\n- Run `make`\n"
+    first = memory_md.read("AGENTS.md", text.encode()).entries
+    later = memory_md.read("AGENTS.md", f"{text.replace('# Guide', '# Guide!', 0)}\n## More\n\nA word more.\n".encode())
+    shifted = memory_md.read("AGENTS.md", text.replace("Use pytest.", "Use pytest.\n\nAnd xdist.\n").encode())
+
+    assert [(each.headings, each.line) for each in first] == [(("Guide", "Tests"), line) for line in (5, 7, 8)]
+    for others in (later.entries, shifted.entries):
+        known = {(each.key, each.digest) for each in others}
+        assert {(each.key, each.digest) for each in first} <= known
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("## Pull request checklist\n\n- [ ] Tests pass in CI\n", "convention"),
+        ("## TODO\n\n- [ ] Add a linter\n", "task"),
+        ("Do not:\n\n- Edit the lock file\n", "convention"),
+        ("The store is a graph.\n", "fact"),
+    ],
+)
+def test_a_prohibition_that_leads_in_and_a_list_to_check_make_conventions(text, kind):
+    assert [entry.fields["type"] for entry in memory_md.read("CLAUDE.md", text.encode()).entries] == [kind]
+
+
+def test_a_long_statement_is_not_cut_before_what_prohibits():
+    text = "Known gaps are " + "documented, " * 20 + "all of them. They must not be reported."
+    (made,) = summaries(text)
+
+    assert made.endswith("They must not be reported.")
+
+
+DENIALS = [
+    "Never {}:", "Do NOT raise findings {} that propose:", "**Do not** {}:", "Avoid {}:", "❌ Don't {}:",
+    "{}: not supported:", "The following {} are forbidden.", "**Anti-patterns {}**", "You must not {}, ever",
+]  # fmt: skip
+HEADINGS = ["What NOT to do {}", "Don't {}", "Forbidden {}", "Deprecated {}", "Non-goals {}", "Bad {}"]
+HARMLESS = ["Note {}:", "For {} do this:", "**{}**", "Use {} like so.", "The {}:"]
+ITEMS = [
+    "adding retry {} markers", "`{}`", "**{}**: is set by hand", "{}", "Use {} in all of the tests.",
+    "Run {} at once.\n  Then wait for it", "[ ] the {} is there", "[{}](docs/a.md) tells how it is done today",
+    "{} " + "and so on and on " * 30,
+]  # fmt: skip
+
+
+@st.composite
+def notes(draw):
+    """A page, and for each item's name the names of the denials above it."""
+    lines, needed, names = [], defaultdict(set), iter(range(10_000))
+
+    def lead(kinds, indent, above):
+        name = f"zn{next(names)}"
+        denies = draw(st.booleans())
+        text = draw(st.sampled_from(kinds if denies else HARMLESS)).format(name)
+        lines.append(indent + text)
+        return above | {name} if denies else above
+
+    def items(indent, above, depth):
+        mark = draw(st.sampled_from(["- ", "* ", "1. "]))
+        for _ in range(draw(st.integers(1, 3))):
+            name = f"zi{next(names)}"
+            if depth < 4 and draw(st.booleans()):
+                below = lead(DENIALS, indent + mark, above)
+                items(indent + " " * len(mark), below, depth + 1)
+            else:
+                needed[name] = above
+                text = draw(st.sampled_from(ITEMS)).format(name)
+                lines.append(indent + mark + text.replace("\n  ", "\n" + indent + " " * len(mark)))
+            if draw(st.integers(0, 5)) == 0:
+                lines.append(indent.strip())
+
+    for _ in range(draw(st.integers(1, 3))):
+        above = set()
+        for level in range(1, draw(st.integers(0, 3)) + 1):
+            name = f"zn{next(names)}"
+            denies = draw(st.booleans())
+            title = draw(st.sampled_from(HEADINGS)) if denies else "Rules {}"
+            lines.extend([f"{'#' * (level + 1)} {title.format(name)}", ""])
+            above |= {name} if denies else set()
+        if not above:
+            lines.extend(["## Apart", ""])
+        indent = draw(st.sampled_from(["", "", "> "]))
+        above = lead(DENIALS, indent, above)
+        lines.extend([indent.strip()] * draw(st.integers(0, 1)))
+        items(indent, above, 0)
+        lines.append("")
+    return "\n".join(lines) + "\n", needed
+
+
+@settings(max_examples=300, deadline=None)
+@given(notes())
+def test_no_statement_loses_a_denial_that_leads_in_however_lists_are_nested(page):
+    text, needed = page
+
+    for summary in summaries(text):
+        for item in set(re.findall(r"\bzi\d+\b", summary)):
+            assert needed[item] <= set(re.findall(r"\bzn\d+\b", summary)), (item, text)
