@@ -12,6 +12,7 @@ import click
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
 from jidomem.intent import FIELD_ALIASES
+from jidomem.vocab import BASE, local_name
 from jidomem_cli.door import Door, clean
 from jidomem_cli.fields import HELP
 from jidomem_cli.tables import short
@@ -19,6 +20,9 @@ from jidomem_cli.tables import short
 BUG = 1
 #: The options that say a field of every intent that does not.
 _WHO = {"asserted_by": "--agent", "asserted_in": "--session"}
+#: What is shown of a memory that disagrees, and how many characters of each.
+_OF_AN_ITEM = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
+_SHOWN = 300
 Options = Callable[[Mapping[str, Any]], str]
 
 
@@ -83,7 +87,10 @@ def as_changes(fields: Mapping[str, Any]) -> str:
     '--set supersedes=0000abcd'
     """
     dropped = [(name, "") for name, value in fields.items() if value == []]
-    return " ".join(f"--set {name}={value}" for name, value in [*_entries(fields), *dropped])
+    return " ".join(
+        f"--reason {value}" if name == "reason" else f"--set {name}={value}"
+        for name, value in [*_entries(fields), *dropped]
+    )
 
 
 def _entries(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -138,11 +145,24 @@ def _violation(violation: Violation, named: bool) -> Iterator[str]:
 
 
 def _conflicts(error: Conflict, options: Options | None) -> Iterator[str]:
+    """Yield the memories that disagree, and the choices there are, as options of the verb."""
     for found in error.conflicts:
-        yield f"{found.kind} with {found.iri}"
-        if found.resolve_with:
-            fields = json.dumps(dict(found.resolve_with), ensure_ascii=False)
-            yield f"settle it with: {options(found.resolve_with) if options else fields}"
+        yield f"{found.kind} with {found.iri}: {found.summary[:_SHOWN]}"
+        item = error.items.get(found.iri, {})
+        for name in (name for name in _OF_AN_ITEM if item.get(name)):
+            value = item[name] if isinstance(item[name], list) else [item[name]]
+            yield f"  {name}: {', '.join(map(_plain, value))}"
+    yield "choose one:"
+    for choice in error.choices:
+        fields = {**choice.fields, **dict.fromkeys(choice.needs, "TEXT")}
+        words = options(fields) if options else json.dumps(fields, ensure_ascii=False)
+        yield f"  {words if fields else choice.name}: {choice.effect}"
+
+
+def _plain(value: Any) -> str:
+    """Return a value of a field as a person reads it, cut where it is long."""
+    text = " ".join(str(value).split())
+    return local_name(text) if text.startswith(BASE) else text[:_SHOWN]
 
 
 def place(door: Door) -> str:

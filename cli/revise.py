@@ -79,7 +79,8 @@ def revise(
 def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:
     """Return the commands that withdraw what *fields* name instead, ready to paste."""
     words = ("--invalidate", "--reason", shlex.quote(reason or "TEXT"))
-    return "; ".join(f"jidomem revise {shlex.quote(short(item))} {' '.join(words)}" for item in fields["invalidates"])
+    items = fields.get("invalidates", ())
+    return "; ".join(f"jidomem revise {shlex.quote(short(item))} {' '.join(words)}" for item in items)
 
 
 def _fields(changes: tuple[str, ...]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ JidomemError
 ├── IntentRefused          an intent breaks a rule (422, exit 3)
 ├── PolicyDenied           a role may not do this (403, exit 3)
 ├── Unauthenticated        no token where one is needed, or one that is none (401, exit 3)
-├── Conflict               an intent disagrees with what is in force (409, exit 5)
+├── Conflict               an intent disagrees with what is active (409, exit 5)
 ├── RevisionConflict       working memory has moved on from the revision expected (409, exit 5)
 ├── NotFound               nothing is there by that name (404, exit 4)
 ├── InvalidRequest         the request cannot be read (400, exit 2)
@@ -197,13 +197,17 @@ def _proposing(term: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConflictItem:
-    """One item in force that disagrees: what it is, why, and the exact fields that settle it and its like at once."""
+    """One active item that disagrees: its IRI, the reason, and the fields that replace it and its like at once.
+
+    `coexists_with` is that field of an intent that lets all of them stand; empty where one of them cannot.
+    """
 
     iri: str
     kind: str
     summary: str
     why: str
     resolve_with: Mapping[str, Any]
+    coexists_with: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conflict as plain JSON values."""
@@ -211,21 +215,72 @@ class ConflictItem:
         return {**told, "resolve_with": dict(self.resolve_with)}
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way out of a contradiction: the fields to resubmit with, those whose values the author gives, the effect."""
+
+    name: str
+    fields: Mapping[str, Any]
+    needs: tuple[str, ...]
+    effect: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choice as plain JSON values."""
+        return {"choice": self.name, "fields": dict(self.fields), "needs": list(self.needs), "effect": self.effect}
+
+
 class Conflict(JidomemError):
-    """An intent disagrees with something in force, or supersedes what is already superseded; nothing was written."""
+    """An intent disagrees with an active item, or supersedes what is already superseded; nothing was written.
+
+    `choices` are the ways out, of which the author takes one. `items` gives the fields of each conflicting memory by
+    its IRI, as far as they are known.
+    """
 
     code = "conflict"
 
-    def __init__(self, conflicts: Sequence[ConflictItem]) -> None:
+    def __init__(
+        self, conflicts: Sequence[ConflictItem], *, items: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
         self.conflicts = tuple(conflicts)
-        first = self.conflicts[0]
-        choice = ", ".join(f"{name}={value!r}" for name, value in first.resolve_with.items())
-        hint = f"resubmit with {choice}" if choice else "submit it as a new item"
+        self.items = dict(items or {})
+        hint = "choose one: " + "; ".join(f"{_spelt(choice)}: {choice.effect}" for choice in self.choices)
         super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=hint)
 
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the ways out of all conflicts at once."""
+        replacing = self.conflicts[0].resolve_with
+        if any(conflict.kind == "stale_supersession" for conflict in self.conflicts):
+            ways = [Choice("keep", {}, (), "submit nothing: the memory that took the place stays active")]
+            if replacing:
+                effect = "read the memory that took the place first: it ends, and yours takes its place"
+                return (Choice(next(iter(replacing)), replacing, ("reason",), effect), *ways)
+            return (Choice("new", {}, (), "leave the named memory out: yours is recorded as a new memory"), *ways)
+        ways = [Choice("supersedes", replacing, ("reason",), _REPLACED)]
+        if beside := self.conflicts[0].coexists_with:
+            is_named = any(conflict.kind == "convention_clash" for conflict in self.conflicts)
+            name = "convention_name" if is_named else "topic"
+            ways.append(Choice("coexists_with", {"coexists_with": [*beside]}, ("about",), _BESIDE))
+            ways.append(Choice(name, {}, (name,), "both stay active, as memories on different matters"))
+        return tuple(ways)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the error with each conflicting item."""
-        return {**super().to_dict(), "conflicts": [conflict.to_dict() for conflict in self.conflicts]}
+        """Return the error with each conflicting item, and the choices there are."""
+        conflicts = [
+            {**conflict.to_dict(), **({"item": dict(self.items[conflict.iri])} if conflict.iri in self.items else {})}
+            for conflict in self.conflicts
+        ]
+        return {**super().to_dict(), "conflicts": conflicts, "choices": [choice.to_dict() for choice in self.choices]}
+
+
+_REPLACED = "it ends, and yours takes its place; of a memory that another agent asserted, say why"
+_BESIDE = "both stay active, each in its own place: say in about (or convention_scope) where yours applies"
+
+
+def _spelt(choice: Choice) -> str:
+    """Return the fields of *choice*, those to be given by their names."""
+    fields = [*(f"{name}={value!r}" for name, value in choice.fields.items()), *choice.needs]
+    return " with ".join(filter(None, (", ".join(fields[:1]), ", ".join(fields[1:])))) or choice.name
 
 
 class IdempotencyMismatch(JidomemError):

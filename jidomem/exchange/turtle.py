@@ -20,6 +20,7 @@ from jidomem.write.restate import restate
 _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
 #: What a memory says of the one that ended it, and the field of that one's intent that says so.
 LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
+_NO_REASON = "The document it was imported from gives no reason."
 _NOT_SAID = BOOKKEEPING | LINKS.keys()
 
 
@@ -62,6 +63,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
         intents[bare(node)] = {**stand_in, **_shortened(said)} if node in foreign else said
         assumed[bare(node)] = frozenset(stand_in.keys() - said.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
+    _give_reasons(intents, assumed)
     skipped = sorted(bare(node) for node, of in kinds.items() if of & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
     proposed = {
@@ -141,6 +143,15 @@ def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
             named = after.setdefault(LINKS[predicate], [])
             if bare(subject) not in named:
                 named.append(bare(subject))
+
+
+def _give_reasons(intents: Mapping[str, dict[str, Any]], assumed: dict[str, frozenset[str]]) -> None:
+    """Say of each memory that took the place of another agent's, and that gives no reason, that the file has none."""
+    for node, said in intents.items():
+        ended = (intents[old] for name in LINKS.values() for old in said.get(name, ()) if old in intents)
+        if any(old.get("asserted_by") != said.get("asserted_by") for old in ended) and not said.get("reason"):
+            said["reason"] = _NO_REASON
+            assumed[node] |= {"reason"}
 
 
 def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -149,7 +149,7 @@ def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
         if same is not None:
             return same
         try:
-            return writer.submit_intent(state.project, _replacing(said, held), under=Under(key))
+            return writer.submit_intent(state.project, _replacing(said, held, key), under=Under(key))
         except Conflict:
             if _holders(state, key) == held:  # else another process was first
                 raise
@@ -175,10 +175,11 @@ def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
     return said
 
 
-def _replacing(said: Mapping[str, Any], held: Sequence[str]) -> dict[str, Any]:
+def _replacing(said: Mapping[str, Any], held: Sequence[str], key: str) -> dict[str, Any]:
     """Return the intent that takes the place of what is *held*; an `iri` that was read from there is left to it."""
     given = {name: part for name, part in said.items() if name != "iri" or part not in held}
-    return {**given, "supersedes": _together(given.get("supersedes"), held)}
+    instead = {"supersedes": _together(given.get("supersedes"), held)}
+    return {"reason": f"Put under {key!r} anew.", **given, **instead} if held else {**given, **instead}
 
 
 def _together(theirs: object, ours: Sequence[Any]) -> object:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.govern.quoted import visible
 from jidomem.serve.desk import Desk
 
@@ -111,13 +111,31 @@ def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
     if retry is not None:
         values["retry"] = retry
         lines.append(f"call {tool.name} with: {_json(retry)}")
+    elif isinstance(error, Conflict):
+        lines += _contradiction(tool, error)
     elif error.hint:
         lines.append(f"hint: {error.hint}")
-    for conflict in values.get("conflicts", ()):
-        lines.append(f"- {conflict['kind']} with {conflict['iri']}: {_json(conflict['summary'])}")
-        if conflict["resolve_with"].keys() <= tool.takes.keys():
-            lines.append(f"  to settle it add: {_json(conflict['resolve_with'])}")
     for violation in values.get("violations", ()) if retry is None else ():
         allowed = f" (allowed: {', '.join(violation['allowed'])})" if violation["allowed"] else ""
         lines.append(f"- {violation['message']}{allowed}")
     return Told(values, visible("\n".join(lines)), is_error=True)
+
+
+def _contradiction(tool: Tool, error: Conflict) -> Iterator[str]:
+    """Yield the memories that disagree, in full, and the choices of the agent as arguments of *tool*."""
+    for found in error.conflicts:
+        yield f"- {found.kind} with {found.iri}: {_json(error.items.get(found.iri, found.summary))}"
+    if "supersedes" not in tool.takes:
+        yield f"hint: {error.hint}"
+        return
+    yield "nothing was written; decide which of these holds, and call again with it, or ask:"
+    for choice in error.choices:
+        needs = "".join(f" and {_needed(tool, name)}" for name in choice.needs)
+        yield f"- {_json(dict(choice.fields)) if choice.fields else choice.name}{needs}: {choice.effect}"
+
+
+def _needed(tool: Tool, field: str) -> str:
+    """Return the argument of *tool* that gives *field*."""
+    if field == "reason":
+        return "rationale"
+    return field if field in tool.takes else f"{field} in fields"

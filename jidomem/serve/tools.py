@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.govern.recalled import markdown
 from jidomem.intent import FIELDS
 from jidomem.read.counts import counts, kept
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
 from jidomem.serve.tool import Arguments, Told, Tool
-from jidomem.write.correction import in_place_of
 
 #: How many rows a question is answered with, unless said otherwise: they are read by a model.
 ROWS = 50
@@ -48,12 +47,11 @@ def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
 
 
 def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
+    """Return the arguments that put a mistake of form right; a contradiction is for the agent to decide."""
     if astray := [name for name in given if name not in REMEMBER.takes]:
         return _put_right(given, astray)
     if isinstance(error, IntentRefused) and error.fixed_intent:
         return _as_arguments(error.fixed_intent)
-    if isinstance(error, Conflict) and len(error.conflicts) == 1 and error.conflicts[0].resolve_with:
-        return _as_arguments({**_fields(given), "summary": given["text"], **error.conflicts[0].resolve_with})
     return None
 
 
@@ -79,7 +77,7 @@ def _remember(desk: Desk, given: Arguments) -> Told:
 REMEMBER = Tool(
     "remember",
     "Keep one thing in the project's governed memory. With text alone it is a fact of medium confidence. Nothing is"
-    " overwritten: name in supersedes what it replaces. A refusal says what to call instead.",
+    " overwritten: name in supersedes what it replaces. A refusal says what to call; a contradiction you decide.",
     {
         "text": {**_TEXT, "description": "The memory in one sentence."},
         "type": {
@@ -87,13 +85,13 @@ REMEMBER = Tool(
             "description": "fact, decision (needs rationale), convention, task, error, lesson_learned, risk,"
             " assumption, hypothesis, discovery, unknown",
         },
-        "rationale": _TEXT,
+        "rationale": {**_TEXT, "description": "Needed to replace another agent's."},
         "topic": {**_TEXT, "description": "What a decision or fact is about, in a phrase; same topics are compared."},
         "about": {**_TEXTS, "description": "Files, modules, things it concerns."},
         "confidence": {"type": ["string", "number"], "description": "low, medium, high or 0..1"},
         "evidence": _TEXTS,
         "supersedes": {**_TEXTS, "description": "Ids it replaces."},
-        "coexists_with": _TEXTS,
+        "coexists_with": {**_TEXTS, "description": "Ids it stands beside; give about."},
         "fields": {
             **_OBJECT,
             "description": "Further fields: status, severity, assigned_to, expires_on, enforcement_level, ...",
@@ -114,12 +112,7 @@ def _mended_revision(given: Arguments, error: JidomemError) -> Arguments | None:
     if isinstance(error, IntentRefused) and error.fixed_intent:
         fixed = {name: error.fixed_intent.get(name) for name in asked}
         return {**given, "set": fixed} if None not in fixed.values() and fixed != asked else None
-    if not isinstance(error, Conflict):
-        return None
-    if newer := in_place_of(error):
-        return {**given, "id": newer}
-    resolving = error.conflicts[0].resolve_with if len(error.conflicts) == 1 else {}
-    return {**given, "set": {**asked, **resolving}} if resolving and "invalidate" not in given else None
+    return None
 
 
 def _revise(desk: Desk, given: Arguments) -> Told:

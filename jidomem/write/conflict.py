@@ -27,8 +27,8 @@ NOT_CONTENT = {
 _LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # what is content, but compared in a way of its own
 WHY: Mapping[str, str] = {
     "duplicate": "{iri} already says {summary!r}; another field differs",
-    "overlapping_decision": "{iri} is in force on {topic!r}: {summary}",
-    "convention_clash": "{iri} is in force under that name or topic at the same scope: {summary}",
+    "overlapping_decision": "{iri} is active on {topic!r}: {summary}",
+    "convention_clash": "{iri} is active under that name or topic at the same scope: {summary}",
     "contradiction": "{iri} says otherwise on the same matter: {summary}",
     "same_key": "{iri} was put under that key meanwhile: {summary}",
 }
@@ -121,6 +121,7 @@ def detect(
     conflicts: dict[str, ConflictItem] = {}
     ends: dict[str, str | None] = {}
     warnings: list[str] = []
+    alone: set[str] = set()  # no two of these are active, whatever they are about
     for stale, end in _stale(intent, view):
         conflicts[stale.iri], ends[stale.iri] = stale, ends.get(stale.iri) or end
     settled = {*intent.supersedes, *intent.invalidates}
@@ -140,13 +141,16 @@ def detect(
             other = bare(item)
             if other not in settled and literal(value) not in view.objects(item, jido("conflictKey")):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
+                alone.add(other)
     for other in _unknown(under, view) if under else ():
         if other not in settled:
             conflicts.setdefault(other, _conflict("same_key", intent, other, view))
+            alone.add(other)
     if not conflicts:
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
-    return [replace(found, resolve_with=settlement) for found in conflicts.values()], warnings
+    beside = () if alone or ends else tuple(dict.fromkeys([*intent.coexists_with, *conflicts]))
+    return [replace(found, resolve_with=settlement, coexists_with=beside) for found in conflicts.values()], warnings
 
 
 def _comparable(value: Any) -> Any:

@@ -10,14 +10,14 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.anchor import ANCHOR, anchors_of
-from jidomem.errors import Conflict, InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, bare, iri
 from jidomem.vocab import jido
-from jidomem.write import conflict, permission, restate
-from jidomem.write.names import is_absolute
+from jidomem.write import conflict, permission
 from jidomem.write.policing import Policing
+from jidomem.write.restate import restated_in
 from jidomem.write.view import View
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
@@ -27,6 +27,7 @@ _TEXTS = ("summary", "detailed_explanation")
 #: Who says one of these anew has looked at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
+ACCEPTED = "accepted in review"  # why a proposal that is confirmed takes a place
 _HELD_BACK = "proposed, not asserted: "  # how the warning begins that says why it only waits
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
 
@@ -104,6 +105,7 @@ class Corrections(Policing):
         if _is_proposed(iri(item), view):
             values |= {name: old[name] for name in ("invalidates", "revives") if name in old}
             values["supersedes"] = [item, *old.get("supersedes", [])]
+            values["reason"] = values["reason"] or ACCEPTED
         if self._is_curator_in(view, values["asserted_by"]):
             values["extra_triples"] = [*_without_verified(values), [_VERIFIED, True]]
         return {**values, **fields}
@@ -215,7 +217,7 @@ def _pointing_on() -> Iterator[None]:
         yield
     except Conflict as error:
         if newer := in_place_of(error):
-            error.hint = f"correct what took its place: {newer}"
+            error.hint = f"read first what took its place, and correct that where it is still wrong: {newer}"
         raise
 
 
@@ -226,16 +228,6 @@ def in_place_of(error: Conflict) -> str | None:
     return newer.pop() if len(newer) == 1 else None
 
 
-def restated_in(view: View, item: str) -> dict[str, Any]:
-    """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
-    if not is_absolute(item) or not view.is_item(iri(item)):
-        raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask timeline")
-    rows = view.about(iri(item))
-    pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
-    labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}
-    return restate.restate(iri(item), rows, labels)
-
-
 def blobs_in(view: View, item: Term) -> dict[str, str]:
     """Return the blob ids that *item* keeps of the files it is about, by path."""
     return dict(anchors_of(view.objects(item, ANCHOR)))
@@ -243,13 +235,6 @@ def blobs_in(view: View, item: Term) -> dict[str, str]:
 
 def _is_proposed(item: Term, view: View) -> bool:
     return view.first(item, jido("hasAssertionStatus")) == jido("Proposed")
-
-
-def _text_of(node: Term, view: View) -> str | None:
-    """Return the text a piece of evidence or an alternative was given as; None for what has an IRI of its own."""
-    if "/alternatives/" in node:
-        return view.first(node, jido("summary"))
-    return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
 
 
 def _beside(item: Term, view: View) -> list[str]:

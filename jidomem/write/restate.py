@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jidomem import vocab
-from jidomem.terms import Term, Triple, bare, is_iri, parts
+from jidomem.errors import NotFound
+from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import DECISIONS
+from jidomem.write.names import is_absolute
 from jidomem.write.triples import IRIS, MOMENTS, NAMES, TEXTS
+from jidomem.write.view import View
 
 #: What a field says once and a memory may say again in an extra triple.
 _MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
@@ -31,6 +34,16 @@ _NOT_SAID = {
 }  # fmt: skip
 
 
+def restated_in(view: View, item: str) -> dict[str, Any]:
+    """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
+    if not is_absolute(item) or not view.is_item(iri(item)):
+        raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask timeline")
+    rows = view.about(iri(item))
+    pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
+    labels = {node: bare(text) for node in pointed if (text := _text_of(node, view))}
+    return restate(iri(item), rows, labels)
+
+
 def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) -> dict[str, Any]:
     """Return the intent that says what *rows*, the triples about *item*, say of it.
 
@@ -50,6 +63,13 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
     if values.get("type") in DECISIONS and isinstance(values.get("status"), str):
         values["status"] = values["status"].lower()
     return values
+
+
+def _text_of(node: Term, view: View) -> str | None:
+    """Return the text a piece of evidence or an alternative was given as; None for what has an IRI of its own."""
+    if "/alternatives/" in node:
+        return view.first(node, jido("summary"))
+    return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
 
 
 def _in_order(row: Triple) -> tuple[Term, int, Term]:

@@ -17,9 +17,10 @@ from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import permission, session, triples
 from jidomem.write.conflict import end_of_chain
-from jidomem.write.correction import OWN, blobs_in, restated_in
+from jidomem.write.correction import OWN, blobs_in
 from jidomem.write.difference import Difference, difference
 from jidomem.write.line import JudgeFn
+from jidomem.write.restate import restated_in
 from jidomem.write.stages import Judged, Manner, Stages
 from jidomem.write.view import ITEM_MARK, View
 

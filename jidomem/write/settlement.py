@@ -15,8 +15,9 @@ from jidomem.terms import Term, bare, iri, literal
 from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import conflict
-from jidomem.write.correction import Corrections, otherwise, restated_in
+from jidomem.write.correction import ACCEPTED, Corrections, otherwise
 from jidomem.write.line import JudgeFn, Outcome
+from jidomem.write.restate import restated_in
 from jidomem.write.stages import Judged
 from jidomem.write.triples import read_back
 from jidomem.write.view import ITEM_MARK, View
@@ -168,10 +169,10 @@ class Settlements(Corrections):
 
 
 _REASONS = {
-    "accept": "accepted in review",
+    "accept": ACCEPTED,
     "reject": "rejected in review",
-    "supersede": "accepted in review, in place of what it disagrees with",
-    "keep-both": "accepted in review, beside what it disagrees with",
+    "supersede": f"{ACCEPTED}, in place of what it disagrees with",
+    "keep-both": f"{ACCEPTED}, beside what it disagrees with",
 }
 
 

@@ -20,6 +20,7 @@ from jidomem.vocab import TYPE, jido
 from jidomem.write import conflict, permission, placement, promotion, repair, retry, secrets, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
+from jidomem.write.restate import restated_in
 from jidomem.write.tidy import check_entries
 from jidomem.write.view import View
 
@@ -33,6 +34,8 @@ _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"
 
 #: What is refused whatever the policy does with disagreement.
 _NEVER_ACCEPTED = ("stale_supersession", "same_key")
+#: How many of the memories that disagree a refusal gives in full.
+_SHOWN_WHOLE = 10
 
 Proposal = MemoryUpdateIntent | Mapping[str, Any]
 
@@ -156,11 +159,13 @@ class Stages:
         if not manner.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional, manner.under)
-        status = self._settle(intent, conflicts, manner)
+        status = self._settle(intent, conflicts, manner, view)
         held_back, marks = permission.held(described, intent, allowed, view, waits=status == triples.PROPOSED)
         if held_back is not None:
             status, warnings = triples.PROPOSED, [*warnings, f"proposed, not asserted: {held_back}"]
-        if status == triples.PROPOSED and (same := conflict.proposed_already(intent, keys, view)) is not None:
+        if status == triples.ASSERTED:
+            validate.check_reason(intent, described, view)
+        elif (same := conflict.proposed_already(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
         receipt = Receipt(
             iri=intent.iri or "",
@@ -274,13 +279,16 @@ class Stages:
             raise IntentRefused(violations, hint=_KEPT_ELSEWHERE)
         return [violation.message for violation in violations]
 
-    def _settle(self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem], manner: Manner) -> Term:
+    def _settle(
+        self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem], manner: Manner, view: View
+    ) -> Term:
         """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
         if not conflicts or manner.as_it_was:
             return triples.PROPOSED if manner.propose else triples.ASSERTED
         policy = "propose" if manner.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
         if policy == "refuse" or any(found.kind in _NEVER_ACCEPTED for found in conflicts):
-            raise Conflict(conflicts)
+            shown = conflicts[:_SHOWN_WHOLE]
+            raise Conflict(conflicts, items={found.iri: restated_in(view, found.iri) for found in shown})
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 
     def _is_functional(self, prop: Term) -> bool:

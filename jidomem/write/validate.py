@@ -9,10 +9,11 @@ from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.judge import Finding
+from jidomem.moments import parse_moment
 from jidomem.patterns import unsearchable
 from jidomem.policy import Policy
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
+from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
 from jidomem.vocab import TYPE, jido
 from jidomem.write.extra import FIELD_OF as FIELD_OF_EXTRA
 from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS, other_kind
@@ -61,6 +62,12 @@ _WRITERS_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 _SAID_ONCE = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
+#: What is said of a memory that is not what it says: who asserted it when, on what evidence, in whose place.
+_NOT_THE_MATTER = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"})) | frozenset(
+    map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "hasSourceType", "verified"))
+)
+#: What changes as work on a task or an error goes on.
+_OF_WORK = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
 #: Classes of what the writer makes besides memories, and of what an exported file brings along of these.
 WRITERS_OWN = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
 BROUGHT_ALONG = frozenset((jido("SessionEvent"),))
@@ -187,6 +194,47 @@ def check_patterns(intent: MemoryUpdateIntent) -> None:
             violations.append(broken_triple(pattern, f"jido:{name} {pattern!r:.200} is no pattern: {why}; {why.hint}"))
     if violations:
         raise IntentRefused(violations)
+
+
+def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: View) -> None:
+    """Raise IntentRefused unless an intent that ends what another agent asserted or confirmed says why.
+
+    Its `reason` says so, or a `rationale` that is not the old one. A memory that is confirmed, a task and an error
+    whose state alone changes need none.
+    """
+    if intent.reason is not None:
+        return
+    violations = []
+    for field in ("supersedes", "invalidates"):
+        for other in getattr(intent, field):
+            item = iri(other)
+            authors = {*view.objects(item, jido("assertedBy")), *view.objects(item, jido("confirmedBy"))}
+            others = sorted(vocab.local_name(who) for who in authors - {iri(intent.asserted_by or "")})
+            has_own = intent.rationale is not None and literal(intent.rationale) != view.first(item, jido("rationale"))
+            if not others or has_own or (field == "supersedes" and _goes_on(intent, described, item, view)):
+                continue
+            message = f"{other} was asserted by {' and '.join(others)}: say in reason (or in rationale) why it ends"
+            violations.append(Violation("missing_rationale", message, field="reason"))
+    if violations:
+        raise IntentRefused(violations, hint="give reason: one sentence that says why")
+
+
+def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: View) -> bool:
+    """Return whether *intent* says what *item* said, but for who says it on what evidence, and the state of work."""
+    free = _NOT_THE_MATTER | (_OF_WORK if intent.type in {"task", *ERRORS} else frozenset())
+    expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
+    if expires is None or now is None or expires > now:
+        free |= {jido("expiresOn")}
+    own = iri(intent.iri or "")
+    new = {(predicate, _value(value)) for subject, predicate, value in described if subject == own}
+    old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}
+    return {row for row in new if row[0] not in free} == {row for row in old if row[0] not in free}
+
+
+def _value(term: Term) -> object:
+    """Return what *term* stands for: a store may write a moment in another form."""
+    is_moment = not is_iri(term) and parts(term).datatype == vocab.XSD + "dateTime"
+    return parse_moment(parts(term).text) if is_moment else term
 
 
 def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: frozenset[Term]) -> None:

@@ -89,7 +89,7 @@ def test_options_of_remember_reach_the_memory():
     [
         ["remember", "x"],
         ["submit", "in.json"],
-        ["revise", OLD, "--supersede", "y"],
+        ["revise", OLD, "--supersede", "y", "--reason", "z"],
         ["revise", OLD, "--invalidate", "--reason", "z"],
     ],
 )
@@ -113,14 +113,20 @@ def test_without_any_root_a_memory_goes_to_ones_own_and_says_where(tmp_path, mon
     assert f"kept in your own memory, {tmp_path / 'data-home' / 'jidomem'}" in result.stderr
 
 
-def test_a_conflict_names_the_option_that_settles_it():
+def test_a_conflict_shows_the_other_memory_and_what_each_way_out_does():
     words = ["remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "tooling"]
 
     refused = run(*words)
 
     assert refused.exit_code == 5
     assert f"overlapping_decision with {MEMORY}{OLD}" in refused.stderr
-    assert f"settle it with: --supersedes {OLD}" in refused.stderr
+    shown = refused.stderr.splitlines()
+    assert "    asserted_by: architect" in shown
+    assert f"  overlapping_decision with {MEMORY}{OLD}: Use Oxigraph 0.4" in shown
+    (start,) = [number for number, line in enumerate(shown) if line == "  choose one:"]
+    ways = dict(line.strip().partition(": ")[::2] for line in shown[start + 1 :])
+    assert list(ways) == [f"--supersedes {OLD} --reason TEXT", f"--coexists-with {OLD} --about TEXT", "--topic TEXT"]
+    assert ways[f"--supersedes {OLD} --reason TEXT"].startswith("it ends, and yours takes its place")
     assert run(*words, "--supersedes", OLD).exit_code == 0
 
 
@@ -131,17 +137,17 @@ def test_a_refused_revision_names_the_changes_that_settle_it():
     refused = run(*words)
 
     assert refused.exit_code == 5
-    assert f"settle it with: --set supersedes={first[-8:]}" in refused.stderr
+    assert f"  --set supersedes={first[-8:]} --reason TEXT: read the memory that took the place" in refused.stderr
     assert run(*words, "--set", f"supersedes={first[-8:]}").exit_code == 0
 
 
 def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
-    newer = run("revise", FACT, "--supersede", "the cache holds 4 GiB").stdout.strip()
+    newer = run("revise", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "read").stdout.strip()
 
     refused = run("revise", FACT, "--invalidate", "--reason", "not measured")
 
     command = f"revise {newer[-8:]} --invalidate --reason 'not measured'"
-    assert f"settle it with: jidomem {command}" in refused.stderr
+    assert f"  jidomem {command}: read the memory that took the place" in refused.stderr
     assert run(*shlex.split(command)).exit_code == 0
 
 

@@ -207,7 +207,7 @@ def test_of_several_each_refusal_is_told_with_what_helps_and_the_others_are_done
         assert "2 of 4 could not be settled; done: accept, 2 together" in told.text
         assert "withdrawn by ana" in told.text
         assert "Use DuckDB" in told.text
-        assert "is in force on &#39;store&#39;" in told.text
+        assert "is active on &#39;store&#39;" in told.text
     assert f'value="{against} {known["left"]}" checked' in answer.text
     assert memory.catch_up("p") == head
 

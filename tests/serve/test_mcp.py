@@ -232,42 +232,82 @@ def test_arguments_that_are_nearly_right_are_put_right_by_the_refusal(desks, too
 @pytest.mark.parametrize(
     "way", [{"set": {"status": "Blocked"}}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}], ids=str
 )
-def test_who_corrects_what_was_replaced_is_told_to_correct_what_took_its_place(desks, way):
+def test_who_corrects_what_was_replaced_is_shown_what_took_its_place_and_no_call_that_replaces_it(desks, way):
     old = desks.memory.writer.submit_intent("p", intent(type="task", summary="Ship it")).iri
     new = desks.memory.writer.correct("p", old, changes={"status": "InProgress"}).iri
 
     (wrong,) = called(desks, ("revise", {"id": old, **way}))
-    assert wrong.structured_content["retry"] == {"id": new, **way}
-    assert wrong.structured_content["hint"] == f"correct what took its place: {new}"
-    assert "to settle it add" not in wrong.content[0].text  # revise takes no supersedes
-    (kept,) = called(desks, ("revise", wrong.structured_content["retry"]))
+    assert "retry" not in wrong.structured_content
+    assert new in wrong.structured_content["hint"]
+    assert "read first" in wrong.content[0].text
+    (kept,) = called(desks, ("revise", {"id": new, **way}))
 
     assert not kept.is_error
 
 
-def test_a_correction_that_disagrees_with_others_is_settled_by_the_call_it_names(desks):
-    first = desks.memory.writer.submit_intent("p", decision(topic="store")).iri
-    other = desks.memory.writer.submit_intent("p", decision(summary="Use Jena", topic="index")).iri
-
-    (wrong,) = called(desks, ("revise", {"id": other, "set": {"topic": "store"}}))
-    (kept,) = called(desks, ("revise", wrong.structured_content["retry"]))
-
-    for old in (first, other):
-        assert desks.memory.reader.get_memory("p", old)["superseded_by"] == [kept.structured_content["iri"]]
+STORE = {"topic": "store", "rationale": "it embeds", "about": ["src"], "detailed_explanation": "Measured in May."}
+JENA = {"text": "Use Jena", "type": "architectural_decision", "rationale": "tooling", "topic": "store", "about": ["b"]}
 
 
-def test_a_conflict_is_settled_by_the_call_it_names(desks):
-    old = desks.memory.writer.submit_intent("p", decision(topic="store")).iri
+@pytest.mark.parametrize("tool", ["remember", "revise"])
+def test_a_contradiction_is_answered_with_the_other_memory_in_full_and_the_choices_there_are(desks, tool):
+    old = desks.memory.writer.submit_intent("p", decision(**STORE)).iri
+    call = ("remember", JENA)
+    if tool == "revise":
+        other = desks.memory.writer.submit_intent("p", decision(summary="Use Jena", topic="index")).iri
+        call = ("revise", {"id": other, "set": {"topic": "store"}, "reason": "it is that"})
 
-    (clash,) = called(
-        desks, ("remember", {"text": "Use Jena", "type": "architectural_decision", "rationale": "r", "topic": "store"})
-    )
-    assert (clash.is_error, clash.structured_content["code"]) == (True, "conflict")
-    assert old in clash.content[0].text
-    (kept,) = called(desks, ("remember", clash.structured_content["retry"]))
+    (clash,) = called(desks, call)
 
+    told = clash.structured_content
+    assert (clash.is_error, told["code"]) == (True, "conflict")
+    assert "retry" not in told
+    assert not clash.content[0].text.splitlines()[-1].startswith(f"call {tool} with")
+    (found,) = told["conflicts"]
+    item = found["item"]
+    assert {name: item[name] for name in STORE} == STORE
+    assert item["iri"] == old
+    assert item["asserted_by"].endswith("/architect")
+    assert json.dumps(item, ensure_ascii=False) in clash.content[0].text
+    assert [choice["choice"] for choice in told["choices"]] == ["supersedes", "coexists_with", "topic"]
+    for choice in told["choices"]:
+        assert choice["effect"]
+        assert choice["effect"] in clash.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("choice", "given", "ended"),
+    [("supersedes", {}, True), ("coexists_with", {}, False), ("topic", {"topic": "reports"}, False)],
+)
+def test_each_choice_of_a_contradiction_does_what_it_says(desks, choice, given, ended):
+    old = desks.memory.writer.submit_intent("p", decision(**STORE)).iri
+    (clash,) = called(desks, ("remember", JENA))
+    ways = {way["choice"]: way["fields"] for way in clash.structured_content["choices"]}
+
+    (kept,) = called(desks, ("remember", {**JENA, **ways[choice], **given}))
+
+    assert not kept.is_error, kept.content[0].text
+    assert (desks.memory.reader.get_memory("p", old)["status"] == "superseded") is ended
+
+
+def test_an_obedient_agent_does_not_replace_what_another_one_asserted(desks):  # calls any retry it is given
+    old = desks.memory.writer.submit_intent("p", intent(summary="The port is 80", topic="port")).iri
+
+    (answer,) = called(desks, ("remember", {"text": "The port is 443", "topic": "port"}))
+    while answer.is_error and "retry" in answer.structured_content:
+        (answer,) = called(desks, ("remember", answer.structured_content["retry"]))
+    (asked,) = called(desks, ("remember", {"text": "The port is 443", "topic": "port", "supersedes": [old]}))
+
+    assert (answer.is_error, asked.is_error) == (True, True)
+    assert asked.structured_content["code"] == "missing_rationale"
+    assert asked.structured_content["fixed_intent"] is None
+    assert "retry" not in asked.structured_content
+    assert "architect" in asked.content[0].text
+    assert desks.memory.reader.get_memory("p", old)["status"] == "active"
+    given = {"text": "The port is 443", "topic": "port", "supersedes": [old], "rationale": "read in the config"}
+    (kept,) = called(desks, ("remember", given))
     assert not kept.is_error
-    assert desks.memory.reader.get_memory("p", old)["superseded_by"] == [kept.structured_content["iri"]]
+    assert desks.memory.reader.get_memory("p", old)["status"] == "superseded"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,11 @@ def test_a_disagreement_is_refused_with_what_it_is_about_and_how_to_settle_it(me
     assert (found.iri, found.kind, found.summary) == (old, kind, CLASHES[kind][0]["summary"])
     assert found.resolve_with == {"supersedes": [old]}
     assert old in found.why
-    assert error.to_dict()["conflicts"] == [found.to_dict()]
+    (told,) = error.to_dict()["conflicts"]
+    item = told.pop("item")
+    assert told == found.to_dict()
+    assert (item["iri"], item["summary"], item["asserted_by"][-9:]) == (old, found.summary, "architect")
+    assert [choice["choice"] for choice in error.to_dict()["choices"]][:2] == ["supersedes", "coexists_with"]
     assert files(memory.settings.root) == before
 
 
@@ -497,8 +501,8 @@ def test_what_is_kept_to_find_a_disagreement_by_stays_the_same_from_version_to_v
     ("kind", "why"),
     [
         ("duplicate", "{old} already says 'Write the docs'; another field differs"),
-        ("overlapping_decision", "{old} is in force on 'index': Use Oxigraph"),
-        ("convention_clash", "{old} is in force under that name or topic at the same scope: Use tabs"),
+        ("overlapping_decision", "{old} is active on 'index': Use Oxigraph"),
+        ("convention_clash", "{old} is active under that name or topic at the same scope: Use tabs"),
         ("contradiction", "{old} says otherwise on the same matter: The port is 80"),
     ],
 )

@@ -83,7 +83,7 @@ def test_undoing_what_replaced_several_brings_each_back_by_itself(memory):
 
     with pytest.raises(InvalidRequest, match="took the place of several") as refusal:
         memory.writer.undo("p", both)
-    backs = [memory.writer.undo("p", old).iri for old in (one, two)]
+    backs = [memory.writer.undo("p", old, reason="two matters").iri for old in (one, two)]
 
     assert refusal.value.hint == f"undo them one by one: {one}, {two}"
     assert status(memory, one, two, both, *backs) == ["superseded"] * 3 + ["active"] * 2
@@ -117,8 +117,8 @@ def test_what_comes_back_is_judged_like_everything_else(memory):
     rival = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store")).iri
 
     with pytest.raises(Conflict) as refusal:
-        memory.writer.undo("p", old)
-    settled = memory.writer.undo("p", old, **refusal.value.conflicts[0].resolve_with).iri
+        memory.writer.undo("p", old, reason="it was right")
+    settled = memory.writer.undo("p", old, reason="it was right", **refusal.value.conflicts[0].resolve_with).iri
 
     assert status(memory, rival, settled) == ["superseded", "active"]
 
@@ -374,13 +374,13 @@ def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
 
 def test_who_corrects_what_was_corrected_already_is_pointed_to_what_took_its_place(memory):
     old = kept(memory, summary="one")
-    new = memory.writer.correct("p", old, supersede="two").iri
+    new = memory.writer.correct("p", old, supersede="two", reason="counted").iri
 
     for way in ({"supersede": "three"}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}):
         with pytest.raises(Conflict) as refusal:
             memory.writer.correct("p", old, **way)
         assert in_place_of(refusal.value) == new
-        assert refusal.value.hint == f"correct what took its place: {new}"
+        assert refusal.value.hint.endswith(f"correct that where it is still wrong: {new}")
 
 
 def test_who_disagrees_with_another_memory_is_not_pointed_to_it_as_if_it_had_taken_the_place(memory):
@@ -388,11 +388,11 @@ def test_who_disagrees_with_another_memory_is_not_pointed_to_it_as_if_it_had_tak
     other = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="cache")).iri
 
     with pytest.raises(Conflict) as refusal:
-        memory.writer.correct("p", other, changes={"topic": "store"})
+        memory.writer.correct("p", other, changes={"topic": "store"}, reason="it is that")
 
     assert [found.iri for found in refusal.value.conflicts] == [one]
     assert in_place_of(refusal.value) is None
-    assert refusal.value.hint.startswith("resubmit with ")
+    assert refusal.value.hint.startswith("choose one: supersedes=")
 
 
 @pytest.mark.parametrize("name", ["nothing", "two words", "https://jido.ai/memory/none", "https://jido.ai/agents/ana"])

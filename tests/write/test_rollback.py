@@ -406,8 +406,8 @@ def test_what_was_not_in_force_at_the_moment_is_not_said_again(memory):
     waiting = writer.submit_intent("p", intent(summary="only proposed"), propose=True)
     then = memory.catch_up("p")
     before = in_force(memory)
-    again = writer.undo("p", ended.iri)  # supersedes what took its place
-    brought = writer.undo("p", gone.iri)  # and this the marker
+    again = writer.undo("p", ended.iri, reason="it was right")  # supersedes what took its place
+    brought = writer.undo("p", gone.iri, reason="it was right")  # and this the marker
     settled = writer.confirm("p", waiting.iri)
 
     done = memory.roll_back(str(then), reason="back", project="p")

@@ -1,0 +1,170 @@
+"""Whoever ends what another agent asserted says why, through every verb of the writer."""
+
+import pytest
+from conftest import decision, fixed_sources, intent
+
+import jidomem
+from jidomem.errors import IntentRefused
+from jidomem.exchange import export
+from jidomem.exchange.importing import import_document
+from jidomem.journal.files import Stream
+
+DAY = "2026-12-01T00:00:00.000000Z"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with jidomem.open(tmp_path / "root", agent="ben", sources=fixed_sources()) as memory:
+        yield memory
+
+
+def kept(memory, **fields):
+    return memory.writer.submit_intent("p", intent(**{"asserted_by": "ana", **fields})).iri
+
+
+def state(memory, item):
+    return memory.reader.get_memory("p", item)["status"]
+
+
+def superseding(memory, item, **why):
+    return memory.writer.remember("p", "another", supersedes=[item], **why)
+
+
+def invalidating(memory, item, **why):
+    return memory.writer.remember("p", "another", invalidates=[item], **why)
+
+
+def revising(memory, item, **why):
+    return memory.writer.correct("p", item, supersede="another", reason=why.get("reason", why.get("rationale")))
+
+
+def setting(memory, item, **why):
+    changes = {"topic": "ports", **({"rationale": why["rationale"]} if "rationale" in why else {})}
+    return memory.writer.correct("p", item, changes=changes, reason=why.get("reason"))
+
+
+def expiring(memory, item, **why):
+    changes = {"expires_on": "2020-01-01", **({"rationale": why["rationale"]} if "rationale" in why else {})}
+    return memory.writer.correct("p", item, changes=changes, reason=why.get("reason"))
+
+
+WAYS = [superseding, invalidating, revising, setting, expiring]
+
+
+@pytest.mark.parametrize("why", [{"reason": "measured"}, {"rationale": "measured"}], ids=str)
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_what_another_agent_asserted_ends_for_a_reason_only(memory, way, why):
+    old = kept(memory, summary="The port is 80", rationale="it always was", valid_from="2026-01-01")
+
+    with pytest.raises(IntentRefused, match="was asserted by ana: say in reason") as refusal:
+        way(memory, old)
+    before = state(memory, old)
+    way(memory, old, **why)
+
+    assert (refusal.value.code, before) == ("missing_rationale", "active")
+    assert refusal.value.violations[0].field == "reason"
+    assert state(memory, old) != "active"
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_ones_own_memory_ends_without_a_reason(memory, way):
+    old = kept(memory, summary="The port is 80", asserted_by="ben")
+
+    way(memory, old)
+
+    assert state(memory, old) != "active"
+
+
+def test_the_rationale_of_the_old_memory_is_no_reason_to_end_it(memory):
+    old = kept(memory, summary="Use a file", type="decision", rationale="it is there", topic="store")
+
+    with pytest.raises(IntentRefused, match="was asserted by ana"):
+        memory.writer.correct("p", old, supersede="Use a table")
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes"),
+    [
+        ({"type": "task"}, {"status": "Completed", "assigned_to": "ben"}),
+        ({"type": "error", "severity": "high"}, {"status": "Resolved", "severity": "low"}),
+        ({"type": "decision", "rationale": "r", "valid_from": "2026-01-01"}, {"evidence": ["seen"]}),
+        ({"type": "fact"}, {"confidence": "high", "expires_on": "2030-01-01"}),
+    ],
+    ids=lambda each: each.get("type", "change"),
+)
+def test_work_that_goes_on_and_a_memory_that_is_confirmed_need_no_reason(memory, fields, changes):
+    old = kept(memory, summary="x", **fields)
+
+    new = memory.writer.correct("p", old, changes=changes).iri
+    again = memory.writer.confirm("p", new, asserted_by="cleo").iri
+
+    assert [state(memory, each) for each in (old, new, again)] == ["superseded", "superseded", "active"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes"),
+    [
+        ({"type": "decision", "rationale": "r"}, {"status": "deprecated"}),
+        ({"type": "convention", "enforcement_level": "Strict"}, {"enforcement_level": "Advisory"}),
+        ({"type": "task"}, {"summary": "y"}),
+        ({"type": "fact"}, {"valid_until": DAY}),
+        ({"type": "fact"}, {"extra_triples": [["jido:key", {"@value": "port"}]]}),
+    ],
+    ids=lambda each: each.get("type", "change"),
+)
+def test_a_change_of_what_another_agents_memory_says_or_counts_for_needs_a_reason(memory, fields, changes):
+    old = kept(memory, summary="x", **fields)
+
+    with pytest.raises(IntentRefused, match="was asserted by ana"):
+        memory.writer.correct("p", old, changes=changes)
+
+    assert memory.writer.correct("p", old, changes=changes, reason="agreed").status == "asserted"
+
+
+def test_undoing_what_another_agent_did_needs_a_reason(memory):
+    old = kept(memory, summary="one")
+    kept(memory, summary="two", supersedes=[old])
+
+    with pytest.raises(IntentRefused, match="was asserted by ana"):
+        memory.writer.undo("p", old)
+
+    assert state(memory, memory.writer.undo("p", old, reason="it was right").iri) == "active"
+
+
+def test_a_proposal_ends_nothing_and_needs_no_reason_and_who_accepts_it_gives_one(memory):
+    old = kept(memory, summary="one")
+    waits = memory.writer.submit_intent(
+        "p", intent(summary="two", supersedes=[old], asserted_by="ben"), propose=True
+    ).iri
+
+    new = memory.writer.settle("p", waits, "accept").iri
+
+    assert state(memory, old) == "superseded"
+    assert memory.writer.restated("p", new)["reason"] == "accepted in review"
+
+
+def test_a_batch_is_refused_where_one_of_it_has_no_reason_and_the_others_are_kept(memory):
+    old = kept(memory, summary="one")
+
+    refused, good = memory.writer.submit_many("p", [
+        intent(summary="two", supersedes=[old], asserted_by="ben"), intent(summary="three", asserted_by="ben"),
+    ])  # fmt: skip
+
+    assert (refused.code, good.status) == ("missing_rationale", "asserted")
+
+
+def test_history_that_gives_no_reason_is_imported_and_once(memory, tmp_path):
+    with jidomem.open(tmp_path / "old", sources=fixed_sources()) as other:
+        first = other.writer.submit_intent("p", intent(summary="one", asserted_by="ana")).iri
+        other.writer.submit_intent("p", decision(summary="two", asserted_by="ben", supersedes=[first], topic="t"))
+        other.writer.submit_intent("p", intent(summary="three", asserted_by="ana"))
+        text = export.turtle("p", other.journal.read(Stream("p")), other.schema.version)
+    data = (text if isinstance(text, bytes) else text.encode()).replace(b"jido:rationale", b"jido:detailedExplanation")
+    data = data.replace(b"jido:ArchitecturalDecision", b"jido:Fact")
+
+    report = import_document(memory.writer, memory.schema, "p", "old.ttl", data)
+    again = import_document(memory.writer, memory.schema, "p", "old.ttl", data)
+
+    assert (report.refusals, len(report.accepted)) == ([], 3)
+    assert (again.refusals, again.accepted) == ([], [])
+    assert state(memory, first) == "superseded"
