@@ -252,10 +252,13 @@ class Conflict(JidomemError):
         replacing = self.conflicts[0].resolve_with
         if any(conflict.kind == "stale_supersession" for conflict in self.conflicts):
             ways = [Choice("keep", {}, (), "submit nothing: the memory that took the place stays active")]
-            if replacing:
+            if any(replacing.values()):
                 effect = "read the memory that took the place first: it ends, and yours takes its place"
                 return (Choice(next(iter(replacing)), replacing, ("reason",), effect), *ways)
-            return (Choice("new", {}, (), "leave the named memory out: yours is recorded as a new memory"), *ways)
+            return (
+                Choice("new", replacing, (), "leave the named memory out: yours is recorded as a new memory"),
+                *ways,
+            )
         ways = [Choice("supersedes", replacing, ("reason",), _REPLACED)]
         if beside := self.conflicts[0].coexists_with:
             is_named = any(conflict.kind == "convention_clash" for conflict in self.conflicts)

@@ -13,7 +13,7 @@ from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern import gates
 from jidomem.govern.chains import chains
 from jidomem.govern.gates import Ask, Gate
-from jidomem.govern.integrity import Finding, findings
+from jidomem.govern.integrity import Finding, findings, gone
 from jidomem.govern.judged import aimless, idle, shacl, untargeted
 from jidomem.govern.ranges import brought
 from jidomem.govern.reasoning import inconsistencies
@@ -31,13 +31,14 @@ from jidomem.govern.report import (
     Report,
     in_order,
 )
-from jidomem.govern.since import Revision
+from jidomem.govern.since import Revision, head_of
 from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error
 from jidomem.govern.tasks import tasks_closed
 from jidomem.govern.terms_used import literals, terms_used
 from jidomem.govern.waivers import Baseline
 from jidomem.index.tail import Tail
-from jidomem.journal.files import NAMES, Stream
+from jidomem.journal.files import NAMES, FileJournal, Stream
+from jidomem.journal.links import lacking
 from jidomem.judge import EVERY_ITEM_IS_JUDGED
 from jidomem.read.item import short_id
 from jidomem.schema import Schema
@@ -97,6 +98,9 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
     streams = [other for name in NAMES if (other := Stream(project, name)) != stream]
     noted = [note for each in (stream, *streams) for note in findings(tail.journal, each)]
     damage = [*source.damage, *(one for other in streams for one in tail.journal.verify(other))]
+    lost = _lost(tail.journal, (stream, *streams), asked, damage, report)
+    damage = [one for one in damage if not _follows(one, lost)]
+    noted += lost
     report.problems += [
         *map(_damaged, damage),
         *map(_noted, noted),
@@ -104,6 +108,29 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
     ]
     report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
+
+
+def _lost(
+    journal: FileJournal, streams: Iterable[Stream], asked: Options, damage: Sequence[JournalDamaged], report: Report
+) -> list[Finding]:
+    """Return the commits that git has, at HEAD or at the revision asked for, and the journal no longer has."""
+    if not journal.is_tracked:
+        return []
+    try:
+        head = head_of(journal.folder)
+        revisions = [] if head is None else [head]
+        if asked.revision is not None:
+            revisions.append(asked.revision.shared(journal.folder))
+        return [one for stream in streams for one in gone(journal, stream, revisions, damage)]
+    except InvalidRequest as error:
+        report.unchecked.append(f"commits that were taken away: {error.detail}; {error.hint}")
+        return []
+
+
+def _follows(damage: JournalDamaged, lost: Iterable[Finding]) -> bool:
+    """Return whether *damage* is no more than that a commit which is *lost* is the parent of another."""
+    parent = lacking(damage.detail)
+    return parent is not None and any(parent.startswith(each) for one in lost for each in one.commits)
 
 
 def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> Report:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from jidomem import clock
 from jidomem.decoding import decode_json
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.orders import said_of
+from jidomem.govern.since import Revision, vanished
 from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.horizon import beyond
-from jidomem.journal.names import ASIDE, aside_of, set_aside
+from jidomem.journal.names import ASIDE, aside_of, each_file, set_aside, stem_of
 from jidomem.journal.redaction import leaves, recorded, taken_out
 from jidomem.judge import Severity
 from jidomem.terms import Triple, bare, parts
+from jidomem.version import SHORT
 
+#: How many ids of commits that are gone a finding names.
+_NAMED = 3
 _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 
 
@@ -36,10 +41,11 @@ class Finding:
     path: str | None = None
     line: int | None = None
     commit: str | None = None
+    commits: tuple[str, ...] = ()  # the first digits of the ids of all commits that are gone
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "commits"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +169,52 @@ def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list
         )
         for head in missing
     ]
+
+
+def gone(
+    journal: FileJournal, stream: Stream, revisions: Sequence[Revision], damage: Iterable[JournalDamaged]
+) -> list[Finding]:
+    """Return a finding for each file of a stream whose commits were there at one of *revisions* and are gone.
+
+    A commit that was packed or moved within the folder is there; so is what *damage* names. One that a record of a
+    redaction, or of damage that was set aside, names is not missed.
+    """
+    folder = journal.seen(stream)
+    files = {*each_file(folder.path)}
+    here = {stem_of(name) for name in files} | {stem_of(name.removesuffix(ASIDE)) for name in set_aside(folder.path)}
+    for pack in folder.contents.shelf.packs():
+        here |= folder.contents.shelf.rows(pack).keys()
+    known = {error.commit[:SHORT] for error in damage if error.commit}
+    told = list(orders(folder))
+    known |= {identity[:SHORT] for identity in recorded(told)}
+    here |= {stem_of(parts(name).text) for order in told for name in said_of(order, "setsAside")}
+    found: dict[str, Finding] = {}
+    for revision in revisions:
+        before = revision.commits(journal.path(stream), unread=files)
+        before = {key: name for key, name in before.items() if key.rpartition("-")[2] not in known}
+        lost = vanished(before, here)
+        if before and not files:
+            return [_gone(folder.path, "", sorted(before), stream, revision)]
+        for name, keys in lost.items():
+            found.setdefault(name, _gone(folder.path, name, keys, stream, revision))
+    return [*found.values()]
+
+
+def _gone(folder: str, name: str, keys: Sequence[str], stream: Stream, revision: Revision) -> Finding:
+    ids = ", ".join(key.rpartition("-")[2] for key in keys[:_NAMED])
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    what, verb = ("the commit", "was") if len(keys) == 1 else (f"{len(keys)} commits,", "were")
+    path = f"{folder}/{name}".rstrip("/")
+    return Finding(
+        "missing",
+        "violation",
+        f"{what} {ids}{more} of {stream.project}/{stream.name} {verb} there at {revision.name} and"
+        f" {'is' if len(keys) == 1 else 'are'} gone, and no redaction is recorded",
+        f"restore it: cd {quote(folder.rpartition('/')[0])} && git checkout {revision.ref} -- {quote(path)}",
+        path,
+        commit=keys[0].rpartition("-")[2],
+        commits=tuple(key.rpartition("-")[2] for key in keys),
+    )
 
 
 def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:

@@ -14,7 +14,7 @@ from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance
 from jidomem.journal.contents import Contents
-from jidomem.journal.links import broken, unfit
+from jidomem.journal.links import broken, lacks, unfit
 from jidomem.journal.names import each_file, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Entry
 from jidomem.journal.sight import NOTHING, Sight, is_settled
@@ -270,7 +270,7 @@ class Folder:
         for pack in self.contents.shelf.packs():
             lacking = (parent for parent in pack.after if not self.contents.head(parent))
             if missing := next((parent for parent in lacking if not self.contents.explains(parent)), None):
-                self._gaps[pack.name] = self.contents.damaged(pack.name, f"its parent {missing} is not here")
+                self._gaps[pack.name] = self.contents.damaged(pack.name, lacks(missing))
             for name in doubted:
                 if name.startswith(f"{pack.name}#"):
                     self._gaps |= unfit(pack, self.contents, name.partition("#")[2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -10,6 +11,19 @@ from jidomem.journal.contents import Contents
 from jidomem.journal.names import stem
 from jidomem.journal.packs import Entry, Pack
 from jidomem.version import Head
+
+_LACKS = re.compile("its parent ([0-9a-f]{64}) is not here")
+
+
+def lacks(identity: str) -> str:
+    """Return the words for a commit whose parent is not in the journal."""
+    return f"its parent {identity} is not here"
+
+
+def lacking(detail: str) -> str | None:
+    """Return the id of the parent that is not in the journal, by the words of `lacks`; None where that is not said."""
+    found = _LACKS.search(detail)
+    return found[1] if found else None
 
 
 def broken(entry: Entry, contents: Contents, near: Mapping[str, Head] = MappingProxyType({})) -> str:
@@ -20,7 +34,7 @@ def broken(entry: Entry, contents: Contents, near: Mapping[str, Head] = MappingP
         if parent is not None:
             parents.append(parent)
         elif not contents.explains(identity):
-            return f"its parent {identity} is not here"
+            return lacks(identity)
     if len(parents) < len(entry.parents):
         return ""  # what the parent is in is damaged itself
     if entry.head.position != 1 + max((parent.position for parent in parents), default=0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -19,15 +20,15 @@ _SECONDS, _NOT_FOUND = 60.0, 127
 
 
 def ask(
-    folder: Path, *words: str, seconds: float = _SECONDS, index: str | None = None
+    folder: Path, *words: str, seconds: float = _SECONDS, index: str | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
     """Return what git answers in *folder*; raise InvalidRequest where there is no git, or no answer in time.
 
-    *index* is the file of what is staged, where it is another than usual.
+    *index* is the file of what is staged, where it is another than usual; *given* is on its standard input.
     """
     said = ("env", *_SAID, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
     try:
-        done = subprocess.run([*said, *_GIT, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+        done = subprocess.run([*said, *_GIT, *words], cwd=folder, input=given, capture_output=True,
                               timeout=seconds, check=False)  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise InvalidRequest(f"git could not be asked about {folder}: {error}", hint="try it there: git log") from error
@@ -54,6 +55,26 @@ def blob(folder: Path, ref: str, name: str) -> bytes | None:
             hint=f"let git fetch it: git -C {quote(str(folder))} archive {quote(ref)} > /dev/null",
         )
     return data
+
+
+def blobs(folder: Path, ids: Sequence[str]) -> list[bytes]:
+    """Return the contents of the blobs *ids*, in one call; raise InvalidRequest where git lacks one of them."""
+    if not ids:
+        return []
+    answer = ask(folder, "cat-file", "--batch", given="".join(f"{one}\n" for one in ids).encode()).stdout
+    contents, at = [], 0
+    for one in ids:
+        line_end = answer.find(b"\n", at)
+        words = answer[at : max(line_end, at)].split()
+        if len(words) != 3 or words[1] != b"blob":
+            raise InvalidRequest(
+                f"git lists the blob {one} and does not have it: this clone is not whole, and nothing is fetched here",
+                hint=f"let git fetch it: git -C {quote(str(folder))} cat-file blob {one} > /dev/null",
+            )
+        begin = line_end + 1
+        at = begin + int(words[2]) + 1
+        contents.append(answer[begin : at - 1])
+    return contents
 
 
 def complaint(folder: Path) -> str | None:

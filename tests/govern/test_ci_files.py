@@ -57,11 +57,12 @@ def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
     assert steps.pop("pip install jidomem")
     shell("git update-ref refs/remotes/origin/main HEAD", repository)
 
-    assert [shell(run, repository, GITHUB_BASE_REF="main").returncode for run in steps.values()] == [0, 0, 0]
+    event = {"GITHUB_BASE_REF": "main", "BEFORE": "origin/main"}
+    assert [shell(run, repository, **event).returncode for run in steps.values()] == [0, 0, 0, 0]
     append(FileJournal(repository / ".jidomem"), SLIPPED)
-    added, listed, whole = (shell(run, repository, GITHUB_BASE_REF="main") for run in steps.values())
+    added, pushed, listed, whole = (shell(run, repository, **event) for run in steps.values())
 
-    assert (added.returncode, listed.returncode, whole.returncode) == (1, 0, 1)
+    assert (added.returncode, pushed.returncode, listed.returncode, whole.returncode) == (1, 1, 0, 1)
     assert added.stdout.startswith("::error file=.jidomem/projects/p/memory/")
     assert (
         '"ruleId": "https://jido.ai/shapes#DecisionHasRationale"' in (repository.parent / "jidomem.sarif").read_text()

@@ -1,0 +1,221 @@
+"""Commits that git has and the journal no longer has: found by check, the shipped hook and a range."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import intent
+
+import jidomem
+from jidomem.journal.files import Stream
+from jidomem.repository import git as asking
+from jidomem.runtime.making import init
+from jidomem_cli.main import cli
+
+HOOK = Path(__file__).parents[2] / "ci" / "pre-commit"
+MEMORY = Path(".jidomem/projects/p/memory")
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in words])
+    assert result.exit_code == code, result.stdout + result.stderr
+    return result
+
+
+def git(*words):
+    done = subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+def commit(message="on"):
+    git("add", "-A")
+    git("commit", "-qm", message)
+
+
+def keep(*summaries):
+    with jidomem.open(".jidomem") as memory:
+        for summary in summaries:
+            memory.writer.submit_intent("p", intent(summary=summary, evidence=[]))
+
+
+def seal():
+    with jidomem.open(".jidomem") as memory:
+        memory.journal.seal(Stream("p"))
+
+
+def files():
+    return sorted(MEMORY.glob("*.ttl"))
+
+
+def problems(*words, code=1):
+    return json.loads(run("check", "--json", *words, code=code).stdout)["problems"]
+
+
+def missed(problems):
+    return [one["path"] for one in problems if "no redaction is recorded" in one["message"]]
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository with a memory of three, committed; it is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    init(tmp_path, "p")
+    keep("one", "two", "three")
+    commit("begin")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [(), ("--since", "HEAD"), ("--since", "main~1")], ids=str)
+def test_a_newest_commit_that_was_deleted_is_an_error_that_names_it_and_how_to_restore_it(repository, words):
+    Path("notes.txt").write_text("x")
+    commit()
+    newest = files()[-1]
+    newest.unlink()
+
+    (problem,) = problems(*words)
+
+    assert problem["path"] == str(newest)
+    assert problem["rule"].endswith("JournalIsIntact")
+    assert newest.stem.rpartition("-")[2] in problem["message"]
+    restore = problem["message"].rpartition("restore it: ")[2]
+    subprocess.run(["sh", "-c", restore], check=True)
+    assert problems(*words, code=0) == []
+
+
+def test_the_shipped_hook_lets_no_commit_through_that_takes_one_away(repository):
+    hook = Path(".git/hooks/pre-commit")
+    shutil.copy(HOOK, hook)
+    hook.chmod(0o755)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    files()[-1].unlink()
+    git("add", "-A")
+
+    done = subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "away"],
+        env={**os.environ, "PATH": path}, capture_output=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode != 0
+    assert "JournalIsIntact" in (done.stdout + done.stderr).decode()
+
+
+def test_a_deletion_that_was_committed_is_found_against_an_earlier_revision(repository):
+    newest = files()[-1]
+    newest.unlink()
+    commit("away")
+
+    assert problems(code=0) == []
+    assert [one["path"] for one in problems("--since", "HEAD~1")] == [str(newest)]
+
+
+def test_commits_that_were_packed_or_whose_root_was_moved_are_there(repository):
+    seal()
+    assert problems(code=0) == []
+    assert problems("--since", "HEAD", code=0) == []
+    commit("packed")
+    keep("four", "five")
+    seal()
+    assert problems("--since", "HEAD~1", code=0) == []
+    Path("below").mkdir()
+    Path(".jidomem").rename("below/.jidomem")
+    assert json.loads(run("check", "--json", "--root", "below/.jidomem").stdout)["problems"] == []
+
+
+def test_a_pack_that_was_deleted_is_one_finding_with_the_commits_that_were_in_it(repository):
+    seal()
+    keep("four")
+    commit("packed")
+    (pack,) = MEMORY.glob("pack-*.ttl")
+    pack.unlink()
+
+    (problem,) = problems()
+
+    assert problem["path"] == str(pack)
+    assert "commits, " in problem["message"]
+    assert "were there at HEAD and are gone" in problem["message"]
+
+
+def test_a_deleted_commit_in_the_middle_is_reported_once_where_it_was(repository):
+    files()[1].unlink()
+
+    assert [one["path"] for one in problems()] == [f"{MEMORY}/{Path(git('ls-files', '-d').strip()).name}"]
+
+
+def test_a_stream_that_is_gone_as_a_whole_is_one_finding(repository):
+    for file in files():
+        file.unlink()
+
+    (problem,) = problems()
+
+    assert problem["path"] == str(MEMORY)
+    assert "3 commits" in problem["message"]
+
+
+def test_a_commit_that_was_redacted_or_set_aside_by_a_record_is_not_missed(repository):
+    run("redact", "--text", "three", "--reason", "not for all")
+    assert missed(problems(code=0)) == []
+    commit("redacted")
+    file = files()[0]
+    file.write_text(file.read_text().replace("one", "1ne"))
+    run("verify", "--quarantine", file.stem.rpartition("-")[2], "--reason", "the disk failed")
+    assert missed(problems("--since", "HEAD~1")) == []
+
+
+def test_an_edited_commit_is_damage_and_not_missed_as_well(repository):
+    file = files()[1]
+    file.write_text(file.read_text().replace("two", "2wo"))
+
+    assert [one["path"] for one in problems()] == [str(file)]
+
+
+def test_a_branch_that_is_behind_the_revision_took_nothing_away(repository):
+    git("checkout", "-qb", "topic")
+    git("checkout", "-q", "main")
+    keep("four")
+    commit("on main")
+    git("checkout", "-q", "topic")
+
+    assert problems("--since", "main", code=0) == []
+
+
+def test_where_nothing_is_committed_or_no_git_is_nothing_is_compared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    init(tmp_path, "p")
+    keep("one", "two")
+    files()[-1].unlink()
+    assert problems(code=0) == []
+    git("init", "-q")
+    assert problems(code=0) == []
+
+
+def test_a_repository_that_git_refuses_to_read_could_not_be_checked(repository):
+    Path(".git/HEAD").write_text("no ref\n")
+
+    answer = json.loads(run("check", "--json", code=3).stdout)
+
+    assert answer["unchecked"][0].startswith("commits that were taken away: ")
+
+
+def test_git_is_asked_as_often_of_many_commits_as_of_few(repository, monkeypatch):
+    calls = []
+    real = asking.ask
+    monkeypatch.setattr(asking, "ask", lambda *words, **more: calls.append(words) or real(*words, **more))
+
+    def asked():
+        calls.clear()
+        assert problems("--since", "HEAD", code=0) == []
+        return len(calls)
+
+    few = asked()
+    keep(*map(str, range(40)))
+    commit("many")
+    many = asked()
+    seal()
+
+    assert few == many == asked()
