@@ -76,15 +76,18 @@ class _Known(Revision):
 
 
 def head_of(folder: Path) -> Revision | None:
-    """Return the revision HEAD of the repository *folder* is in, None before the first commit.
+    """Return the revision HEAD of the repository *folder* is in, None where it is in none, or before the first commit.
 
-    Raises InvalidRequest where git cannot be asked, or refuses.
+    Raises InvalidRequest where git cannot be asked, refuses, or lacks that commit.
     """
     if git.found(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") is not None:
         return _Known("HEAD", "HEAD")
-    if (said := git.complaint(folder)) is not None:
-        raise InvalidRequest(f"{folder} could not be compared with git: {said}", hint="try it there: git log")
-    return None
+    said = git.complaint(folder)
+    if said is None and git.found(folder, "rev-parse", "--verify", "--quiet", "HEAD") is not None:
+        said = "the commit that HEAD names is not there"
+    if said is None or said.startswith("fatal: not a git repository"):
+        return None
+    raise InvalidRequest(f"{folder} could not be compared with git: {said}", hint="try it there: git log")
 
 
 def _stems(pack: bytes) -> Iterator[str]:

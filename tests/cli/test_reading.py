@@ -190,7 +190,7 @@ def test_a_parameter_that_has_an_option_is_refused_with_the_option():
 
 
 def test_what_was_superseded_shows_only_when_asked_for():
-    assert run("revise", TASK, "--set", "summary=Ship the exporter").exit_code == 0
+    assert run("revise", TASK, "--set", "summary=Ship the exporter", "--reason", "r").exit_code == 0
 
     assert [row["summary"] for row in rows("memory", "tasks")] == ["Ship the exporter"]
     assert len(rows("memory", "tasks", "--include-inactive")) == 2
@@ -245,7 +245,7 @@ def test_a_sound_journal_is_verified_stream_by_stream():
 
 
 def test_the_status_counts_each_project_by_kind_and_status(repository):
-    assert run("revise", OLD, "--supersede", "Use Oxigraph 0.5").exit_code == 0
+    assert run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "r").exit_code == 0
     assert run("revise", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
 
     found = json.loads(run("status", "--json").stdout)
@@ -292,8 +292,9 @@ def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(re
 
 def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    ours = run("revise", FACT, "--supersede", "the cache holds 4 GiB").stdout.strip()
-    theirs = run("revise", FACT, "--supersede", "the cache holds 8 GiB", "--root", branch / ".jidomem").stdout.strip()
+    ours = run("revise", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
+    other = ["--supersede", "the cache holds 8 GiB", "--reason", "r"]
+    theirs = run("revise", FACT, *other, "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     (row,) = rows("conflicts", "--root", repository / ".jidomem")
@@ -307,9 +308,9 @@ def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged
 
 def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    ours = run("revise", FACT, "--set", "about=README.md").stdout.strip()
+    ours = run("revise", FACT, "--set", "about=README.md", "--reason", "r").stdout.strip()
     theirs = ["revise", FACT, "--supersede", "it holds 8 GiB", "--set", "about=docs", "--set", f"coexists_with={OLD}"]
-    other = run(*theirs, "--root", branch / ".jidomem").stdout.strip()
+    other = run(*theirs, "--reason", "r", "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     (row,) = rows("conflicts")
@@ -328,9 +329,9 @@ def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository,
 
 def test_check_says_how_to_settle_two_ends_of_a_chain_that_are_some_steps_on(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    first = run("revise", FACT, "--supersede", "the cache holds 4 GiB").stdout.strip()
+    first = run("revise", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
     assert run("revise", first, "--set", "about=README.md").exit_code == 0
-    assert run("revise", FACT, "--supersede", "it holds 8 GiB", "--root", branch / ".jidomem").exit_code == 0
+    assert run("revise", FACT, "--supersede", "x", "--reason", "r", "--root", branch / ".jidomem").exit_code == 0
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     found = json.loads(run("check", "--json").stdout)["problems"]

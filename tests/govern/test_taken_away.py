@@ -194,8 +194,8 @@ def test_where_nothing_is_committed_or_no_git_is_nothing_is_compared(tmp_path, m
     assert problems(code=0) == []
 
 
-def test_a_repository_that_git_refuses_to_read_could_not_be_checked(repository):
-    Path(".git/HEAD").write_text("no ref\n")
+def test_a_repository_that_git_cannot_read_could_not_be_checked(repository):
+    Path(".git/refs/heads/main").write_text("1" * 40 + "\n")
 
     answer = json.loads(run("check", "--json", code=3).stdout)
 

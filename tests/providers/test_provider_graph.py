@@ -246,7 +246,8 @@ def test_a_conflict_carries_what_settles_it(do, memory):
     refused = do(upsert("store", STORE))["reason"]
 
     assert (refused["code"], refused["conflicts"][0]["iri"]) == ("conflict", there)
-    settled = do(upsert("store", {**STORE, **refused["conflicts"][0]["resolve_with"]}))
+    assert [choice["choice"] for choice in refused["choices"]] == ["supersedes", "coexists_with", "topic"]
+    settled = do(upsert("store", {**STORE, **refused["choices"][0]["fields"], "reason": "two machines write"}))
     assert settled["result"]["items"][0]["status"] == "asserted"
     assert memory.reader.get_memory("p", there)["superseded_by"] == [settled["result"]["items"][0]["iri"]]
 

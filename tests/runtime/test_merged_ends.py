@@ -51,7 +51,7 @@ def revised(memory, random, word):
     item = random.choice(memory.reader.ask("facts", project="p"))["fact"]
     if random.random() < 0.2:
         return memory.writer.invalidate("p", item, reason="it is wrong")
-    return memory.writer.revise("p", item, changes={"summary": f"{word} {random.random()}"}, reason=None)
+    return memory.writer.revise("p", item, changes={"summary": f"{word} {random.random()}"}, reason="measured")
 
 
 @settings(max_examples=5, deadline=None)

@@ -156,9 +156,9 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
     task = memory.reader.ask("open-tasks", project="p")[0]["task"]
     judged = revise(task, "?dry_run=1", set={"status": "Completed"})
     _, done = revise(task, set={"status": "Completed"}, reason="merged", asserted_by="ben")
-    code, newer = revise(ITEM, supersede="Use Oxigraph 0.5", headers={"Idempotency-Key": "k"})
-    again = revise(ITEM, supersede="Use Oxigraph 0.5", headers={"Idempotency-Key": "k"})
-    _, back = revise("00000001", undo=True)
+    code, newer = revise(ITEM, supersede="Use Oxigraph 0.5", reason="faster", headers={"Idempotency-Key": "k"})
+    again = revise(ITEM, supersede="Use Oxigraph 0.5", reason="faster", headers={"Idempotency-Key": "k"})
+    _, back = revise("00000001", undo=True, reason="slower")
     _, confirmed = revise(back["iri"], confirm=True, set={"expires_on": "2030-01-01"})
     _, marker = revise(confirmed["iri"], invalidate=True, reason="wrong")
 
