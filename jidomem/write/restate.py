@@ -10,7 +10,7 @@ from jidomem.errors import NotFound
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import DECISIONS
-from jidomem.write.names import is_absolute, moment
+from jidomem.write.names import is_absolute
 from jidomem.write.triples import IRIS, MOMENTS, NAMES, TEXTS
 from jidomem.write.view import View
 
@@ -82,8 +82,6 @@ def _say(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping
     """Put one triple into the field that says it."""
     name = vocab.local_name(predicate) if predicate.startswith(f"<{vocab.JIDO}") else ""
     plain = bare(value)
-    if name in _MOMENTS:
-        plain = moment(plain) or plain  # a store may have shortened it
     if _MAY_REPEAT.get(name) in values:
         values.setdefault("extra_triples", []).append([bare(predicate), object_of(value)])
     elif name in _FIELD_OF_TEXT:
@@ -123,7 +121,6 @@ def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
         values["confidence"] = vocab.local_name(level).lower()
 
 
-_MOMENTS = frozenset(MOMENTS.values())
 _FIELD_OF_TEXT = {name: field for field, name in [*TEXTS.items(), *MOMENTS.items()]}
 _FIELD_OF_IRI = {name: field for field, name in IRIS.items()}
 _FIELD_OF_NAME = {name: field for field, name in NAMES.items()}

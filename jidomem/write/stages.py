@@ -17,11 +17,11 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal
 from jidomem.version import Version
 from jidomem.vocab import TYPE, jido
-from jidomem.write import conflict, permission, placement, promotion, repair, retry, secrets, triples, validate
+from jidomem.write import conflict, names, permission, placement, promotion, repair, retry, secrets, triples, validate
 from jidomem.write.kinds import family
 from jidomem.write.normalize import normalize
 from jidomem.write.restate import restated_in
-from jidomem.write.tidy import check_entries
+from jidomem.write.tidy import MOMENTS, check_entries
 from jidomem.write.view import View
 
 WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
@@ -288,7 +288,7 @@ class Stages:
         policy = "propose" if manner.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
         if policy == "refuse" or any(found.kind in _NEVER_ACCEPTED for found in conflicts):
             shown = conflicts[:_SHOWN_WHOLE]
-            raise Conflict(conflicts, items={found.iri: restated_in(view, found.iri) for found in shown})
+            raise Conflict(conflicts, items={found.iri: _in_full(found.iri, view) for found in shown})
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 
     def _is_functional(self, prop: Term) -> bool:
@@ -310,3 +310,9 @@ class Stages:
             return Judged(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
         return self.judged(receipt, retry.submission(node, intent, request, receipt), view)
+
+
+def _in_full(item: str, view: View) -> dict[str, Any]:
+    """Return all fields of a memory, its moments as they were written: a store may have shortened them."""
+    said = restated_in(view, item)
+    return {name: (names.moment(value) or value) if name in MOMENTS else value for name, value in said.items()}
