@@ -51,6 +51,7 @@ _OPEN_END = re.compile(
     r"\b(?:do|be|to|the|for|with|in|on|of|by|and|or|not|never|ever|following|when|if|that|are|is|use|things)\W*$",
     re.IGNORECASE,
 )
+_SAMPLE = re.compile(r"\W*(?:examples?|samples?|e\.g\.?)\b[^:.`]{0,20}:", re.IGNORECASE)
 _SHOWS_HOW = re.compile(
     r"\W*(?:(?:if|when|before|after|for|to)\b[^,]{1,120}, )?(?:use|prefer|avoid|follow|keep|write)\b", re.IGNORECASE
 )
@@ -96,9 +97,10 @@ class Statement:
     @property
     def summary(self) -> str:
         """Return the statement with its context; long text is cut at a sentence, the context never."""
-        whole = ""
+        whole = before = ""
         for part in (*self.context, shorten(self.text)):
-            whole = _join(whole, part)
+            whole += _join(before, part)
+            before = part
         return whole
 
     @property
@@ -446,6 +448,8 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
         return "is a drawing or a transcript"
     if is_sample_label(re.sub(r"`[^`]*`", "", own)) and ("`" in own or not scope.leads):
         return "is an example" if "`" in own else "has too few words"
+    if _SAMPLE.match(own) and not is_rule(own):
+        return "is an example"
     if scope.leads and is_sample_label(scope.leads[-1]) and not is_negative(lead) and not is_sentence(own):
         return "is an example"
     if is_of_the_page(own):
@@ -498,12 +502,12 @@ def _kept(text: str, label: str = "") -> str:
 
 
 def _join(context: str, text: str) -> str:
-    """Return *text* after its context, as a new sentence if the context is one."""
-    if not context or not text:
-        return context or text
+    """Return *text* with what joins it to the context before it: it is a new sentence where the context is one."""
+    if not context:
+        return text
     if re.search(r"[.:!?…：][\"'”’)]*$", context):
-        return f"{context} {text}"
-    return f"{context}. {text}" if _is_complete(context) and is_binding(text) else f"{context}: {text}"
+        return f" {text}"
+    return f". {text}" if _is_complete(context) and is_binding(text) else f": {text}"
 
 
 def _is_complete(text: str) -> bool:

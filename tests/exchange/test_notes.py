@@ -105,6 +105,7 @@ def test_of_the_sample_nine_in_ten_lines_that_hold_a_statement_come_in():
         ("Never use `any` here\n- Use `unknown`\n", ["Never use `any` here", "Never use `any` here. Use `unknown`"]),
         ("Things you must never do\n- Use `any` in handlers\n",
          ["Things you must never do: Use `any` in handlers"]),
+        ("## Do not\n\nNaming\n- Use dashes in folders\n", ["Do not: Naming: Use dashes in folders"]),
         ("- Never\n  - Use `pip` by hand\n", ["Never: Use `pip` by hand"]),
         ("No Node.js code is in here.\n\n## No\n\nNode.js is used.\n",
          ["No Node.js code is in here.", "No: Node.js is used."]),
@@ -147,6 +148,7 @@ def test_a_statement_says_what_leads_in_to_it(text, made):
         "This file provides guidance to Claude Code when working with code in this repository.\n",
         "To run the tests:\n```sh\n# all of them\nmake test\n# one of them\nmake test TEST=a\n```\n",
         "~~Use pip for installs~~\n",
+        "- Example: patch summary lines\n",
         "    indented = code\n",
     ],
 )
