@@ -34,7 +34,8 @@ class Desk:
         A *session* that was given is neither opened nor closed here.
         """
         self.memory = memory
-        self.writer = memory.writer if caller is None else memory.writer.acting_as(caller.agent, caller.role)
+        own = memory.writer
+        self.writer = own.speaking_for(agent) if caller is None else own.acting_as(caller.agent, caller.role)
         self.agent = agent
         self._is_named = is_named
         self.is_briefed = False
@@ -72,7 +73,7 @@ class Desk:
         if self._is_ours and not self._is_open and self.memory.settings.policy.strict:
             with self._lock:
                 if not self._is_open:
-                    self.memory.writer.start_session(self.project, who["asserted_in"], agent=self.agent)
+                    self.writer.start_session(self.project, who["asserted_in"], agent=self.agent)
                     self._is_open = True
         return who
 

@@ -36,6 +36,12 @@ class Policing(Submitter):
         bound._stages = replace(self._stages, speaker=speaker)
         return bound
 
+    def speaking_for(self, agent: str) -> Self:
+        """Return this writer with *agent* as its own: who asserts, and whom refusals name, when a verb names nobody."""
+        bound = copy(self)
+        bound.agent = agent
+        return bound
+
     def by_rule(self) -> Self:
         """Return this writer as it confirms what a rule of the policy says: in its own name, held to no other."""
         bound = copy(self)

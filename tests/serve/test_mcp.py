@@ -44,6 +44,7 @@ PEERS = Path(__file__).parents[1] / "peers" / "node_modules"
 MODES = ["legacy", "auto"]
 FACT = {"name": "Ana", "entityType": "person", "observations": []}
 CLAUDE = Implementation(name="Claude Code", version="2")
+EVE = Implementation(name="eve", version="1")
 
 
 @pytest.fixture
@@ -150,6 +151,22 @@ def test_a_client_becomes_no_curator_by_the_name_it_gives_itself(memory, name):
     assert not found.is_error
     assert not named.is_error
     assert memory.catch_up("p") == before
+
+
+def test_a_refusal_names_the_agent_of_the_client_and_not_the_user_of_the_system(tmp_path):
+    (tmp_path / "config.toml").write_text('policy = "curated"\n[agents.eve]\nrole = "MemoryReader"\n')
+    with jidomem.open(tmp_path, project="p", agent="root-of-the-machine") as memory:
+        waits = memory.writer.submit_intent("p", decision(asserted_by="bob")).iri
+        desks = Desks(memory)
+        (confirmed,) = called(desks, ("revise", {"id": waits, "confirm": True}))
+        denied = called(desks, ("revise", {"id": waits, "confirm": True}), ("remember", {"text": "a fact"}), client=EVE)
+        desks.leave()
+
+    for answer, agent in [(confirmed, "claude-code"), *((each, "eve") for each in denied)]:
+        assert answer.is_error
+        told = json.dumps([answer.structured_content, answer.content[0].text])
+        assert agent in told
+        assert "root-of-the-machine" not in told
 
 
 def test_in_a_strict_project_a_known_client_is_given_its_session_and_another_is_told_what_is_missing(tmp_path):
