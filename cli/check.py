@@ -181,4 +181,5 @@ def _unchecked(report: Report) -> list[str]:
 def _line(problem: Problem) -> str:
     """Return one finding as `place: severity: rule: item: message`."""
     place = f"{problem.path}:{problem.line}" if problem.line else problem.path or "-"
-    return clean(f"{place}: {problem.severity}: {problem.name}: {problem.item}: {problem.message}")
+    value = "" if problem.value is None else f" ({problem.value:.200})"
+    return clean(f"{place}: {problem.severity}: {problem.name}: {problem.item}: {problem.message}{value}")

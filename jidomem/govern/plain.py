@@ -50,8 +50,16 @@ def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
         source = FileSource(*data, base=Path(data[0]).absolute().as_uri())
     except InvalidRequest as error:
         return Report(problems=[Problem(data[0], SYNTAX, "violation", error.detail, data[0], line_of_error(error))])
-    problems = source.placed([as_found(finding) for finding in _judged(shapes[0], source, rules)])
-    named = [replace(each, rule=SH + "Shape") if each.rule.startswith("_:") else each for each in problems]
+    results = [as_found(finding) for finding in _judged(shapes[0], source, rules)]
+    named = [
+        replace(
+            problem,
+            rule=SH + "Shape" if problem.rule.startswith("_:") else problem.rule,
+            result_path=result.property,
+            value=result.value,
+        )
+        for result, problem in zip(results, source.placed(results), strict=True)
+    ]
     aimed = _aimed(source, rules)
     unchecked = [f"{shapes[0]} imports {value}, and no import is followed" for _, p, value in rules
                  if p == iri(OWL + "imports")]  # fmt: skip
@@ -60,7 +68,7 @@ def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
         unchecked.append(f"{data[0]}: no shape of {shapes[0]} speaks about anything in it")
     return Report(
         judged=len(aimed),
-        problems=in_order(named),
+        problems=in_order(named, once=False),
         unchecked=unchecked,
         idle=idle(source, rules),
         untargeted=_passed_over(source, aimed),

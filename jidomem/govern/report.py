@@ -94,7 +94,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One broken rule: the item it is about (an IRI), the rule's IRI, what to do, and where it stands."""
+    """One broken rule: the item it is about (an IRI), the rule's IRI, what to do, and where it stands.
+
+    Of a file that is held to shapes alone, `result_path` and `value` are what the result of SHACL names, in N-Triples.
+    """
 
     item: str
     rule: str
@@ -102,6 +105,8 @@ class Problem:
     message: str
     path: str | None = None
     line: int | None = None
+    result_path: str | None = None
+    value: str | None = None
 
     @property
     def name(self) -> str:
@@ -117,6 +122,7 @@ class Problem:
             "message": self.message,
             "path": self.path,
             "line": self.line,
+            **({"property": self.result_path, "value": self.value} if self.result_path or self.value else {}),
         }
 
 
@@ -192,11 +198,12 @@ class Report:
         }
 
 
-def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Return problems, each once, by file and line, the grave before the others."""
+def in_order(problems: Iterable[Problem], *, once: bool = True) -> list[Problem]:
+    """Return problems, each *once*, by file and line, the grave before the others."""
 
-    def place(problem: Problem) -> tuple[str, int, int, str, str, str]:
+    def place(problem: Problem) -> tuple[str | int, ...]:
         grade = SEVERITIES.index(problem.severity)
-        return problem.path or "", problem.line or 0, grade, problem.rule, problem.item, problem.message
+        said = problem.rule, problem.item, problem.message, problem.value or ""
+        return problem.path or "", problem.line or 0, grade, *said
 
-    return sorted(dict.fromkeys(problems), key=place)
+    return sorted(dict.fromkeys(problems) if once else problems, key=place)

@@ -49,8 +49,9 @@ def _rule(rule: str, problems: Iterable[Problem]) -> dict[str, Any]:
 
 
 def _result(problem: Problem, rules: list[str]) -> dict[str, Any]:
-    said = "\n".join((problem.rule, problem.item, problem.message))
-    result: dict[str, Any] = {
+    result = filter(None, (problem.result_path, problem.value))
+    said = "\n".join((problem.rule, problem.item, problem.message, *result))
+    found: dict[str, Any] = {
         "ruleId": problem.rule,
         "ruleIndex": rules.index(problem.rule),
         "level": _LEVELS[problem.severity],
@@ -58,7 +59,7 @@ def _result(problem: Problem, rules: list[str]) -> dict[str, Any]:
         "partialFingerprints": {"jidomem/v1": blake2b(said.encode(), digest_size=16).hexdigest()},
         "locations": [_location(problem)],
     }
-    return result
+    return found
 
 
 def _location(problem: Problem) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import pytest
 
 from jidomem.errors import Failed, PolicyDenied
 from jidomem.govern.plain import check_data
+from jidomem.govern.sarif import sarif
 
 PREFIXES = (
     "@prefix ex: <urn:x:> . @prefix sh: <http://www.w3.org/ns/shacl#> . "
@@ -30,6 +31,20 @@ def test_a_missing_value_stands_in_the_line_of_its_node_and_a_wrong_one_in_its_o
 
     assert found(report) == [("urn:x:a", "HasName", 2), ("urn:x:b", "HasName", 5)]
     assert report.exit_code == 1
+
+
+def test_results_that_share_a_message_and_a_line_are_reported_one_by_one():
+    data = 'ex:a a ex:P ; ex:name "b", "c", "d" .\n'
+    shapes = NAMED + 'sh:pattern "^[A-Z]" ; sh:maxLength 0 ; sh:message "no name" .'
+
+    report = checked(data, shapes)
+
+    assert {(each.message, each.line) for each in report.problems} == {("no name", 2)}
+    assert [each.value for each in report.problems] == ['"b"', '"b"', '"c"', '"c"', '"d"', '"d"']
+    assert {each.to_dict()["property"] for each in report.problems} == {"<urn:x:name>"}
+    (run,) = sarif(report, "0")["runs"]
+    prints = [result["partialFingerprints"]["jidomem/v1"] for result in run["results"]]
+    assert (len(prints), len(set(prints))) == (6, 3)
 
 
 def test_blank_nodes_stay_blank_nodes():
