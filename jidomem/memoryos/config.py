@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -18,6 +17,8 @@ COMPARISONS = (">", ">=")
 ON_TRANSFER = ("keep", "delete")
 #: Which segments leave a full mid-term memory: those of the lowest heat, or those retrieved least often.
 EVICT = ("coldest", "least_visited")
+#: The largest capacity and weight, and the longest time in seconds: sums and products of them are numbers still.
+MOST, LONGEST = 1_000_000_000, 1.0e12
 #: The kinds of value a profile may be told to have.
 KINDS: Mapping[str, type | tuple[type, ...]] = {
     "text": str, "number": (int, float), "truth": bool, "list": list, "mapping": Mapping,
@@ -25,17 +26,18 @@ KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 
 def _several(place: str, given: Any) -> int:
-    if type(given) is not int or given < 1:
-        raise InvalidRequest(f"{place} is a whole number from 1, not {given!r:.200}", hint=_default(place))
+    if type(given) is not int or not 1 <= given <= MOST:
+        bounds = f"from 1 to {MOST:,}" if type(given) is int and given > MOST else "from 1"
+        raise InvalidRequest(f"{place} is a whole number {bounds}, not {form.shown(given)}", hint=_default(place))
     return given
 
 
 def _within(least: float, most: float, *, above: bool = False) -> Callable[[str, Any], float]:
     def held(place: str, given: Any) -> float:
-        is_number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
         if not is_number or not least <= given <= most or (above and given == least):
-            bounds = f"from {least:g} to {most:g}" if most < math.inf else f"{'above' if above else 'from'} {least:g}"
-            raise InvalidRequest(f"{place} is a number {bounds}, not {given!r:.200}", hint=_default(place))
+            bounds = f"{'above' if above else 'from'} {least:g} to {most:g}"
+            raise InvalidRequest(f"{place} is a number {bounds}, not {form.shown(given)}", hint=_default(place))
         return float(given)
 
     return held
@@ -43,9 +45,9 @@ def _within(least: float, most: float, *, above: bool = False) -> Callable[[str,
 
 def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], str]:
     def held(place: str, given: Any) -> str:
-        if given not in known:
+        if not isinstance(given, str) or given not in known:
             choice = " or ".join(map(repr, known))
-            raise InvalidRequest(f"{place} is {choice}, not {given!r:.200}", hint=_default(place))
+            raise InvalidRequest(f"{place} is {choice}, not {form.shown(given)}", hint=_default(place))
         return str(given)
 
     return held
@@ -56,17 +58,18 @@ def _profiles(place: str, given: Any) -> Mapping[str, Any]:
     for type_, kinds in found.items():
         if not isinstance(kinds, Mapping) or not all(kind in [*KINDS] for kind in kinds.values()):
             raise InvalidRequest(
-                f"{place}: what a profile of {type_!r:.100} may have is {kinds!r:.200}",
+                f"{place}: what a profile of {type_!r:.100} may have is {form.shown(kinds)}",
                 hint=f'give the kind of each value, {", ".join(KINDS)}: {{"user": {{"language": "text"}}}}',
             )
     return found
 
 
 _UNIT, _WEIGHT, _POSITIVE, _SCORE = (
-    _within(0, 1), _within(0, math.inf), _within(0, math.inf, above=True), _within(-1, 2),
+    _within(0, 1), _within(0, MOST), _within(0, LONGEST, above=True), _within(-1, 2),
 )  # fmt: skip
 _FORMS: Mapping[str, Callable[[str, Any], Any]] = {
     "stm_capacity": _several, "mtm_capacity": _several, "segment_capacity": form.unless_none(_several),
+    "segment_keywords": _several,
     "object_kb_capacity": _several, "object_traits_capacity": _several, "agent_traits_capacity": _several,
     "evidence_capacity": _several, "system_capacity": _several, "mtm_fscore_threshold": _SCORE,
     "heat_threshold": _WEIGHT,
@@ -127,8 +130,8 @@ class MemoryOSConfig(Value):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, held in _FORMS.items():
-            object.__setattr__(self, name, held(name, getattr(self, name)))
+        for name in _DEFAULTS:
+            object.__setattr__(self, name, _FORMS[name](name, getattr(self, name)))
 
     @classmethod
     def smith(cls) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime
@@ -82,20 +83,28 @@ def _written(value: Any, place: str) -> Any:
     return plain(value, place)
 
 
+def shown(given: Any) -> str:
+    """Return *given* as a message quotes it: as Python writes it, cut to 200 characters."""
+    try:
+        return f"{given!r:.200}"
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists of as many
+        return f"a {type(given).__name__} that is too large to show"
+
+
 # Forms of a field: each returns what is held of what was given
 
 
 def text(place: str, given: Any) -> str:
     """Return a text that says something; raise `InvalidRequest` for any other."""
     if not isinstance(given, str) or not given.strip() or not is_unicode(given):
-        raise InvalidRequest(f"{place} is a text that says something, not {given!r:.200}", hint="give a text")
+        raise InvalidRequest(f"{place} is a text that says something, not {shown(given)}", hint="give a text")
     return given
 
 
 def words(place: str, given: Any) -> str:
     """Return a text, which may be empty; raise `InvalidRequest` for what is none."""
     if not isinstance(given, str) or not is_unicode(given):
-        raise InvalidRequest(f"{place} is a text, not {given!r:.200}", hint='give a text, "" for none')
+        raise InvalidRequest(f"{place} is a text, not {shown(given)}", hint='give a text, "" for none')
     return given
 
 
@@ -103,35 +112,35 @@ def moment(place: str, given: Any) -> datetime:
     """Return a moment in UTC; raise `InvalidRequest` for what names none."""
     found = parse_moment(given)
     if found is None:
-        raise InvalidRequest(f"{place} is a moment, not {given!r:.200}", hint='give "2026-11-21T08:00:00Z"')
+        raise InvalidRequest(f"{place} is a moment, not {shown(given)}", hint='give "2026-11-21T08:00:00Z"')
     return found
 
 
 def count(place: str, given: Any) -> int:
     """Return a whole number from 0; raise `InvalidRequest` for any other."""
     if type(given) is not int or given < 0:
-        raise InvalidRequest(f"{place} is a whole number from 0, not {given!r:.200}", hint="give 0")
+        raise InvalidRequest(f"{place} is a whole number from 0, not {shown(given)}", hint="give 0")
     return given
 
 
 def number(place: str, given: Any) -> float:
     """Return a finite number; raise `InvalidRequest` for any other."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise InvalidRequest(f"{place} is a finite number, not {given!r:.200}", hint="give 0.0")
+    if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) <= sys.float_info.max:
+        raise InvalidRequest(f"{place} is a finite number, not {shown(given)}", hint="give 0.0")
     return float(given)
 
 
 def share(place: str, given: Any) -> float:
     """Return a number from 0 to 1; raise `InvalidRequest` for any other."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
-        raise InvalidRequest(f"{place} is a number from 0 to 1, not {given!r:.200}", hint="give 1.0")
+        raise InvalidRequest(f"{place} is a number from 0 to 1, not {shown(given)}", hint="give 1.0")
     return float(given)
 
 
 def truth(place: str, given: Any) -> bool:
     """Return True or False; raise `InvalidRequest` for any other."""
     if type(given) is not bool:
-        raise InvalidRequest(f"{place} is True or False, not {given!r:.200}", hint="give True, or leave it out")
+        raise InvalidRequest(f"{place} is True or False, not {shown(given)}", hint="give True, or leave it out")
     return given
 
 
@@ -151,7 +160,7 @@ def vector(place: str, given: Any) -> Vector:
         return given
     numbers = tuple(several(place, given))
     if not numbers or bool in map(type, numbers):
-        raise InvalidRequest(f"{place} is a list of numbers, not {given!r:.200}", hint="give what the embedder made")
+        raise InvalidRequest(f"{place} is a list of numbers, not {shown(given)}", hint="give what the embedder made")
     try:
         held = tuple(map(float, numbers))
     except (TypeError, ValueError, OverflowError):
@@ -164,7 +173,7 @@ def vector(place: str, given: Any) -> Vector:
 def mapping(place: str, given: Any) -> Mapping[str, Any]:
     """Return a copy of a mapping, held fast; raise `InvalidRequest` for any other, and what JSON has no form for."""
     if not isinstance(given, Mapping):
-        raise InvalidRequest(f"{place} is a mapping, not {given!r:.200}", hint='give {"name": "Ana"}')
+        raise InvalidRequest(f"{place} is a mapping, not {shown(given)}", hint='give {"name": "Ana"}')
     found: Mapping[str, Any] = freeze(plain(given, place))
     return found
 
@@ -172,7 +181,7 @@ def mapping(place: str, given: Any) -> Mapping[str, Any]:
 def several(place: str, given: Any) -> Sequence[Any] | Iterable[Any]:
     """Return what stands in a list or a set; raise `InvalidRequest` for a text, a mapping and what is none."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidRequest(f"{place} is a list, not {given!r:.200}", hint="give a list")
+        raise InvalidRequest(f"{place} is a list, not {shown(given)}", hint="give a list")
     return given
 
 

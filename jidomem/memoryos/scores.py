@@ -11,6 +11,7 @@ from operator import mul
 from typing import Protocol
 
 from jidomem.errors import InvalidRequest
+from jidomem.memoryos import form
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.form import Vector
 from jidomem.memoryos.values import DialogueSegment
@@ -123,3 +124,12 @@ class Policy:
     fscore: Callable[[Described, Described, MemoryOSConfig], float] = fscore
     heat: Callable[[DialogueSegment, datetime, MemoryOSConfig], float] = heat
     relevance: Callable[[str, Vector | None, Described, MemoryOSConfig], float] = relevance
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.config, MemoryOSConfig):
+            hint = "give Policy(MemoryOSConfig(stm_capacity=7))"
+            raise InvalidRequest(f"config of a Policy is a MemoryOSConfig, not {form.shown(self.config)}", hint=hint)
+        for name in ("fscore", "heat", "relevance"):
+            if not callable(score := getattr(self, name)):
+                hint = f"give a function, or leave {name} out"
+                raise InvalidRequest(f"{name} of a Policy is a function, not {form.shown(score)}", hint=hint)

@@ -6,8 +6,9 @@ from dataclasses import fields
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.memoryos.config import MemoryOSConfig
+from jidomem.memoryos.config import LONGEST, MOST, MemoryOSConfig
 from jidomem.memoryos.configurations import AgentRecord, Configurations
+from jidomem.memoryos.scores import Policy
 
 
 # D010 D018 D036
@@ -59,28 +60,100 @@ def test_every_constant_has_a_name_among_them_the_time_constant_and_the_interval
     assert {each.name for each in fields(MemoryOSConfig)} == set(config.to_dict())
 
 
-# D039
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        *((name, wrong) for name in ("stm_capacity", "mtm_capacity", "object_kb_capacity", "system_capacity",
-          "object_traits_capacity", "agent_traits_capacity", "segment_capacity", "retrieved_pages")
-          for wrong in (0, -1, 2.0, True, "7")),
-        *((name, wrong) for name in ("heat_alpha", "heat_beta", "heat_gamma", "heat_threshold")
-          for wrong in (-0.1, float("nan"), float("inf"), None, True)),
-        *((name, wrong) for name in ("time_constant", "maintenance_interval") for wrong in (0, -1.0, float("inf"))),
-        *((name, wrong) for name in ("mtm_fscore_threshold", "page_threshold") for wrong in (-1.1, 2.1, "0.6")),
-        *((name, wrong) for name in ("system_importance_threshold", "system_similarity") for wrong in (-0.1, 1.1)),
-        ("comparison", "=="), ("on_transfer", "forget"), ("evict", "hottest"),
-        ("strict_vectors", 1), ("transfer_before_evicting", None), ("archive", " "), ("extra", ["a"]),
-        ("profiles", {"user": {"age": "integer"}}), ("profiles", {"user": "text"}),
-    ],
-)  # fmt: skip
-def test_a_setting_that_makes_no_sense_is_refused_with_what_would_do(name, wrong):
-    with pytest.raises(InvalidRequest, match=name) as refusal:
-        MemoryOSConfig(**{name: wrong})
+def deep():
+    value = []
+    for _ in range(5_000):
+        value = [value]
+    return value
 
-    assert refusal.value.hint
+
+HUGE = 10**5_000  # Python writes no number of so many digits
+#: What no setting of a kind may be: of another type, out of its range, no number, too large, too deep.
+NO_NUMBER = (True, None, "7", "", b"7", [], [7], {}, {"a": 1}, object(), 1j, float("nan"), float("inf"), -float("inf"),
+             HUGE, -HUGE, 1e308, deep())  # fmt: skip
+NO_TEXT = (7, 0.5, True, "", " ", b"kept", [], ["kept"], {}, object(), HUGE, "\ud800", deep())
+NO_MAPPING = (None, 7, True, "text", b"", [], ["a"], object(), HUGE, deep(), {"a": object()}, {"a": float("nan")},
+              {7: "a"}, {"a": deep()})  # fmt: skip
+CAPACITY = (*NO_NUMBER, 0, -1, 2.0, 0.5, MOST + 1)
+WRONG = {
+    **dict.fromkeys(
+        ("stm_capacity", "mtm_capacity", "segment_keywords", "object_kb_capacity", "object_traits_capacity",
+         "agent_traits_capacity", "evidence_capacity", "system_capacity", "retrieved_segments", "retrieved_pages",
+         "retrieved_knowledge", "retrieved_traits", "retrieved_system"), CAPACITY),
+    "segment_capacity": [each for each in CAPACITY if each is not None],
+    **dict.fromkeys(("heat_alpha", "heat_beta", "heat_gamma", "heat_threshold"), (*NO_NUMBER, -0.1, -1)),
+    **dict.fromkeys(("time_constant", "maintenance_interval"), (*NO_NUMBER, 0, 0.0, -0.0, -1.0)),
+    "mtm_fscore_threshold": (*NO_NUMBER, -1.1, 2.1),
+    **dict.fromkeys(("segment_threshold", "page_threshold", "knowledge_threshold"),
+                    tuple(each for each in (*NO_NUMBER, -1.1, 2.1) if each is not None)),
+    **dict.fromkeys(("system_importance_threshold", "system_similarity"), (*NO_NUMBER, -0.1, 1.1, 2)),
+    "comparison": (*NO_TEXT, None, "==", "> "),
+    "on_transfer": (*NO_TEXT, None, "forget", "KEEP"),
+    "evict": (*NO_TEXT, None, "hottest"),
+    **dict.fromkeys(("strict_vectors", "transfer_before_evicting"), (0, 1, None, "true", "", [], {}, object(), HUGE)),
+    "archive": NO_TEXT,
+    "single_traits": (None, 7, True, "name", b"name", {"name": 1}, [7], [""], [None], [["name"]], object(), HUGE,
+                      deep()),
+    "profiles": (*NO_MAPPING, {"user": {"age": "integer"}}, {"user": "text"}, {"user": ["text"]}, {"user": {"a": []}},
+                 {"user": {"age": HUGE}}),
+    "extra": NO_MAPPING,
+}  # fmt: skip
+ENDS = {
+    **dict.fromkeys(
+        [name for name, wrong in WRONG.items() if MOST + 1 in [w for w in wrong if type(w) is int]], (1, MOST)
+    ),
+    **dict.fromkeys(("heat_alpha", "heat_beta", "heat_gamma", "heat_threshold"), (0, 0.5, MOST)),
+    **dict.fromkeys(("time_constant", "maintenance_interval"), (1e-9, 1, LONGEST)),
+    **dict.fromkeys(("mtm_fscore_threshold", "segment_threshold", "page_threshold", "knowledge_threshold"), (-1, 0, 2)),
+    **dict.fromkeys(("system_importance_threshold", "system_similarity"), (0, 0.5, 1)),
+    "comparison": (">", ">="),
+    "on_transfer": ("keep", "delete"),
+    "evict": ("coldest", "least_visited"),
+    **dict.fromkeys(("strict_vectors", "transfer_before_evicting"), (True, False)),
+    "archive": (None, "kept"),
+    "single_traits": ((), ("name",), ("a", "b")),
+    "profiles": ({}, {"user": {"age": "number"}}),
+    "extra": ({}, {"delta": [1, {"a": None}]}),
+}
+
+
+# D039
+@pytest.mark.parametrize("name", [each.name for each in fields(MemoryOSConfig)])
+def test_each_setting_refuses_every_value_that_makes_no_sense_wherever_it_is_set(name):
+    for wrong in WRONG[name]:
+        for set_to in (
+            lambda value: MemoryOSConfig(**{name: value}),
+            lambda value: MemoryOSConfig().changed({name: value}),
+            lambda value: Configurations().with_type("coder", **{name: value}),
+            lambda value: Configurations().with_agent("ada", **{name: value}),
+            lambda value: Configurations(agents=(AgentRecord("ada", "coder", {name: value}),)),
+        ):
+            with pytest.raises(InvalidRequest) as refusal:
+                set_to(wrong)
+
+            assert refusal.value.hint
+            assert len(refusal.value.detail) < 600
+        with pytest.raises(InvalidRequest, match=name):
+            MemoryOSConfig(**{name: wrong})
+
+
+# D039
+@pytest.mark.parametrize("name", [each.name for each in fields(MemoryOSConfig)])
+def test_each_setting_takes_the_ends_of_its_range_and_gives_them_back_from_json(name):
+    for value in ENDS[name]:
+        config = MemoryOSConfig(**{name: value})
+
+        assert getattr(config, name) == value
+        assert MemoryOSConfig.from_dict(json.loads(json.dumps(config.to_dict(), allow_nan=False))) == config
+        as_json = {name: config.to_dict()[name]}
+        assert Configurations().with_agent("ada", **as_json).get_agent_config("ada") == config
+
+
+# D039
+@pytest.mark.parametrize("wrong", [{"config": {"stm_capacity": 3}}, {"config": None}, {"heat": 1}, {"fscore": "f"}])
+def test_a_policy_is_made_of_settings_and_functions(wrong):
+    with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))} of a Policy"):
+        Policy(**wrong)
 
 
 def test_a_name_that_is_no_setting_is_refused_with_the_nearest_one():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.keeping import Keeping
+from jidomem.memoryos import form
 from jidomem.memoryos.arriving import insert, known_page
 from jidomem.memoryos.config import MemoryOSConfig
 from jidomem.memoryos.configurations import Configurations
@@ -76,11 +77,13 @@ class MemoryOS:
         that nobody who adds a page does. *providers* keep what is evicted: the root's own unless given. With
         *promote_at* each round of maintenance proposes facts that are believed as much to the project.
 
-        Raises InvalidRequest for a name of which nothing is left, and for *work* that is none.
+        Raises InvalidRequest for a name of which nothing is left, and for an option that will not do.
         """
         if work is not None and work not in WORK:
             raise InvalidRequest(f"work={work!r:.100} is none", hint=f"give one of {', '.join(WORK)}")
         refuse_other(model, policy)
+        if promote_at is not None:
+            form.share("promote_at", promote_at)
         self.model = model or settings.models(memory.settings, memory.embedder)[0]
         sources = memory.sources
         jobs = Jobs(state, QUEUE, sources.now)
