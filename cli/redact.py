@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import click
 
 from jidomem import Jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.govern.keeper import Plan, gives_away
-from jidomem.govern.leftovers import leftovers
+from jidomem.govern.leftovers import Leftover, leftovers
+from jidomem.govern.spellings import AS_IT_IS
 from jidomem.terms import bare
 from jidomem.version import SHORT
 from jidomem.vocab import JIDO
@@ -20,7 +22,7 @@ from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import whole_id
 from jidomem_cli.tables import show_json, show_rows
 
-_COLUMNS = ("stream", "commit", "item", "property", "why")
+_COLUMNS = ("stream", "commit", "item", "property", "why", "form")
 _PROPERTIES: Mapping[str, str] = {
     **TEXTS,
     "evidence": "derivedFrom",
@@ -48,7 +50,9 @@ def redact(
 ) -> int:
     """Take what the memory IRI says, or a text, out of the journal for good; the chain of commits still verifies.
 
-    With it goes what was copied from it, and every digest by which a guess at it could be confirmed. The commit that
+    A --text is looked for in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
+    names are made of it, and a number with other separators; the forms that were found are listed. With it goes what
+    was copied from it, and every digest by which a guess at it could be confirmed. The commit that
     records it says who, why, and which memories. Where a project has curators, they alone redact. A secret given with
     --text stays in the history of your shell; --text - reads it from standard input instead. Look first with
     --dry-run.
@@ -63,7 +67,7 @@ def redact(
         if item or properties or texts or dry_run:
             raise InvalidRequest("--again does what was asked before", hint="leave out all but --reason")
         made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_given(reason))
-        _told(door, memory, [commit.id for commit in made], ())
+        _told(door, memory, [commit.id for commit in made], None)
         return 0
     if properties and texts:
         raise InvalidRequest("--property and --text are two ways to say what goes", hint="leave one of them out")
@@ -74,10 +78,10 @@ def redact(
         texts=[_secret(text) for text in texts],
     )
     if dry_run:
-        _show(door, plan)
+        _show(door, memory, plan)
         return 0
     made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_given(reason))
-    _told(door, memory, [commit.id for commit in made], sorted(plan.wanted.texts))
+    _told(door, memory, [commit.id for commit in made], plan)
     return 0
 
 
@@ -99,7 +103,7 @@ def _property(name: str) -> str:
     return JIDO + _PROPERTIES.get(name.replace("-", "_"), name)
 
 
-def _show(door: Door, plan: Plan) -> None:
+def _show(door: Door, memory: Jidomem, plan: Plan) -> None:
     rows = [
         {
             "stream": f"{stream.project}/{stream.name}",
@@ -107,27 +111,55 @@ def _show(door: Door, plan: Plan) -> None:
             "item": None if gives_away(trace.triple[0]) else bare(trace.triple[0]),
             "property": bare(trace.triple[1]),
             "why": trace.why,
+            "form": trace.form or None,
         }
         for stream, trace in plan.traces
     ]
     show_rows(door, rows, _COLUMNS)
     commits = len({row["commit"] for row in rows})
     door.say(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
+    _say_found(door, plan)
+    state = memory.settings.root / "state"  # which would lose the texts
+    left = leftovers(memory.settings.root, plan.wanted.texts, memory.project)
+    _warn_left(door, [each for each in left if not plan.held or not each.path.is_relative_to(state)])
 
 
-def _told(door: Door, memory: Jidomem, made: Sequence[str], texts: Sequence[str]) -> None:
+def _say_found(door: Door, plan: Plan) -> None:
+    """Say in which forms the texts were found, and how much of the working state shows them."""
+    if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
+        door.say(f"forms other than as it is: {_counted(forms)}")
+    if plan.held:
+        door.say(f"entries of the working state: {_counted(plan.held)}")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+def _warn_left(door: Door, left: Sequence[Leftover]) -> None:
+    for found in left:
+        where = "the name of " if found.in_name else ""
+        form = "" if found.form == AS_IT_IS else f" ({found.form})"
+        door.warn(f"it stands in {where}{found.path}{form}, which no redaction rewrites: {found.hint}")
+
+
+def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None) -> None:
     """Say what was done, and what of it this command cannot reach."""
-    left = [str(path) for path in leftovers(memory.settings.root, texts, memory.project)]
+    left = leftovers(memory.settings.root, sorted(plan.wanted.texts), memory.project) if plan is not None else []
     tracked, others = memory.journal.is_tracked, memory.tail.others
     if door.json:
-        show_json({"commits": list(made), "left": left, "in_git": tracked, "other_processes": others})
+        told = [{**asdict(each), "path": str(each.path)} for each in left]
+        found = {"forms": dict(plan.forms), "working_state": dict(plan.held)} if plan is not None else {}
+        show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": told, **found,
+                   "in_git": tracked, "other_processes": others})  # fmt: skip
     for commit in made if not door.json else ():
         click.echo(commit)
-    if not made:
+    if not made and (plan is None or not plan.held):
         door.say("nothing was left to do")
         return
-    for path in left:
-        door.warn(f"it still stands in {path}, which is no part of this journal: see to that file yourself")
+    if plan is not None:
+        _say_found(door, plan)
+    _warn_left(door, left)
     if others:
         door.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")
     if tracked:

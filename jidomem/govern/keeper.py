@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from jidomem.clock import Sources
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import exposures
 from jidomem.govern.orders import agent_iri, order
-from jidomem.govern.traces import DIGESTS, LONG, SAYS, WORDS, Trace, Traces, Wanted
+from jidomem.govern.spellings import LONG
+from jidomem.govern.traces import DIGESTS, SAYS, WORDS, Trace, Traces, Wanted
 from jidomem.index.tail import Tail
 from jidomem.journal.commit import COMMIT, Commit
 from jidomem.journal.files import NAMES, Moved, Stream
@@ -48,18 +49,27 @@ SHORTEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a redaction takes out: each trace with its stream, and the texts they are traces of."""
+    """What a redaction takes out: each trace with its stream, and the texts they are traces of.
+
+    `held` counts the entries of the working state that show a text, by their kind.
+    """
 
     project: str
     wanted: Wanted
     traces: tuple[tuple[Stream, Trace], ...]
+    held: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def forms(self) -> Mapping[str, int]:
+        """Return how many statements show a text, by the form in which they do."""
+        return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)
 
 
 class Keeper:
     """The keeper of the journal that *tail* follows, for those whom *writer* knows as curators.
 
     *forget* throws away what is kept of the journal beside the index, *unlog* what the read log of a project has about
-    names that a function says yes to.
+    names that a function says yes to; *held* counts what the working state of a project has of such names.
     """
 
     def __init__(
@@ -71,6 +81,7 @@ class Keeper:
         writer: MemoryWriter,
         forget: Callable[[], object],
         unlog: Callable[[str, Callable[[str], bool]], object],
+        held: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {},
     ) -> None:
         self._tail = tail
         self._schema = schema
@@ -79,6 +90,7 @@ class Keeper:
         self._writer = writer
         self._forget = forget
         self._unlog = unlog
+        self._held = held
 
     def plan(
         self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
@@ -91,12 +103,13 @@ class Keeper:
         self._level(project)
         wanted = self._given(project, item, texts) if texts else self._of_item(project, item, properties)
         traces = self._traces(project, wanted)
-        if not any(trace.why == SAYS for _, trace in traces):
+        held = self._held(project, _shown_by(wanted)) if wanted.texts else {}
+        if not held and not any(trace.why == SAYS for _, trace in traces):
             raise NotFound(
                 f"nothing in the journal of {project} says that",
                 hint="what an interrupted redaction left is taken out with: jidomem redact --again --reason TEXT",
             )
-        return Plan(project, wanted, tuple(traces))
+        return Plan(project, wanted, tuple(traces), held)
 
     def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
         """Return what the journal of a project holds of the texts now."""
@@ -208,7 +221,7 @@ class Keeper:
     def _unlog_texts(self, project: str, wanted: Wanted) -> None:
         """Take the texts out of what is kept of the project in the working state."""
         if wanted.texts:
-            self._unlog(project, lambda name: wanted.shows(_term(name), iri(COMMIT)))
+            self._unlog(project, _shown_by(wanted))
 
     def _start_anew(self) -> None:
         """Build the index anew, and throw away all else that was made of the journal."""
@@ -315,6 +328,11 @@ def _words(triples: Iterable[Triple]) -> Iterator[str]:
     for _, predicate, value in triples:
         if predicate not in DIGESTS and not is_iri(value) and parts(value).datatype in WORDS:
             yield parts(value).text
+
+
+def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
+    """Return whether a name, or a text, shows one of the texts."""
+    return lambda name: wanted.shows(_term(name), iri(COMMIT))
 
 
 def _term(name: str) -> Term:

@@ -1,44 +1,69 @@
-"""Where else below a root a text stands: files that no redaction rewrites, as they are nobody's but their writer's."""
+"""Leftovers: files below a root in which a redacted text still stands, as no redaction rewrites them."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
-from jidomem.terms import literal
+from jidomem.govern.spellings import Spelling, form_of
 
 #: The folder that is built from the journal, and how the files of a journal are found.
-_DERIVED, _JOURNAL = "index", "projects"
-#: A text with fewer signs stands within others everywhere.
-SHORT = 8
+_DERIVED, _JOURNAL, _ASIDE = "index", "projects", ".aside"
+_STATE = ("state", "cache")
 
 
-def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Path]:
-    """Return the files below *root*, but for the journal of *project* and what is derived, in which a text stands."""
-    forms = [form for text in texts for form in _forms(text)]
-    return [path for path in _files(root, project) if _holds(path, forms)]
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A file in which a text stands: in which form, whether in its name, and what to do about it."""
+
+    path: Path
+    form: str
+    in_name: bool
+    hint: str
 
 
-def _forms(text: str) -> list[re.Pattern[bytes]]:
-    """Return how files may write a text: as it is, in Turtle, or in JSON, in any case; short ones as a word."""
-    written = {text, literal(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    before, after = (rb"(?<![a-z0-9])", rb"(?![a-z0-9])") if len(text) < SHORT else (b"", b"")
-    return [re.compile(before + re.escape(form.encode()) + after, re.IGNORECASE) for form in written]
+def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
+    """Return the files below *root*, but for the journal of *project* and what is derived, in which a text stands.
+
+    A text in the name of a file or folder counts wherever that is, so does one in the name of *project*.
+    """
+    given = [Spelling(text, as_word=True) for text in texts]
+    return [found for path in _paths(root) if (found := _leftover(root, path, given, project)) is not None]
 
 
-def _files(root: Path, project: str) -> Iterator[Path]:
+def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Leftover | None:
+    below = path.relative_to(root).parts
+    if (form := form_of(below[-1], given)) is not None:
+        return Leftover(path, form, True, _hint_of_name(below, path))
+    own = below[:2] == (_JOURNAL, project) and path.suffix == ".ttl"
+    if own or not path.is_file():
+        return None
+    try:
+        form = form_of(path.read_bytes().decode("utf-8", "replace"), given)
+    except OSError:  # it has gone
+        return None
+    return None if form is None else Leftover(path, form, False, _hint(below, path))
+
+
+def _paths(root: Path) -> Iterator[Path]:
     for path in sorted(root.rglob("*")):
-        below = path.relative_to(root).parts
-        own = below[:2] == (_JOURNAL, project) and path.suffix == ".ttl"
-        if below[0] != _DERIVED and not own and path.is_file():
+        if path.relative_to(root).parts[0] != _DERIVED:
             yield path
 
 
-def _holds(path: Path, forms: Iterable[re.Pattern[bytes]]) -> bool:
-    try:
-        data = path.read_bytes()
-    except OSError:  # it has gone
-        return False
-    return any(form.search(data) for form in forms)
+def _hint_of_name(below: tuple[str, ...], path: Path) -> str:
+    if below[0] == _JOURNAL and len(below) == 2:
+        return "the name of a project stays: import what it remembers into another one, and delete this one"
+    return f"rename it: mv {quote(str(path))} NEW-NAME"
+
+
+def _hint(below: tuple[str, ...], path: Path) -> str:
+    if path.suffix == _ASIDE:
+        return f"once nobody needs what was set aside: rm {quote(str(path))}"
+    if below[0] == _JOURNAL:
+        return f"it is of another project: jidomem redact --project {quote(below[1])} --text - --reason TEXT"
+    if below[0] in _STATE:
+        return "stop what uses this root, then redact it again, or delete the file"
+    return "edit that file, or delete it"

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from jidomem import vocab
+from jidomem.govern.spellings import AS_IT_IS, LONG, Spelling, form_of, variants
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import LABEL, TYPE, XSD, jido
-from jidomem.words import normal_text
 
-#: A text so long is looked for inside others, wherever they are; a shorter one only in memories that are linked.
-LONG = 8
 SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
 _EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
 _KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
@@ -41,7 +38,6 @@ _KEYS_OF: Mapping[Term, tuple[str, ...]] = {
     jido("about"): ("duplicate", "similar_decision", "contradiction"),
     jido("conventionName"): ("convention_clash",),
 }
-_WORD = re.compile("[a-z0-9]+")
 _OTHER_KEYS = ("value", "value-is")
 
 
@@ -52,6 +48,7 @@ class Trace:
     commit: str
     triple: Triple
     why: str
+    form: str = ""  # in which form it says a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,47 +62,46 @@ class Wanted:
     said: frozenset[tuple[Term, Term]] = frozenset()
     linked: frozenset[Term] = frozenset()
     anywhere: bool = False
-    _forms: dict[str, list[Callable[[str], bool]]] = field(default_factory=dict, init=False)
+    _spellings: dict[str, list[Spelling]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        long = [text for text in self.texts if self.anywhere or len(text) >= LONG]
-        self._forms["everywhere"] = [found for text in long for found in _finders(text)]
-        self._forms["linked"] = [found for text in self.texts for found in _finders(text)]
+        every = [Spelling(text) for text in sorted(self.texts) if text.strip()]
+        self._spellings["linked"] = every
+        self._spellings["everywhere"] = [each for each in every if self.anywhere or len(each.text) >= LONG]
 
-    @property
-    def words(self) -> frozenset[str]:
-        """Return a word of each text, without which nothing shows it."""
-        return frozenset(max(_WORD.findall(normal_text(text)), key=len, default="") for text in self.texts)
+    def may_stand_in(self, document: str) -> bool:
+        """Return whether a document is worth a closer look: most hold no word of the texts."""
+        held = [*variants(document)]
+        return any(each.may_stand_in(held) for each in self._spellings["linked"])
 
     def shows(self, term: Term, about: Term) -> bool:
         """Return whether *term*, said of the node *about*, shows one of the texts."""
+        return self.form(term, about) is not None
+
+    def form(self, term: Term, about: Term) -> str | None:
+        """Return in which form *term*, said of the node *about*, shows one of the texts, None where it shows none."""
         near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
-        finders = self._forms[near]
+        given = self._spellings[near]
         if is_iri(term):
             known = term.startswith(_TERMS) or _MINTED.fullmatch(term)
-            return not known and any(_in_name(found, normal_text(term[1:-1])) for found in finders)
+            return None if known else _form_in_name(given, term[1:-1])
         text, datatype, _ = parts(term)
         if datatype not in WORDS:
-            return text in self.texts and near == "linked"
-        normal = normal_text(text)
-        return any(found(normal) for found in finders)
+            return AS_IT_IS if text in self.texts and near == "linked" else None
+        return form_of(text, given)
 
 
-def _finders(text: str) -> Iterator[Callable[[str], bool]]:
-    """Yield what says of a text, as texts are compared, whether it holds *text*, also as JSON writes it."""
-    for form in dict.fromkeys((text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])):
-        normal = normal_text(form)
-        if normal.isdigit():
-            yield re.compile(rf"(?<!\d){re.escape(normal)}(?!\d)").search  # type: ignore[misc]
-        elif normal:
-            yield lambda other, normal=normal: normal in other  # type: ignore[misc]
-
-
-def _in_name(found: Callable[[str], bool], name: str) -> bool:
-    """Return whether a text is *found* in a name, and not only in how it begins."""
+def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
+    """Return in which form one of the texts stands in a name, and not only in how it begins."""
     place = _PLACE.match(name)
     assert place is not None  # it may be empty
-    return found(name) and (not found(place[0]) or found(name[place.end() :]))
+    for each in given:
+        form = form_of(name, [each])
+        if form is not None and form_of(place[0], [each]) is not None:
+            form = form_of(name[place.end() :], [each])
+        if form is not None:
+            return form
+    return None
 
 
 class Traces:
@@ -113,7 +109,6 @@ class Traces:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._words = wanted.words
         self._named: set[Term] = set()  # nodes that are named after a text
         self._prints: set[str] = set()  # digests of files that held one
         self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
@@ -127,7 +122,8 @@ class Traces:
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
         """Yield all that is to go: the second reading."""
         for commit in filter(lambda commit: self._may_say(commit) or self._may_name(commit), commits):
-            found = dict.fromkeys(self._saying(commit), SAYS)
+            said = self._saying(commit)
+            found = dict.fromkeys(said, SAYS)
             for triple in sorted(commit.triples - found.keys()):
                 if _is_own(triple, commit):
                     continue
@@ -138,13 +134,14 @@ class Traces:
             for triple in sorted(commit.triples - found.keys()):
                 if self._is_computed(triple, answered):
                     found[triple] = DIGEST
-            yield from (Trace(commit.id, triple, why) for triple, why in found.items())
+            yield from (Trace(commit.id, triple, why, said.get(triple, "")) for triple, why in found.items())
 
     def _may_say(self, commit: Commit) -> bool:
-        """Return whether a commit is worth a closer look: most hold no word of the texts."""
-        document = commit.data.decode().casefold()
-        nodes = (bare(node).casefold() for node, _ in self._wanted.said)
-        return any(word in document for word in self._words) or any(node in document for node in nodes)
+        """Return whether a commit is worth a closer look."""
+        document = commit.data.decode()
+        if any(bare(node) in document for node, _ in self._wanted.said):
+            return True
+        return self._wanted.may_stand_in(document)
 
     def _may_name(self, commit: Commit) -> bool:
         document = commit.data.decode()
@@ -152,15 +149,16 @@ class Traces:
             print_ in document for print_ in self._prints
         )
 
-    def _saying(self, commit: Commit) -> list[Triple]:
-        shows = self._wanted.shows
-        return [
-            (s, p, o)
-            for s, p, o in sorted(commit.triples)
-            if not _is_own((s, p, o), commit)
-            and p not in DIGESTS
-            and ((s, p) in self._wanted.said or shows(o, s) or shows(s, s) or (is_iri(p) and shows(p, s)))
-        ]
+    def _saying(self, commit: Commit) -> dict[Triple, str]:
+        """Return the triples that say one of the texts, each with the form in which it does."""
+        form, found = self._wanted.form, dict[Triple, str]()
+        for s, p, o in sorted(commit.triples):
+            if _is_own((s, p, o), commit) or p in DIGESTS:
+                continue
+            named = AS_IT_IS if (s, p) in self._wanted.said else form(o, s) or form(s, s) or form(p, s)
+            if named is not None:
+                found[s, p, o] = named
+        return found
 
     def _note(self, triple: Triple, commit: Commit) -> None:
         subject, predicate, value = triple

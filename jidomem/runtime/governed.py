@@ -67,7 +67,7 @@ class Governed:
         def catch_up(self, project: str) -> object:
             """Bring the index level with *project*."""
 
-        def _redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
+        def _redact_held(self, project: str, shows: Callable[[str], bool], *, dry_run: bool = False) -> dict[str, int]:
             """Take texts out of what agents hold."""
 
     def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:
@@ -174,9 +174,12 @@ class Governed:
             rmtree(self.settings.root / "cache" / "guard", ignore_errors=True)  # the memories that govern files
             self.reader.keep_lists(self.projects())
 
+        def held(project: str, shows: Callable[[str], bool]) -> dict[str, int]:
+            return self._redact_held(project, shows, dry_run=True)
+
         def unlog(project: str, shows: Callable[[str], bool]) -> None:
             self._shown.forget(project, shows)  # what was kept before it was switched off, too
             self.door_log.forget(shows)
             self._redact_held(project, shows)
 
-        return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog)
+        return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog, held)

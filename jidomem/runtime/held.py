@@ -158,13 +158,17 @@ class Held:
         by = writer or self.writer
         return EntryStore(project or self.project, by, cast("Jidomem", self))
 
-    def _redact_held(self, project: str, shows: Callable[[str], bool]) -> None:
-        """Take each text that *shows* says yes to out of what the agents of *project* hold and keep in this root."""
+    def _redact_held(self, project: str, shows: Callable[[str], bool], *, dry_run: bool = False) -> dict[str, int]:
+        """Take each text that *shows* says yes to out of what the agents of *project* hold and keep in this root.
+
+        Return how many entries of each kind changed, or with *dry_run* would.
+        """
         from jidomem.runtime.memoryos.turns import remove_unused
         from jidomem.runtime.redacting import redact_held
 
-        redact_held(self._state, project, shows)
-        remove_unused(self.settings.root)
+        if not dry_run:
+            remove_unused(self.settings.root)
+        return redact_held(self._state, project, shows, dry_run=dry_run)
 
     def _close_held(self) -> None:
         """Let go of what was opened of it."""

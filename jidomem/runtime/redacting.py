@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from jidomem.errors import JidomemError
@@ -13,32 +14,47 @@ from jidomem.spaces.names import RESERVED_SPACES
 
 #: What stands where a text stood.
 GONE = "[redacted]"
+_HOLDERS = "memoryos_holders"
 Shows = Callable[[str], bool]
 
 
-def redact_held(state: Keeping, project: str, shows: Shows) -> None:
+def redact_held(state: Keeping, project: str, shows: Shows, *, dry_run: bool = False) -> dict[str, int]:
     """Take each text that *shows* says yes to out of what the agents of *project* hold, to the last byte of the file.
 
     A value that was one is `GONE`, a key that was one goes with what stood under it, and each revision moves. What
-    cannot be taken out, as another process writes to the file, is still there.
+    cannot be taken out, as another process writes to the file, is still there. Return how many entries of each kind
+    changed, or with *dry_run* would change; nothing is touched then.
     """
+    changes: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
     with suppress(JidomemError):
         with state.reading() as store:
             if store is None:
-                return
-        with state.changing() as store:
-            changed = [
-                *_memories(store, project, shows),
-                *_kept(store, project, shows),
-                *_tiers(store, project, shows),
-                *_asked(store, project, shows),
-                *_notes(store, project, shows),
-                *_jobs(store, project, shows),
-            ]
-            for statement, row in changed:
-                store.execute(statement, row)
-        if changed:
-            state.scrub()
+                return {}
+            if dry_run:
+                changes = _changes(store, project, shows)
+        if not dry_run:
+            with state.changing() as store:
+                found = _changes(store, project, shows)
+                for statement, row in chain.from_iterable(found.values()):
+                    store.execute(statement, row)
+            changes = found
+            if any(found.values()):
+                state.scrub()
+    counts = {kind: sum(_HOLDERS not in statement for statement, _ in rows) for kind, rows in changes.items()}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def _changes(store: Store, project: str, shows: Shows) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
+    """Return the statements that take the texts out, by the kind of entry they change."""
+    kinds = {
+        "working memories": _memories,
+        "stored values": _kept,
+        "parts of MemoryOS": _tiers,
+        "pending directives": _asked,
+        "settings and notes": _notes,
+        "jobs": _jobs,
+    }
+    return {kind: [*changes(store, project, shows)] for kind, changes in kinds.items()}
 
 
 def _memories(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -91,9 +107,9 @@ def _tiers(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tupl
             continue
         moved[holder] = None
     for holder in moved:
-        yield "UPDATE memoryos_holders SET rev = rev + 1 WHERE project = ? AND holder = ?", (project, holder)
+        yield f"UPDATE {_HOLDERS} SET rev = rev + 1 WHERE project = ? AND holder = ?", (project, holder)
         if shows(holder):
-            yield "DELETE FROM memoryos_holders WHERE project = ? AND holder = ?", (project, holder)
+            yield f"DELETE FROM {_HOLDERS} WHERE project = ? AND holder = ?", (project, holder)
 
 
 _PART = "project = ? AND holder = ? AND kind = ? AND id = ?"

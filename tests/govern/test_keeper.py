@@ -143,8 +143,11 @@ def test_where_else_a_text_stands_is_told_in_whichever_case_and_a_short_one_as_a
     (tmp_path / "config.toml").write_text('project = "p"  # the safe opens with 4711.\n')
     (tmp_path / "notes.txt").write_text("HUNTER2HUNTER, and 84711")
 
-    assert leftovers(tmp_path, ["hunter2hunter"], "p") == [tmp_path / "notes.txt"]
-    assert leftovers(tmp_path, ["4711"], "p") == [tmp_path / "config.toml"]
+    def paths(text):
+        return [found.path for found in leftovers(tmp_path, [text], "p")]
+
+    assert paths("hunter2hunter") == [tmp_path / "notes.txt"]
+    assert paths("4711") == [tmp_path / "config.toml"]
 
 
 def test_a_plan_says_what_goes_and_why_and_touches_nothing(tmp_path):
