@@ -229,7 +229,7 @@ def test_what_else_a_memory_says_stays_and_it_can_be_said_anew(memory):
     said = {(p, o) for s, p, o in order.triples if s == f"<{order.iri}>"}
     assert {(jido("redactedItem"), iri(first)), (jido("redactedProperty"), jido("rationale"))} <= said
     assert {(jido("orderedBy"), "<https://jido.ai/agents/ana>"), (jido("orderReason"), '"a password"')} <= said
-    with pytest.raises(jidomem.JidomemError, match="in force on 'store'"):
+    with pytest.raises(jidomem.JidomemError, match="is active on 'store'"):
         memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store"))
     receipt = memory.writer.revise("p", first, changes={"rationale": "it embeds"}, reason="without the password")
     assert receipt.status == "asserted"
