@@ -39,6 +39,7 @@ class Asked:
     baseline: Path | None
     issues: Sequence[Path]
     reference: bool
+    secrets: bool
 
 
 @click.command(cls=Verb, formats=FORMATS)
@@ -47,6 +48,7 @@ class Asked:
 @click.option("--baseline", type=FILE, help="Findings accepted until a day; else the root's baseline.toml.")
 @click.option("--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as `gh issue list` gives them.")
 @click.option("--reference", is_flag=True, help="Let pyshacl and owlrl judge all of it; slow.")
+@click.option("--secrets", is_flag=True, help="Report all likely secrets, whatever the range or the baseline.")
 @click.option("--data", type=FILE, help="Any Turtle, to be held to --shapes alone.")
 @click.option("--shapes", type=FILE, help="The SHACL shapes for --data.")
 @pass_door
@@ -57,6 +59,7 @@ def check(
     baseline: Path | None,
     issues: Sequence[Path],
     reference: bool,
+    secrets: bool,
     data: Path | None,
     shapes: Path | None,
 ) -> int:
@@ -72,7 +75,7 @@ def check(
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
     try:
-        report = _report(door, Asked(paths, data, shapes, since, baseline, issues, reference))
+        report = _report(door, Asked(paths, data, shapes, since, baseline, issues, reference, secrets))
         show(door, report)
     except Exception as error:
         return MISUSE if complain(error, door) == MISUSE else UNCHECKED
@@ -87,6 +90,8 @@ def _report(door: Door, asked: Asked) -> Report:
 
     if (asked.data is None) != (asked.shapes is None) or (asked.data and asked.paths):
         raise InvalidRequest("--data and --shapes go together, and without PATHS", hint="see: jidomem check --help")
+    if asked.secrets and (asked.data or asked.paths):
+        raise InvalidRequest("--secrets is about the journal", hint="leave out PATHS and --data")
     if asked.issues and (asked.data or asked.paths):
         raise InvalidRequest("--open-tasks-from is about the project's memory", hint="leave out PATHS and --data")
     baseline = _baseline(asked)
@@ -121,6 +126,7 @@ def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
     return replace(
         memory.check_options(),
         reference=asked.reference,
+        secrets=asked.secrets,
         revision=Revision(folder, asked.since) if asked.since else None,
         issues=[read_issues(str(path), path.read_bytes()) for path in asked.issues] if asked.issues else None,
     )

@@ -13,24 +13,31 @@ from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern import gates
 from jidomem.govern.chains import chains
 from jidomem.govern.gates import Ask, Gate
-from jidomem.govern.integrity import Finding, findings, gone
+from jidomem.govern.integrity import Finding, edited_lines, findings, gone
 from jidomem.govern.judged import aimless, idle, shacl, untargeted
 from jidomem.govern.ranges import brought
 from jidomem.govern.reasoning import inconsistencies
 from jidomem.govern.references import dangling, orphans
 from jidomem.govern.report import (
+    CIRCLE,
+    CLOSED_THERE,
     CONFLICT,
+    CONSISTENT,
     DANGLING,
     DECLARED,
     FRESH,
     GATE,
     JOURNAL,
+    ORPHAN,
+    RULES,
+    SUCCESSORS,
     SYNTAX,
     Found,
     Problem,
     Report,
     in_order,
 )
+from jidomem.govern.screening import Screening
 from jidomem.govern.since import Revision, head_of
 from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error
 from jidomem.govern.tasks import tasks_closed
@@ -42,10 +49,14 @@ from jidomem.journal.links import lacking
 from jidomem.judge import EVERY_ITEM_IS_JUDGED
 from jidomem.read.item import short_id
 from jidomem.schema import Schema
-from jidomem.terms import bare, iri
+from jidomem.terms import Term, bare, iri
 from jidomem.uncollected import uncollected
-from jidomem.vocab import SHAPE, TYPE, jido
+from jidomem.vocab import BASE, SHAPE, TYPE, jido
 
+#: What is minted here, so that the journal describes it.
+_OURS = f"<{BASE}"
+#: Rules that hold memories against each other.
+_OF_OTHERS = frozenset((DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH))
 UNJUDGED, MISPLACED = bare(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
 
 
@@ -56,7 +67,8 @@ class Options:
     As the *reference* pyshacl and owlrl are given everything; *strict* lets foreign terms count. *disagreements* gives
     the rows of the question `conflicts`, *changed_files* the files that are not as they were; *own_gates* are asked by
     *ask_own*, and *refused* says which could not be read. *issues* are the lists that open tasks are held against,
-    *overlay* is the root with terms of its own, *baseline* what is waived of what is found in its memory.
+    *overlay* is the root with terms of its own, *baseline* what is waived of what is found in its memory. Likely
+    secrets are found as the policy has it (*on_secret*); with *secrets* all are, whatever range, baseline and policy.
     """
 
     reference: bool = False
@@ -70,6 +82,8 @@ class Options:
     issues: Sequence[Mapping[str, str]] | None = None
     overlay: Path | None = None
     baseline: Baseline | None = None
+    on_secret: str = "refuse"
+    secrets: bool = False
 
 
 def check_project(tail: Tail, schema: Schema, project: str, options: Options | None = None) -> Report:
@@ -86,45 +100,91 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
     others = gated + [_unsettled(row, source) for row in rows] + [_changed(row) for row in asked.changed_files()]
     others += _reasoned(source, schema, gated, asked)
     report = _report(source, schema, unchecked)
-    if source.damage:  # what it points at may be in there
-        found = [each for each in found if each.rule != DANGLING]
-        report.notes.append("references are not judged while the journal is damaged")
+    streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
+    screenings = {each: _screening(tail.journal, each, asked) for each in streams}
+    for head, triples in source.commits():
+        screenings[stream].take(head, triples)
+    damage = {stream: source.damage}
+    damage |= {each: _verified(tail.journal, each, screenings[each]) for each in streams if each != stream}
+    lost = _lost(tail.journal, damage, asked, report)
     if asked.issues is not None:
         closed, report.not_compared, missing = tasks_closed(source, schema, asked.issues)
         others += closed
         report.unchecked += missing
+    if source.damage or lost[stream]:
+        found, others = _by_themselves(found, source), _by_themselves(others, source)
+        report.notes.append("references between memories are not judged while the journal is damaged")
     found = brought(found, source, lambda older: _judged(older, schema, asked)) + brought(others, source)
     found = _excused(found, source)
-    streams = [other for name in NAMES if (other := Stream(project, name)) != stream]
-    noted = [note for each in (stream, *streams) for note in findings(tail.journal, each)]
-    damage = [*source.damage, *(one for other in streams for one in tail.journal.verify(other))]
-    lost = _lost(tail.journal, (stream, *streams), asked, damage, report)
-    damage = [one for one in damage if not _follows(one, lost)]
-    noted += lost
-    report.problems += [
-        *map(_damaged, damage),
-        *map(_noted, noted),
-        *_of_overlay(source.placed(_once(found)), asked.overlay),
-    ]
+    for each in streams:
+        report.problems += _of_journal(tail.journal, each, damage[each], lost[each])
+        report.problems += screenings[each].problems("warning" if asked.on_secret == "warn" else "violation")
+    report.problems += _of_overlay(source.placed(_once(found)), asked.overlay)
     report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
     return report
 
 
+def _of_journal(
+    journal: FileJournal, stream: Stream, damage: Sequence[JournalDamaged], lost: Sequence[Finding]
+) -> list[Problem]:
+    """Return what is wrong with the files of a stream, each fault once, at its cause."""
+    noted = findings(journal, stream)
+    if damage or lost:  # what records that something was taken out may be in there
+        noted = [note for note in noted if note.kind != "unrecorded"]
+    edits = edited_lines(journal, damage)
+    causes = [_damaged(one, edits.get(one.path)) for one in damage if not _follows(one, lost)]
+    return [*causes, *map(_noted, [*noted, *lost])]
+
+
+def _screening(journal: FileJournal, stream: Stream, asked: Options) -> Screening:
+    """Return the screening of a stream for likely secrets: of all of it, of the range asked for, or of nothing."""
+    if asked.secrets or (asked.on_secret != "off" and asked.revision is None):
+        return Screening(journal, stream, lambda head: True)
+    if asked.on_secret == "off" or asked.revision is None:
+        return Screening(journal, stream, lambda head: False)
+    return Screening(journal, stream, asked.revision.is_new(journal.path(stream)))
+
+
+def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tuple[JournalDamaged, ...]:
+    """Return the damage of a stream, its sound commits screened on the way."""
+    return journal.verify(stream, lambda commit: screening.take(commit.head, commit.triples))
+
+
+def _by_themselves(found: Iterable[Found], source: Source) -> list[Found]:
+    """Return those of *found* that are so whatever else the journal holds: all it says of their items is at hand.
+
+    A commit that cannot be read may be what describes a node, ends a memory, or records that something was redacted.
+    """
+
+    def is_known(node: Term | None) -> bool:
+        return node is None or not node.startswith(_OURS) or node in source.types
+
+    return [
+        each
+        for each in found
+        if each.rule not in _OF_OTHERS
+        and (each.property is not None or each.rule in RULES)
+        and all(map(is_known, (each.item, each.value)))
+        and each.item not in source.redacted
+    ]
+
+
 def _lost(
-    journal: FileJournal, streams: Iterable[Stream], asked: Options, damage: Sequence[JournalDamaged], report: Report
-) -> list[Finding]:
-    """Return the commits that git has, at HEAD or at the revision asked for, and the journal no longer has."""
+    journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], asked: Options, report: Report
+) -> dict[Stream, list[Finding]]:
+    """Return, by stream, the commits that git has, at HEAD or the revision asked for, and the journal no longer has."""
+    nothing: dict[Stream, list[Finding]] = {stream: [] for stream in damage}
     if not journal.is_tracked:
-        return []
+        return nothing
     try:
         head = head_of(journal.folder)
         revisions = [] if head is None else [head]
         if asked.revision is not None:
             revisions.append(asked.revision.shared(journal.folder))
-        return [one for stream in streams for one in gone(journal, stream, revisions, damage)]
+        return {stream: gone(journal, stream, revisions, damaged) for stream, damaged in damage.items()}
     except InvalidRequest as error:
         report.unchecked.append(f"commits that were taken away: {error.detail}; {error.hint}")
-        return []
+        return nothing
 
 
 def _follows(damage: JournalDamaged, lost: Iterable[Finding]) -> bool:
@@ -234,12 +294,13 @@ def _changed(row: Mapping[str, Any]) -> Found:
     return Found(iri(row["item"]), FRESH, "warning" if row["state"] == "gone" else "info", text)
 
 
-def _damaged(found: JournalDamaged) -> Problem:
+def _damaged(found: JournalDamaged, line: int | None) -> Problem:
+    """Return damage as a problem, in the *line* that was edited where that is known."""
     commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path
     where = f"{found.path}:{found.line}: " if found.line else f"{found.path}: "
     said = found.detail.removeprefix(where)
     return Problem(
-        commit, JOURNAL, "violation", f"{said}; {found.hint}" if found.hint else said, found.path, found.line
+        commit, JOURNAL, "violation", f"{said}; {found.hint}" if found.hint else said, found.path, line or found.line
     )
 
 

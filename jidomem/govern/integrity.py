@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -15,16 +17,19 @@ from jidomem.decoding import decode_json
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.orders import said_of
 from jidomem.govern.since import Revision, vanished
-from jidomem.journal.commit import Commit
+from jidomem.journal.commit import EDITED, Commit
 from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.horizon import beyond
 from jidomem.journal.names import ASIDE, aside_of, each_file, set_aside, stem_of
 from jidomem.journal.redaction import leaves, recorded, taken_out
 from jidomem.judge import Severity
+from jidomem.repository import git
 from jidomem.terms import Triple, bare, parts
 from jidomem.version import SHORT
 
+#: How many damaged files are held against what git has.
+_COMPARED = 20
 #: How many ids of commits that are gone a finding names.
 _NAMED = 3
 _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
@@ -184,6 +189,8 @@ def gone(
     here = {stem_of(name) for name in files} | {stem_of(name.removesuffix(ASIDE)) for name in set_aside(folder.path)}
     for pack in folder.contents.shelf.packs():
         here |= folder.contents.shelf.rows(pack).keys()
+    if folder.contents.shelf.broken:
+        return []  # nobody knows what a pack holds that cannot be read, and it is damage
     known = {error.commit[:SHORT] for error in damage if error.commit}
     told = list(orders(folder))
     known |= {identity[:SHORT] for identity in recorded(told)}
@@ -215,6 +222,23 @@ def _gone(folder: str, name: str, keys: Sequence[str], stream: Stream, revision:
         commit=keys[0].rpartition("-")[2],
         commits=tuple(key.rpartition("-")[2] for key in keys),
     )
+
+
+def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict[str, int]:
+    """Return the first line, by path, in which a damaged file differs from what git has at HEAD under its name.
+
+    A digest says that a file was edited and not where; git may have the file as it was.
+    """
+    found: dict[str, int] = {}
+    for path in sorted({one.path for one in damage if EDITED in one.detail})[:_COMPARED] if journal.is_tracked else ():
+        with suppress(InvalidRequest, OSError):
+            folder, _, name = path.rpartition("/")
+            before = git.blob(Path(folder), "HEAD", name)
+            pairs = zip_longest((before or b"").split(b"\n"), Path(path).read_bytes().split(b"\n"))
+            different = (number for number, (old, new) in enumerate(pairs, 1) if old != new)
+            if before is not None and (line := next(different, None)) is not None:
+                found[path] = line
+    return found
 
 
 def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:

@@ -40,6 +40,7 @@ SHACL = vocab.SHAPE + "ShapeIsWellFormed"
 SOUND = vocab.SHAPE + "QueryIsSound"
 TREE = vocab.SHAPE + "ClassTreeHasNoCycle"
 USABLE = vocab.SHAPE + "TermCanBeUsed"
+SECRET = vocab.SHAPE + "NothingLooksSecret"
 EXPIRED = vocab.SHAPE + "WaiverIsInForce"
 UNUSED = vocab.SHAPE + "WaiverIsOfUse"
 #: What each rule that is no shape asks for.
@@ -73,6 +74,7 @@ RULES: Mapping[str, str] = {
     SOUND: "A query has its header, is SPARQL, and asks this memory only.",
     TREE: "No class lies, over however many steps, below itself.",
     USABLE: "A term lies in a namespace of the project; a property takes things, or values of a datatype.",
+    SECRET: "No text and no name in the journal looks like a key, a token or a password.",
     EXPIRED: "A waiver holds until the day it names.",
     UNUSED: "A waiver waives something.",
 }

@@ -30,6 +30,7 @@ class Source:
     def __init__(self, triples: list[Triple], older: Source | None = None) -> None:
         self.triples = triples
         self.older = older
+        self.redacted: frozenset[Term] = frozenset()  # what redacted commits say something of
 
     @cached_property
     def about(self) -> dict[Term, list[Triple]]:
@@ -130,6 +131,7 @@ class JournalSource(Source):
         self._journal, self._stream = journal, stream
         self._commits: dict[Head, list[Triple]] = {}
         self._terms: dict[Term, Term] = {}
+        self._taken_out: set[Term] = set()
         self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._take)
         self._commits = {head: self._commits[head] for head in sorted(self._commits)}
         triples = dict.fromkeys(triple for rows in self._commits.values() for triple in rows)
@@ -138,11 +140,17 @@ class JournalSource(Source):
             known = (triple for head, rows in self._commits.items() if not is_new(head) for triple in rows)
             older = Source([*dict.fromkeys(known)])
         super().__init__(list(triples), older)
+        self.redacted = frozenset(self._taken_out)
 
     def _take(self, commit: Commit) -> None:
         if commit.redacted or commit.head not in self._commits:  # of two forms the redacted one counts
+            self._taken_out |= {subject for subject, _, _ in commit.triples} if commit.redacted else set()
             one = self._terms.setdefault
             self._commits[commit.head] = [(one(s, s), one(p, p), one(o, o)) for s, p, o in commit.triples]
+
+    def commits(self) -> Iterable[tuple[Head, list[Triple]]]:
+        """Return the commits that verified, each with its triples."""
+        return self._commits.items()
 
     def placed(self, found: Sequence[Found]) -> list[Problem]:
         """Return *found* with the files of the commits they stand in, and the lines there."""
@@ -171,13 +179,13 @@ class JournalSource(Source):
             place = self._journal.document(self._stream, head) if about else None
             if place is not None:
                 path, before, document = place
-                by = by_subject(_blocks(document.decode("utf-8", "replace"), about, before))
+                by = by_subject(statements_of(document.decode("utf-8", "replace"), about, before))
                 for item in about:
                     found.setdefault(item, []).append((path, by))
         return found
 
 
-def _blocks(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
+def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
     """Yield the statements about these nodes in a document of the journal, which writes a block for each."""
     top, *blocks = document.split("\n\n")
     line = before + top.count("\n") + 3

@@ -11,6 +11,7 @@ from typing import Any
 from jidomem.decoding import decode_toml
 from jidomem.errors import InvalidRequest
 from jidomem.govern.report import EXPIRED, UNUSED, Problem, Report, Standing, Waived, in_order
+from jidomem.vocab import local_name
 
 #: The file of a root whose waivers count wherever its memory is checked.
 BASELINE = "baseline.toml"
@@ -44,6 +45,10 @@ class Baseline:
 
     path: str
     waivers: tuple[Waiver, ...]
+
+    def without(self, rule: str) -> Baseline:
+        """Return the baseline less its waivers of *rule*, an IRI."""
+        return Baseline(self.path, tuple(one for one in self.waivers if one.rule not in (rule, local_name(rule))))
 
 
 def read_baseline(path: str, data: bytes) -> Baseline:

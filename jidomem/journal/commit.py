@@ -23,6 +23,8 @@ COMMIT = "urn:jido:commit:"
 
 _PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
 _NAMESPACES = tuple(f"<{namespace}" for namespace in _PREFIXES.values())
+#: What is said of a document whose content is not what its id stands for.
+EDITED = "hash mismatch: edited after it was written"
 _TITLE = "# jidomem journal "
 _HEADER = "\n".join([f"{_TITLE}{FORMAT}", *(f"@prefix {p}: <{ns}> ." for p, ns in _PREFIXES.items())])
 _NONCE = re.compile(r"# nonce ([0-9a-f]{64})")
@@ -55,6 +57,10 @@ class FormatError(ValueError):
     def __init__(self, message: str, line: int | None = None) -> None:
         self.line = line
         super().__init__(message)
+
+
+class UnknownFormat(FormatError):
+    """A document is nothing this reader can judge: no journal file at all, or one of a later format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,7 @@ def parse(data: bytes) -> Commit:
     lines = [f"{vocab.THIS if s == own else s} {p} {vocab.THIS if o == own else o} ." for s, p, o in triples]
     leaves = _surviving(secrets, lines) if redacted else leaves_of(lines, bytes.fromhex(secrets[0][8:]))
     if identity_of(commit.parents, leaves) != commit.id:
-        raise FormatError("the content is not what the id stands for: something was changed", start)
+        raise FormatError(EDITED, start)
     return commit
 
 
@@ -175,13 +181,17 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         raise FormatError("not UTF-8", data.count(b"\n", 0, error.start) + 1) from error
     title = text.partition("\n")[0]
+    if not text:
+        raise UnknownFormat("the file is empty", 1)
+    if text.startswith("\ufeff"):
+        raise FormatError("it begins with a byte order mark", 1)
     if not title.startswith(_TITLE):
-        raise FormatError(f"not a jidomem journal file: it does not begin with {_TITLE + str(FORMAT)!r}", 1)
+        raise UnknownFormat(f"not a jidomem journal file: it does not begin with {_TITLE + str(FORMAT)!r}", 1)
     if "\r" in text:
         raise FormatError("line ends were rewritten: a carriage return", _first(text, "\r"))
     if title != f"{_TITLE}{FORMAT}":
         number = title.removeprefix(_TITLE)
-        raise FormatError(f"journal format {number!r} is not known here, only {FORMAT}: upgrade jidomem", 1)
+        raise UnknownFormat(f"journal format {number!r} is not known here, only {FORMAT}: upgrade jidomem", 1)
     return text
 
 

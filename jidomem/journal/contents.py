@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from jidomem.errors import JournalDamaged
 from jidomem.journal import disk
-from jidomem.journal.commit import Commit, FormatError, parse
+from jidomem.journal.commit import EDITED, Commit, FormatError, UnknownFormat, parse
 from jidomem.journal.harm import harm
 from jidomem.journal.names import ASIDE, each_file, file_name, is_pack, set_aside, short_id, stem
 from jidomem.journal.packs import Entry, Pack, Row
@@ -169,12 +169,12 @@ class Contents:
             self.broken[name] = self.damaged(name, f"cannot be read: {error.strerror}")
             return None
         except FormatError as error:
-            self.broken[name] = self.damaged(name, str(error), line=error.line)
+            self.broken[name] = self.damaged(name, _worded(error), line=error.line)
             return None
         fitting = file_name(commit.head, redacted=commit.redacted)
         if name != fitting or commit.graph != self.graph:
             problem = f"holds a commit to be named {fitting}, of the graph {commit.graph}: it was moved"
-            self.broken[name] = self.damaged(name, problem, identity=commit.id)
+            self.broken[name] = self.damaged(name, problem, line=1, identity=commit.id)
             return None
         self.entries[name] = Entry(commit.head, commit.parents)
         if self._seen is not None:
@@ -200,7 +200,7 @@ class Contents:
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except FormatError as error:
-            problem = str(error)
+            problem = _worded(error)
             with suppress(OSError):
                 line = pack.lines_before(row) + (error.line or 1)
         self.broken[name] = self.damaged(name, problem, line=line, identity=row.head.id)
@@ -210,6 +210,13 @@ class Contents:
         """Return whether a sound file of its own stands for a commit of a pack; a whole one for no redacted one."""
         own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
         return any(self.entry(name) is not None for name in own)
+
+    def line_of(self, name: str, identity: str | None) -> int | None:
+        """Return the number of the line of a file in which *identity* first stands; None where it does not."""
+        with suppress(OSError):
+            before, found, _ = disk.read(f"{self.path}/{name}").partition((identity or "\n").encode())
+            return before.count(b"\n") + 1 if found and identity else None
+        return None
 
     def damaged(self, name: str, problem: str, *, line: int | None = None, identity: str = "") -> JournalDamaged:
         """Return the damage of a file, or of a commit in a pack."""
@@ -228,3 +235,9 @@ class Contents:
         commit = self._at_hand.pop(name, None)
         self._in_hand -= 0 if commit is None else len(commit.data)
         return commit
+
+
+def _worded(error: FormatError) -> str:
+    """Return the words for a document that is no sound commit: it was one, under the name it has."""
+    said = str(error)
+    return said if isinstance(error, UnknownFormat) or said.startswith(EDITED) else f"{EDITED}: {said}"

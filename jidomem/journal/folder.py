@@ -14,7 +14,7 @@ from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance
 from jidomem.journal.contents import Contents
-from jidomem.journal.links import broken, lacks, unfit
+from jidomem.journal.links import broken, lacking, lacks, unfit
 from jidomem.journal.names import each_file, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Entry
 from jidomem.journal.sight import NOTHING, Sight, is_settled
@@ -289,7 +289,8 @@ class Folder:
         """Return whether the commit in a file fits its parents; note it where it does not."""
         problem = broken(entry, self.contents)
         if problem:
-            self._gaps[name] = self.contents.damaged(name, problem, identity=entry.head.id)
+            line = self.contents.line_of(name, lacking(problem))
+            self._gaps[name] = self.contents.damaged(name, problem, line=line, identity=entry.head.id)
         return not problem
 
     def _aside(self, version: Version) -> list[str]:

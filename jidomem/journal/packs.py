@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from jidomem.journal import disk
-from jidomem.journal.commit import FormatError, parse
+from jidomem.journal.commit import EDITED, FormatError, parse
 from jidomem.journal.names import compact, pack_name, stem
 from jidomem.journal.writing import move, prepare
 from jidomem.version import Head
@@ -95,7 +95,8 @@ class Pack:
             raise FormatError(f"what begins like this is named {expected}: it was moved or changed", 1)
         if disk.size(path) != len(top) + int(table) + int(blocks):
             raise FormatError(
-                f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was cut short or added to"
+                f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was cut short or added to",
+                _last_line(path, len(top) + int(table) + int(blocks)),
             )
         return cls(
             path=path,
@@ -119,7 +120,9 @@ class Pack:
         """Return the bytes of the table; raise FormatError unless they are what the top says."""
         data = disk.read_part(self.path, self.table_at, self.table_size)
         if _digest(data) != self.table_digest:
-            raise FormatError("the table is not what the top of the pack says: something was changed")
+            lines = enumerate(data.decode("utf-8", "replace").splitlines())
+            odd = next((number for number, line in lines if not _ROW.fullmatch(line)), 0)
+            raise FormatError(f"{EDITED}: the table is not what the top of the pack says", self.first_row + odd)
         return data
 
     def rows(self) -> dict[str, Row]:
@@ -248,6 +251,11 @@ def _top(path: str) -> tuple[bytes, tuple[str, ...]]:
         if len(data) < size or not data.startswith(b"# jidomem pack 1\n# commits "):
             raise FormatError("not the top of a pack of format 1", 1)
         size *= 4
+
+
+def _last_line(path: str, most: int) -> int:
+    """Return the number of the line in which a file ends, or in which what has *most* bytes should have ended."""
+    return disk.read_part(path, 0, min(disk.size(path), most)).count(b"\n") + 1
 
 
 def _digest(data: bytes) -> str:

@@ -122,6 +122,7 @@ class Governed:
         A root's own gates are asked in a process that can be killed; what its baseline waives does not count.
         """
         from jidomem.govern.check import check_project
+        from jidomem.govern.report import SECRET
         from jidomem.govern.waivers import waive
 
         name = project or self.project
@@ -133,6 +134,8 @@ class Governed:
             ask_own=partial(self.pool.solutions, name),
         )
         report = check_project(self.tail, self.schema, name, options)
+        if options.baseline is not None and options.secrets:
+            options = replace(options, baseline=options.baseline.without(SECRET))
         if options.baseline is not None:
             today, in_part = self.sources.now().date(), options.revision is not None
             waive(report, options.baseline, today, project=name, in_part=in_part)
@@ -146,8 +149,15 @@ class Governed:
 
         root = self.settings.root
         own, refused = gates.of_root(root)
-        strict, baseline = self.settings.policy.strict, waivers.of_root(root)
-        return Options(strict=strict, own_gates=own, refused=refused, overlay=root, baseline=baseline)
+        policy = self.settings.policy
+        return Options(
+            strict=policy.strict,
+            own_gates=own,
+            refused=refused,
+            overlay=root,
+            baseline=waivers.of_root(root),
+            on_secret=policy.secrets,
+        )
 
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files that memories in force are about and that were changed, renamed or removed since."""

@@ -181,6 +181,11 @@ def find(text: str) -> Found | None:
     return _of_a_form(text, _forms_in(text)) or (_random_in(text) if len(text) >= 32 else None)
 
 
+def find_form(text: str) -> Found | None:
+    """Return the first secret of a known form in *text*, which may itself be an id that is drawn by lot."""
+    return _of_a_form(text, _forms_in(text))
+
+
 def _random_in(text: str) -> Found | None:
     for match in _RUN.finditer(text):
         if _is_random(match[0]) and not _is_named_before(text[: match.start()]):

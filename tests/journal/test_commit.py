@@ -187,7 +187,7 @@ OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
         (
             b'"to show every form"',
             b'"to show another form"',
-            "^the content is not what the id stands for: something was changed$",
+            "^hash mismatch: edited after it was written$",
             9,
         ),
         (b"jido:Agent .", b"jido:Agent.", "^not as this format writes it$", 24),

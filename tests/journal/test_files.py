@@ -376,11 +376,11 @@ def spoil_parent(path):
 
 SPOILT = {
     spoil_torn: ("second", "Parser error", 19),
-    spoil_edited: ("second", "not what the id stands for", 9),
+    spoil_edited: ("second", "hash mismatch: edited after it was written", 9),
     spoil_future: ("second", "journal format '2' is not known", 1),
-    spoil_moved: ("20200101", "it was moved", None),
+    spoil_moved: ("20200101", "it was moved", 1),
     spoil_stray: ("notes.ttl", "does not begin with '# jidomem journal 1'", 1),
-    spoil_parent: ("second", "its parent [0-9a-f]{64} is not here", None),
+    spoil_parent: ("second", "its parent [0-9a-f]{64} is not here", 16),
 }
 
 
@@ -443,7 +443,7 @@ def test_a_hand_edit_of_a_file_read_before_is_found_by_verify_and_then_stops_wri
     add(journal, "first")
     spoil_edited(commits_in(folder)[0])
     assert [(damage.line, damage.path) for damage in journal.verify(STREAM)] == [(9, str(commits_in(folder)[0]))]
-    with pytest.raises(JournalDamaged, match="not what the id stands for") as refused:
+    with pytest.raises(JournalDamaged, match="hash mismatch: edited after it was written") as refused:
         add(journal, "second")
     assert "jidomem import turtle" in refused.value.hint
 

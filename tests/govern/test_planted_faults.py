@@ -1,0 +1,296 @@
+"""Faults planted in a small root: each is seen, once, where it is, and no innocent memory is blamed."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import decision, intent
+
+import jidomem
+from jidomem.journal.files import Stream
+from jidomem.runtime.making import init
+from jidomem_cli.main import cli
+
+EDITED = "hash mismatch: edited after it was written"
+MOVED = "holds a commit to be named "
+MEMORY = Path(".jidomem/projects/p/memory")
+#: The line of a commit in which its id stands: as near as it can be said where nothing has the file as it was.
+ID_LINE = 9
+
+
+def git(*words):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+
+
+def run(*words):
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A root of six commits, in which later ones say more of what earlier ones describe."""
+    folder = tmp_path_factory.mktemp("made")
+    with jidomem.open(init(folder, "p")) as memory:
+        submit = memory.writer.submit_intent
+        first = submit("p", intent(summary="one ä")).iri
+        store = submit("p", decision(topic="store")).iri
+        third = submit("p", intent(summary="three", about=[first])).iri
+        memory.writer.correct("p", third, supersede="three, again", reason="counted anew")
+        newer = submit("p", decision(summary="Use SQLite", topic="store", supersedes=[store])).iri
+        submit("p", decision(summary="Use DuckDB", topic="store", supersedes=[newer], evidence=[first]))
+    return folder
+
+
+def files():
+    return sorted(MEMORY.glob("2*.ttl"))
+
+
+def lines(file):
+    return file.read_bytes().split(b"\n")
+
+
+def line_with(file, part):
+    return next(number for number, line in enumerate(lines(file), 1) if part in line)
+
+
+def substitute(file, old, new):
+    """The line in which *old* was replaced."""
+    number, data = line_with(file, old), file.read_bytes()
+    file.write_bytes(data.replace(old, new, 1))
+    return number
+
+
+def sealed():
+    with jidomem.open(".jidomem") as memory:
+        memory.journal.seal(Stream("p"))
+    (pack,) = MEMORY.glob("pack-*.ttl")
+    return pack
+
+
+# Each plants a fault and gives where it is: the file, the line by git, the line without, and how the finding begins.
+
+
+def a_hand_edited_literal():
+    file = files()[0]
+    return [(file, substitute(file, "one ä".encode(), b"uno"), ID_LINE, EDITED)]
+
+
+def a_literal_of_a_memory_that_was_superseded():
+    file = files()[2]
+    return [(file, substitute(file, b'"three"', b'"four"'), ID_LINE, EDITED)]
+
+
+def an_edited_header():
+    file = files()[1]
+    line = substitute(file, b"# nonce", b"# nonze")
+    return [(file, line, line, EDITED)]
+
+
+def an_edited_nonce():
+    file = files()[1]
+    nonce = re.search(rb"# nonce ([0-9a-f]{64})", file.read_bytes())[1]
+    return [(file, substitute(file, nonce, nonce[::-1]), ID_LINE, EDITED)]
+
+
+def an_edited_id():
+    file = files()[1]
+    short = file.stem.rpartition("-")[2].encode()
+    line = substitute(file, b"commit:" + short, b"commit:" + short[::-1])
+    return [(file, line, line, EDITED)]
+
+
+def a_truncated_file():
+    file = files()[2]
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    return [(file, len(lines(file)), len(lines(file)), EDITED)]
+
+
+def a_duplicated_file():
+    file = files()[2]
+    copy = shutil.copy(file, file.with_name(f"21{file.name[2:]}"))
+    return [(copy, 1, 1, MOVED)]
+
+
+def a_renamed_file():
+    file = files()[2]
+    return [(file.rename(file.with_name(f"21{file.name[2:]}")), 1, 1, MOVED)]
+
+
+def a_wrong_parent():
+    first, file = files()[0], files()[3]
+    own = re.search(rb"urn:jido:commit:([0-9a-f]{64})", first.read_bytes())[1]
+    parent = re.search(rb"jido:parent <urn:jido:commit:([0-9a-f]{64})", file.read_bytes())[1]
+    return [(file, substitute(file, parent, own), ID_LINE, EDITED)]
+
+
+def a_missing_parent():
+    gone, child = files()[2:4]
+    line = line_with(child, b"jido:parent")
+    gone.unlink()
+    is_tracked = Path(".git").exists()
+    words = "the commit " if is_tracked else "its parent "
+    return [(gone if is_tracked else child, None, line, words)]
+
+
+def rewritten_line_ends():
+    file = files()[2]
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    return [(file, 1, 1, "its line ends were rewritten")]
+
+
+def a_byte_order_mark():
+    file = files()[2]
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    return [(file, 1, 1, EDITED)]
+
+
+def a_deleted_line():
+    file = files()[1]
+    line = line_with(file, b"jido:rationale")
+    file.write_bytes(b"\n".join([*lines(file)[: line - 1], *lines(file)[line:]]))
+    return [(file, line, ID_LINE, EDITED)]
+
+
+def two_swapped_files():
+    one, other = files()[1:3]
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+    return [(file, 1, 1, MOVED) for file in (one, other)]
+
+
+def invalid_utf_8():
+    file = files()[0]
+    line = substitute(file, "ä".encode(), b"\xe4")
+    return [(file, line, line, EDITED)]
+
+
+def a_pack_that_was_edited():
+    pack = sealed()
+    document = line_with(pack, b"# jidomem journal 1")
+    within = [number for number, line in enumerate(lines(pack), 1) if line == b"# jidomem journal 1"]
+    edited = substitute(pack, b"Use SQLite", b"Use MySQL!")
+    start = max(number for number in within if number < edited)
+    assert document < edited
+    return [(pack, start + ID_LINE - 1, start + ID_LINE - 1, EDITED)]
+
+
+def a_pack_that_was_truncated():
+    pack = sealed()
+    pack.write_bytes(pack.read_bytes()[:-200])
+    return [(pack, len(lines(pack)), len(lines(pack)), "")]
+
+
+def a_table_of_a_pack_that_was_edited():
+    pack = sealed()
+    line = substitute(pack, b"# commit ", b"# kommit ")
+    return [(pack, line, line, EDITED)]
+
+
+def an_edited_record_of_a_redaction():
+    assert run("redact", "--text", "three", "--reason", "not for all").exit_code == 0
+    file = files()[-1]
+    substitute(file, b"not for all", b"for nobody")
+    return [(file, ID_LINE, ID_LINE, EDITED)]
+
+
+def an_edited_redacted_form():
+    assert run("redact", "--text", "SQLite", "--reason", "not for all").exit_code == 0
+    file = next(each for each in files() if ".redacted." in each.name)
+    substitute(file, b"it embeds", b"it is there")
+    return [(file, None, None, EDITED)]
+
+
+def a_future_date():
+    file = files()[-1]
+    return [(file, substitute(file, b'jido:recordedAt "2', b'jido:recordedAt "3'), ID_LINE, EDITED)]
+
+
+def a_triple_that_was_added():
+    file = files()[1]
+    before = len(lines(file))
+    file.write_bytes(file.read_bytes() + b'\n<https://jido.ai/memory/x>\n    a jido:Fact ;\n    jido:summary "s" .\n')
+    return [(file, before + 1, ID_LINE, EDITED)]
+
+
+def the_marks_of_a_merge():
+    file = files()[1]
+    text = lines(file)
+    file.write_bytes(b"\n".join([*text[:11], b"<<<<<<< HEAD", text[11], b"=======", b">>>>>>> topic", *text[11:]]))
+    return [(file, 12, None, "git left the marks of a conflict in line 12")]
+
+
+def an_empty_file():
+    file = files()[2]
+    file.write_bytes(b"")
+    return [(file, 1, 1, "the file is empty")]
+
+
+def a_file_that_cannot_be_read():
+    file = files()[2]
+    file.unlink()
+    file.mkdir()
+    return [(file, None, None, "cannot be read")]
+
+
+def a_file_that_is_no_commit():
+    file = MEMORY / "notes.ttl"
+    file.write_text('<urn:x:a> <urn:x:b> "c" .\n')
+    return [(file, 1, 1, "not a jidomem journal file")]
+
+
+FAULTS = [
+    a_hand_edited_literal, a_literal_of_a_memory_that_was_superseded, an_edited_header, an_edited_nonce, an_edited_id,
+    a_truncated_file, a_duplicated_file, a_renamed_file, a_wrong_parent, a_missing_parent, rewritten_line_ends,
+    a_byte_order_mark, a_deleted_line, two_swapped_files, invalid_utf_8, a_pack_that_was_edited,
+    a_pack_that_was_truncated, a_table_of_a_pack_that_was_edited, an_edited_record_of_a_redaction,
+    an_edited_redacted_form, a_future_date, a_triple_that_was_added, the_marks_of_a_merge, an_empty_file,
+    a_file_that_cannot_be_read, a_file_that_is_no_commit,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("in_git", [True, False], ids=["in git", "without git"])
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
+def test_a_planted_fault_is_reported_once_where_it_is_and_nothing_innocent(made, tmp_path, monkeypatch, plant, in_git):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    if in_git:
+        git("init", "-q")
+        git("add", "-A")
+        git("commit", "-qm", "begin")
+    assert json.loads(run("check", "--json").stdout)["problems"] == []
+
+    wanted = plant()
+
+    checked = run("check", "--json")
+    report = json.loads(checked.stdout)
+    found = [(each["path"], each["rule"].rpartition("#")[2]) for each in report["problems"]]
+    assert checked.exit_code == 1
+    assert sorted(found) == sorted((str(path), "JournalIsIntact") for path, *_ in wanted)
+    for path, by_git, without, words in wanted:
+        (problem,) = [each for each in report["problems"] if each["path"] == str(path)]
+        line = by_git if in_git else without
+        assert problem["message"].startswith(words)
+        assert line is None or problem["line"] == line
+
+
+def test_what_is_wrong_in_itself_is_reported_beside_damage_elsewhere(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    shapes = Path(".jidomem/shapes")
+    shapes.mkdir(exist_ok=True)
+    (shapes / "topic.ttl").write_text("""\
+@prefix jido: <https://jido.ai/ontology#> . @prefix sh: <http://www.w3.org/ns/shacl#> .
+@prefix ex: <https://example.org/shapes#> .
+ex:FactHasTopic a sh:NodeShape ; sh:targetClass jido:Fact ; sh:property ex:FactHasATopic .
+ex:FactHasATopic a sh:PropertyShape ; sh:path jido:topic ; sh:minCount 1 ; sh:message "Give this fact a topic." .
+""")
+    substitute(files()[1], b"Use Oxigraph", b"Use Oxigraff")
+
+    rules = {each["rule"].rpartition("#")[2] for each in json.loads(run("check", "--json").stdout)["problems"]}
+
+    assert rules == {"JournalIsIntact", "FactHasATopic"}
