@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import click
 
 from jidomem import Jidomem
+from jidomem.active import STATUSES
 from jidomem.errors import InvalidRequest
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import show_rows
@@ -17,27 +18,38 @@ _OPTIONS = {
     "limit": "--limit", "cursor": "--cursor",
 }  # fmt: skip
 _TAKEN = ("name", "self")
+INCLUDE_INACTIVE = click.option(
+    "--include-inactive",
+    is_flag=True,
+    help="Also memories that are not active: superseded, rejected, proposed, expired.",
+)
+STATUS = click.option(
+    "--status", metavar="STATUS", help=f"Decisions of this status alone: {', '.join(STATUSES)} (default: active ones)."
+)
 
 
 @click.command(cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True)
 @click.argument("name", required=False)
 @click.argument("params", nargs=-1, metavar="[PARAM=VALUE]...")
-@click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
+@INCLUDE_INACTIVE
+@STATUS
 @pass_door
-def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive: bool) -> None:
+def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive: bool, status: str | None) -> None:
     """Answer the question NAME; without one, list the questions by the role that asks them.
 
     Examples:
       jidomem ask
       jidomem ask open-tasks actionable_only=true --limit 5
+      jidomem ask decisions --status rejected
       jidomem ask architect/active-decisions --as-of 2026-11-01 --format csv
     """
     if name is None:
-        if include_inactive or any(value is not None for value in (door.as_of, door.limit, door.cursor)):
+        if include_inactive or any(value is not None for value in (status, door.as_of, door.limit, door.cursor)):
             raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
         _show_playbook(door, door.open())
         return
-    answer(door, door.read(), name, include_inactive=include_inactive, params=dict(map(_param, params)))
+    given = dict(map(_param, params)) | ({} if status is None else {"status": status})
+    answer(door, door.read(), name, include_inactive=include_inactive, params=given)
 
 
 def answer(

@@ -17,7 +17,7 @@ _TOLD, _LONG = 5, 100
 
 @click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
+@click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
 @pass_door
 def governing(door: Door, paths: tuple[str, ...], include_inactive: bool) -> None:
     """List the rules, decisions, errors and lessons that govern files, the most binding first.

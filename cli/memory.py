@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from jidomem import Jidomem
 from jidomem.govern.freshness import COLUMNS
-from jidomem_cli.ask import answer
+from jidomem_cli.ask import INCLUDE_INACTIVE, STATUS, answer
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
 from jidomem_cli.tables import show_rows
 
@@ -25,7 +28,7 @@ _KINDS = {
 
 @click.group(cls=Verbs)
 def memory() -> None:
-    """List what is in force, by kind.
+    """List the active memories, by kind.
 
     Examples:
       jidomem memory decisions
@@ -37,13 +40,17 @@ def memory() -> None:
 def _listing(kind: str) -> click.Command:
     query, what = _KINDS[kind]
 
-    @click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
+    @INCLUDE_INACTIVE
     @pass_door
-    def show(door: Door, include_inactive: bool) -> None:
+    def show(door: Door, include_inactive: bool, status: str | None = None) -> None:
         memory = door.read()
-        is_empty = not answer(door, memory, query, include_inactive=include_inactive)
+        params = {} if status is None else {"status": status}
+        is_empty = not answer(door, memory, query, include_inactive=include_inactive, params=params)
         if is_empty and kind == "decisions" and door.cursor is None:
-            _name_others(door, memory, include_inactive)
+            _name_others(door, memory, include_inactive, params)
+
+    if kind == "decisions":
+        show = STATUS(show)
 
     text = f"List the {what}.\n\nExamples:\n  jidomem memory {kind} --limit 10\n"
     return click.command(kind, cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, help=text)(show)
@@ -53,7 +60,7 @@ for _kind in _KINDS:
     memory.add_command(_listing(_kind))
 
 
-def _name_others(door: Door, memory: Jidomem, include_inactive: bool) -> None:
+def _name_others(door: Door, memory: Jidomem, include_inactive: bool, params: Mapping[str, Any]) -> None:
     """Say how many decisions of other sorts there are, asked of the same moments, and what lists them."""
     others = len(
         memory.reader.ask(
@@ -62,10 +69,11 @@ def _name_others(door: Door, memory: Jidomem, include_inactive: bool) -> None:
             as_of=door.as_of,
             valid_at=door.valid_at,
             include_inactive=include_inactive,
+            **params,
         )
     )
     if others:
-        options = [("--as-of", door.as_of), ("--valid-at", door.valid_at)]
+        options = [("--as-of", door.as_of), ("--valid-at", door.valid_at), ("--status", params.get("status"))]
         narrowed = "".join(f" {option} {value}" for option, value in options if value)
         again = f"jidomem ask decisions{narrowed}{' --include-inactive' * include_inactive}"
         door.say(f"decisions that are not architectural: {others}, see: {again}")

@@ -14,7 +14,7 @@ from jidomem_cli.paths import Paths
 from jidomem_cli.tables import Row, form_of, show_json, show_rows
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
-_COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded")
+_COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "status", "time")
 
 
 @click.command(cls=Verb, formats=_FORMATS, as_of=True, valid_at=True)
@@ -28,7 +28,7 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded")
 @click.option("--session", metavar="NAME", help="Only what was asserted in this session.")
 @click.option("--since", metavar="MOMENT", help="Only what was recorded from then on.")
 @click.option("--until", metavar="MOMENT", help="Only what was recorded before.")
-@click.option("--include-inactive", is_flag=True, help="Also what is superseded, withdrawn or only proposed.")
+@click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
 @click.option(
     "--limit", type=click.IntRange(1, MOST), default=LIMIT, metavar="N", help=f"At most N memories ({LIMIT})."
 )
@@ -36,7 +36,7 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded")
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @pass_door
 def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **narrowing: Any) -> None:
-    """Find what is in force and holds words of TEXT, the best first.
+    """Find active memories that hold words of TEXT, the best first.
 
     Words are found by their stems, names and paths also by their parts; not all of them have to be there. With
     --format md it is quoted data for an agent, which is what --budget-tokens counts: a token for every three bytes.
@@ -85,6 +85,8 @@ def _row(hit: Hit) -> Row:
         "about": [f"{place} ({stale[place]})" if place in stale else place for place in said["about"]],
         "agent": hit.agent_id,
         "recorded": said["recorded_at"],
+        "status": said["status"],
+        "time": said["time"],
         "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],
     }
 

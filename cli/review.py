@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
+from jidomem.active import ENDED
 from jidomem.errors import InvalidRequest
 from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
 from jidomem.govern.review_text import parse, todo, without_settled
@@ -184,7 +185,7 @@ def _do(door: Door, memory: Jidomem, text: str, dry_run: bool) -> int:
 
     def has_ended(item: str) -> bool:
         try:
-            return memory.reader.get_memory(memory.project, item)["status"] in ("superseded", "invalidated")
+            return memory.reader.get_memory(memory.project, item)["status"] in ENDED
         except JidomemError:
             return False
 

@@ -13,7 +13,7 @@ from jidomem.govern.due import count
 from jidomem.index.clones import Snapshot
 from jidomem.journal.files import LOOSE, Stream
 from jidomem.model import LanguageModel
-from jidomem.read.counts import counts, kept
+from jidomem.read.counts import counts, kept, pending
 from jidomem.runtime import settings
 from jidomem.runtime.chosen import amiss
 from jidomem.runtime.guard_log import GuardLog
@@ -94,7 +94,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "last_commit": version.recorded_at or None,
         "counts": held,
         "history": kept(memory.reader, name, as_of=door.as_of),
-        "waiting": sum(states.get("proposed", 0) for states in held.values()),
+        "waiting": pending(memory.reader, name, as_of=door.as_of),
         "conflicts": _conflicts(door, memory, name),
         "due": due,
         "due_or_more": due == _COUNTED,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from jidomem.active import STATUSES
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.moments import parse_moment, stamp
 from jidomem.plain import is_unicode
@@ -17,7 +18,11 @@ from jidomem.vocab import BASE
 FOREVER = "9999-12-31T23:59:59.999999Z"
 #: What a parameter is when it is left out and its variable stays unbound.
 UNBOUND = ""
-TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project")
+#: The default of `validAt` in a query that shows active memories only: whoever asks gives the moment.
+NOW = "now"
+TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project", "status")
+#: The default of a parameter of the type `status`: decisions are not narrowed by one.
+ANY = "any"
 
 _HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
@@ -42,11 +47,15 @@ _PROJECT = re.compile(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,6
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One parameter: its name, its type and, where it may be left out, the term it then has, or UNBOUND."""
+    """One parameter: its name, its type and, where it may be left out, the term it then has, or UNBOUND, or NOW.
+
+    It stands for the `variable` of its name; one of the type `status`, which is a column too, for `?ofStatus`.
+    """
 
     name: str
     type: str
     default: Term | None = None
+    variable: str = ""
 
     def __str__(self) -> str:
         """Return the parameter as a header spells it."""
@@ -117,7 +126,12 @@ class NamedQuery:
 
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""
-        return any(param.name == name for param in self.params)
+        return any(name in (param.name, param.variable) for param in self.params)
+
+    @property
+    def judges_validity(self) -> bool:
+        """Return whether what does not hold now is left out where no `validAt` is asked for."""
+        return any(param.name == "validAt" and param.default == NOW for param in self.params)
 
     @property
     def is_steady(self) -> bool:
@@ -141,8 +155,10 @@ class NamedQuery:
                 takes = ", ".join(map(snake, known)) or "no parameters"
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)
-        bound = {param.name: self._bound(param, values) for param in self.params}
-        return {name: term for name, term in bound.items() if term != UNBOUND}
+        bound = {param.variable: self._bound(param, values) for param in self.params}
+        if any(param.type == "status" and bound[param.variable] != UNBOUND for param in self.params):
+            bound["includeInactive"] = boolean(True)  # that status is asked for by name
+        return {name: term for name, term in bound.items() if term not in (UNBOUND, NOW)}
 
     def _bound(self, param: Param, values: Mapping[str, object]) -> Term:
         if param.name in values:
@@ -161,6 +177,7 @@ _ARTICLE = {
     "boolean": "true or false",
     "dateTime": "an ISO 8601 moment such as 2026-11-01 or 2026-11-01T08:00:00Z",
     "project": "a project id such as my_project (a-z, 0-9, - and _)",
+    "status": f"one of {', '.join(STATUSES)}",
 }
 
 
@@ -221,6 +238,8 @@ def _term(value: object, kind: str) -> Term | None:
     if kind == "project":
         match = _PROJECT.fullmatch(value)
         return iri(f"{BASE}projects/{match[1]}") if match else None
+    if kind == "status":
+        return literal(value) if value in STATUSES else None
     return literal(value)
 
 
@@ -236,11 +255,11 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     file = f"{role}/{name}.rq"
     header = _header(file, text)
     line, words = header["params"]
-    params = tuple(_param(f"{file}:{line}", word) for word in words.split())
     columns = tuple(header["columns"][1].split())
+    params = tuple(_param(f"{file}:{line}", word) for word in words.split())
     order = tuple(header["order"][1].split())
     projected = _projected(file, text)
-    _must_project(f"{file}:{line}", (param.name for param in params), projected)
+    _must_project(f"{file}:{line}", (param.variable for param in params), projected)
     _must_project(f"{file}:{header['columns'][0]}", columns, projected)
     _must_project(f"{file}:{header['order'][0]}", (word.lstrip("-") for word in order), set(columns))
     course = _course(f"{file}:{header['over'][0]}", header["over"][1], order, text) if "over" in header else None
@@ -309,10 +328,13 @@ def _param(where: str, word: str) -> Param:
     kind, default = kind or well_known[0], well_known[1] if default is None else default
     if kind not in TYPES:
         raise _bad(where, f"{kind!r} is no type; there are {', '.join(TYPES)}")
-    term = default if default in (None, UNBOUND) else _term(default, kind)
+    if (kind, default) == ("status", ANY):
+        default = UNBOUND
+    is_now = (name, default) == ("validAt", NOW)
+    term = default if is_now or default in (None, UNBOUND) else _term(default, kind)
     if default is not None and term is None:
         raise _bad(where, f"the default {default!r} is not {_ARTICLE[kind]}")
-    return Param(name, kind, term)
+    return Param(name, kind, term, f"of{name[:1].upper()}{name[1:]}" if kind == "status" else name)
 
 
 def _projected(file: str, text: str) -> set[str]:

@@ -13,7 +13,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"errors", "keyword_hints", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
-    | {"days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces", "wal", "decoding"},
+    | {"active", "days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces", "wal", "decoding"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository", "uncollected"},
@@ -34,6 +34,7 @@ LAYERS = [  # each row may import itself and the rows above it
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PURE = [
+    "active.py",
     "intent.py",
     "query.py",
     "sparql.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from jidomem import active
 from jidomem.errors import NotFound
 from jidomem.query import to_term
 from jidomem.read.reader import MemoryReader
@@ -14,7 +15,8 @@ from jidomem.vocab import local_name, type_of
 from jidomem.write.names import plain_path
 
 #: What is said of each is looked up for those found: joined, the engine would read it of all memories.
-_QUERY = """
+_QUERY = (
+    """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded WHERE {
   { VALUES ?about { %s } ?item jido:about ?about }
@@ -26,11 +28,14 @@ SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded WHERE {
   OPTIONAL { ?item a ?kind }
   OPTIONAL { ?item jido:recordedAt ?recorded }
   FILTER(BOUND(?status) && BOUND(?summary) && BOUND(?kind) && BOUND(?recorded))
-  FILTER NOT EXISTS {
-    ?item jido:supersededBy|jido:invalidatedBy ?end FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
-  }
+"""
+    + active.valid_now()
+    + active.accepted()
+    + active.unended()
+    + """
 } ORDER BY ?recorded ?item
 """
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ _LAST = (
     """SELECT (MAX(?recorded) AS ?last) WHERE {{ ?item {by} {agent} ; {at} ?recorded FILTER(?recorded <= {moment}) }}"""
 )
 _IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
+MINUS {{{{ ?item {jido("decisionStatus")} ?standing FILTER(?standing != "accepted") }}}}
 FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} }}}}"""
 _DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
 FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
@@ -247,6 +248,8 @@ class Briefed:
             "cut": is_cut,
             "notes": list(notes),
             "standing": told["status"],
+            "status": told["status"],
+            "time": said.get("hasTimestamp"),
             "agent": agent or None,
             "source": source or None,
             "recorded": told["recorded_at"],

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
+from jidomem import active
 from jidomem.query import FOREVER, to_term
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import iri
@@ -21,7 +22,8 @@ _PREFIXES = "PREFIX jido: <https://jido.ai/ontology#>\nPREFIX rdfs: <http://www.
 _ASSUMED = f"{_PREFIXES} SELECT DISTINCT ?kind WHERE {{ ?kind rdfs:subClassOf* jido:Assumption }} ORDER BY ?kind"
 #: One graph is named, that of all that is asserted: looking for each pattern in each graph takes four times as long.
 #: What is known of an item is looked up, as a join would go through all there are.
-_DUE = """
+_DUE = (
+    """
 SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
   {
     ?item jido:expiresOn ?due BIND("expired" AS ?reason)
@@ -35,12 +37,16 @@ SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
   FILTER(?recorded <= %(as_of)s)
   FILTER EXISTS { ?item jido:appliesToProject <%(project)s> }
   FILTER NOT EXISTS { ?item jido:hasAssertionStatus jido:Proposed }
+"""
+    + active.accepted()
+    + """
   FILTER NOT EXISTS {
     ?item jido:supersededBy|jido:invalidatedBy ?end
     FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
     FILTER EXISTS { ?end jido:recordedAt ?endAt FILTER(?endAt <= %(as_of)s) }
   } %(when)s
 } }"""
+)
 _BY = """
   FILTER(!BOUND(?due) || ?due <= %(at)s)
   FILTER NOT EXISTS { ?item jido:validFrom ?from FILTER(?from > %(at)s) }"""

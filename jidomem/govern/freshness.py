@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from jidomem import active
 from jidomem.anchor import ANCHOR, Anchor, anchors_of
 from jidomem.index import OxigraphIndex
 from jidomem.read.reader import MemoryReader
@@ -21,14 +22,17 @@ _QUESTIONS = {
     "gone": "Does it still hold? The file is gone.",
     "renamed": "Is it about the file by its new name, too?",
 }
-_ANCHORED = """
+_ANCHORED = (
+    """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?anchor WHERE {
-  ?item jido:aboutBlob ?anchor ; jido:summary ?summary ; jido:hasAssertionStatus jido:Asserted ;
-    jido:appliesToProject ?project .
-  MINUS { ?item jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted }
+  ?item jido:aboutBlob ?anchor ; jido:summary ?summary ; jido:appliesToProject ?project .
+"""
+    + active.now_of_all()
+    + """
 } ORDER BY ?item ?anchor
 """
+)
 
 
 def anchors_in_force(reader: MemoryReader, project: str) -> list[tuple[str, str, Anchor]]:

@@ -19,7 +19,7 @@ from jidomem.vocab import TYPE_OF_CLASS, local_name
 from jidomem.write.names import plain_path
 
 Row = dict[str, Any]
-COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary")
+COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary", "status", "time")
 #: How binding what is, the most binding first; what a list says stands in this order.
 FORCES = ("strict", "required", "decision", "open error", "lesson", "advisory", "past error")
 _PAGE = 200
@@ -39,8 +39,8 @@ def governing(
     Paths are relative to the folder that holds the root, with forward slashes, or absolute; raises InvalidRequest for
     one that lies outside of that folder. A memory about a file that was renamed
     governs it by its new name too. *asked* are as_of, valid_at and include_inactive. Each row has path, item, kind,
-    class, force, about (the place it was found by), summary, level, standing (active, proposed ...), state of a task
-    or error, freshness of each file it is about, source, agent and recorded.
+    class, force, about (the place it was found by), summary, level, status (active, proposed ...), time, state of a
+    task or error, freshness of each file it is about, source, agent and recorded.
     """
     if not paths:
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
@@ -127,6 +127,8 @@ def _described(index: OxigraphIndex, project: str, row: Row, asked: Mapping[str,
         "severity": said.get("severityLevel"),
         "state": state,
         "standing": memory["status"],
+        "status": memory["status"],
+        "time": said.get("hasTimestamp"),
         "source": local_name(said["hasSourceType"]) if "hasSourceType" in said else None,
         "agent": local_name(said["assertedBy"]) if "assertedBy" in said else None,
         "recorded": memory["recorded_at"],

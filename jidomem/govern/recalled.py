@@ -82,7 +82,7 @@ def _line(hit: Hit) -> str:
     status = "" if said["status"] == "active" else said["status"]
     about = ", ".join(_word(str(place)) for place in said["about"][:3])
     stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())
-    day = said["recorded_at"].date().isoformat()
+    day = (said["time"] or said["recorded_at"]).date().isoformat()
     words = [status, about, _word(hit.agent_id), day, said.get("source", ""), stale]
     return f"- {_word(short)} {_word(said['kind'])}: {text}{mark}{why} ({', '.join(filter(None, words))})\n"
 

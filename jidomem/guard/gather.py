@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from jidomem import active
 from jidomem.govern.governing import earlier_names
 from jidomem.guard.rule import FORCES, Basis, Check, Rule, Rules
 from jidomem.moments import stamp
@@ -17,12 +18,14 @@ from jidomem.write.names import plain_path
 
 _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
 _FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")
-_ITEMS = """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word WHERE {
+_ITEMS = (
+    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word WHERE {
   VALUES ?kind { %s }
   ?item a ?kind ; jido:appliesToProject <%s> ; jido:summary ?summary ; jido:recordedAt ?recorded ;
-    jido:hasAssertionStatus jido:Asserted ; jido:assertedBy ?agent .
-  MINUS { ?item jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted }
-  MINUS { ?item jido:decisionStatus ?standing FILTER(?standing != "accepted") }
+    jido:assertedBy ?agent .
+"""
+    + active.now_of_all()
+    + """
   OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   OPTIONAL { ?item jido:hasErrorStatus ?state }
   OPTIONAL { ?item jido:validFrom ?from }
@@ -30,6 +33,7 @@ _ITEMS = """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?un
   OPTIONAL { ?item jido:hasConventionScope ?scope }
   OPTIONAL { ?item jido:confirmedBy ?word }
 } ORDER BY DESC(?recorded) DESC(?item) ?kind ?agent"""
+)
 _PAIRS = {
     "about": "SELECT ?item ?value (isIRI(?value) AS ?is) WHERE { ?item jido:about|jido:appliesToModule ?value }",
     "module": "SELECT ?item ?value WHERE { ?item jido:affectedModule ?value }",

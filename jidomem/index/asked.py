@@ -6,11 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from jidomem.active import ACCEPTED
 from jidomem.index.answers import Solutions
 from jidomem.index.listing import FOREVER, NEVER, ticks
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.query import Course
-from jidomem.terms import Term
+from jidomem.terms import Term, literal
 from jidomem.vocab import jido
 
 WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
@@ -20,6 +21,7 @@ MANY = 50_000
 RECORDED, PROPOSED, ASSERTED = jido("recordedAt"), jido("Proposed"), jido("Asserted")
 STATUS = jido("hasAssertionStatus")
 DATED = f"{jido('validFrom')}|{jido('validUntil')}"
+DECIDED = jido("decisionStatus")
 ENDED_BY = f"{jido('supersededBy')}|{jido('invalidatedBy')}"
 #: What is asked beside a pattern stands in OPTIONAL, which the engine looks up for each row found: joined, it may scan
 #: all moments there are. `%s` is where the nodes asked about are named.
@@ -110,12 +112,14 @@ class Asked:
     def pointing(self, graphs: Sequence[str], course: Course, items: Set[Term]) -> dict[Term, list[Span]]:
         """Return the spans of all that points at each of *items* as the course says in `unless`.
 
-        What holds for a time only is left out: whether it counts, depends on the moment it is asked for.
+        What holds for a time only is left out: whether it counts, depends on the moment it is asked for. So is what is
+        not accepted, which is never active.
         """
         what = course.unless.split(" ")[0]
         text = (
             f"{course.prologue} SELECT ?{course.variable} {what} ?since WHERE {{ %s {course.unless} . "
-            f"{what} {RECORDED} ?since FILTER NOT EXISTS {{ {what} {DATED} ?date }} }}"
+            f"{what} {RECORDED} ?since FILTER NOT EXISTS {{ {what} {DATED} ?date }} "
+            f"FILTER NOT EXISTS {{ {what} {DECIDED} ?standing FILTER(?standing != {literal(ACCEPTED)}) }} }}"
         )
         rows = [*self.rows(graphs, text, items if len(items) < MANY else None, course.variable)]
         since = dict[Term, int]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from jidomem.active import is_accepted
 from jidomem.index.answers import Solutions
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.lexical import FIELDS
@@ -32,7 +33,8 @@ _ITEMS = f"SELECT ?item ?at WHERE {{ ?item {_STATUS} ?any ; {_RECORDED} ?at ; {j
 class Document:
     """One memory: `texts` are in the order of FIELDS, `about` names what it is about; moments are in one form.
 
-    `ended` is when something that holds first superseded or withdrew it, `successors` superseded it. `text` is what it
+    `ended` is when something that holds first superseded or withdrew it, `successors` superseded it; `inactive` says
+    why it is not active otherwise: proposed, rejected or deprecated. `text` is what it
     says, word for word, up to a length. What was said in a talk has who said it, when, in which talk, and its `place`:
     what is sorted by it stands in the order in which it was said.
     """
@@ -41,7 +43,7 @@ class Document:
     types: tuple[str, ...]
     recorded: str
     ended: str | None
-    proposed: bool
+    inactive: str | None
     agent: str
     session: str
     confidence: str
@@ -100,7 +102,7 @@ def document(index: OxigraphIndex, graph: str, item: Term) -> Document | None:
         types=tuple(map(bare, said.get(TYPE, ()))),
         recorded=moments[0],
         ended=min(ends.values(), default=None),
-        proposed=jido("Proposed") in said[_STATUS],
+        inactive=_inactive(said),
         agent=one("assertedBy"),
         session=one("assertedIn"),
         confidence=local_name(one("hasConfidence")),
@@ -112,6 +114,14 @@ def document(index: OxigraphIndex, graph: str, item: Term) -> Document | None:
         text="\n".join(text for name in FIELDS for text in texts[name] if name != "about")[:LONGEST],
         said_at=moments[0],
     )
+
+
+def _inactive(said: dict[Term, list[Term]]) -> str | None:
+    """Return why a memory that nothing ended is not active: proposed, or its decision status; None where it is."""
+    if jido("Proposed") in said[_STATUS]:
+        return "proposed"
+    stated = next((parts(term).text for term in said.get(jido("decisionStatus"), ())), None)
+    return None if is_accepted(stated) else stated
 
 
 def _held(index: OxigraphIndex, graph: str, end: Term) -> str | None:

@@ -68,7 +68,7 @@ def document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
         types=tuple(map(bare, said[TYPE])),
         recorded=recorded,
         ended=min(filter(None, newer.values()), default=None),
-        proposed=False,
+        inactive=None,
         agent=one("agentId"),
         session=one("sessionId"),
         confidence="",

@@ -14,6 +14,8 @@ from jidomem.terms import Term
 #: Nobody ended it; and: it was never in force.
 FOREVER = 2**62
 NEVER = -1
+#: The time of what has none: before every moment, as the engine sorts what is unbound.
+UNDATED = -1
 BLOCK = 512
 _KEY = 16
 _MOMENT = re.compile(
@@ -38,7 +40,7 @@ def ticks(term: Term) -> int | None:
 
 
 def timed(moment: int, iri: str, newest_first: bool) -> str:
-    """Return the key that puts *iri* in its place by time, then by its own order.
+    """Return the key that puts *iri* in its place by time, UNDATED for none, then by its own order.
 
     >>> key_parts(timed(7, "urn:a", newest_first=True), newest_first=True)
     (7, 'urn:a')
@@ -53,7 +55,9 @@ def key_parts(key: str, newest_first: bool) -> tuple[int, str]:
 
 
 def moment_term(number: int) -> Term:
-    """Return the moment that many microseconds after the start of the year 1."""
+    """Return the moment that many microseconds after the start of the year 1; UNDEF for UNDATED."""
+    if number == UNDATED:
+        return "UNDEF"
     return f'"{(_START + number * _TICK).isoformat()}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 
 from jidomem.index.asked import ASSERTED, MANY, RECORDED, STATUS, WRITABLE, Asked, Fates, Span, held_from
 from jidomem.index.document import Mark
-from jidomem.index.listing import FOREVER, NEVER, Listing, ticks, timed
+from jidomem.index.listing import FOREVER, NEVER, UNDATED, Listing, ticks, timed
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.index.rivals import Pair, Rivals
 from jidomem.index.shelved import Shelved
@@ -296,7 +296,7 @@ def _key(row: Sequence[Term | None], course: Course) -> str:
         raise Unlistable(item)
     if course.time is None:
         return item[1:-1]
-    moment = ticks(row[1] or "")
+    moment = UNDATED if row[1] is None else ticks(row[1])
     if moment is None:
         raise Unlistable(row[1])
     return timed(moment, item[1:-1], course.newest_first)

@@ -9,17 +9,19 @@ from json import dumps
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from jidomem.active import ACTIVE, UNACCEPTED
 from jidomem.index.text_file import TextFile
 from jidomem.vocab import told_as
 
 #: What memories are counted by.
 FACETS = ("kind", "agent", "session", "state")
-#: In force, only proposed, or superseded or withdrawn.
-STATES = ("active", "proposed", "ended")
-_STATE = "CASE WHEN m.ended <= :moment THEN 'ended' WHEN m.proposed THEN 'proposed' ELSE 'active' END"
+#: The states of `jidomem.active`, where superseded and invalidated are one.
+STATES = (ACTIVE, *UNACCEPTED, "expired", "scheduled", "ended")
+_STATE = """CASE WHEN m.ended <= :moment THEN 'ended' WHEN m.inactive IS NOT NULL THEN m.inactive
+WHEN m.valid_until <= :valid_at THEN 'expired' WHEN m.valid_from > :valid_at THEN 'scheduled' ELSE 'active' END"""
 #: In the order of an index, so that nothing is sorted.
-_GROUPS = """SELECT m.session, m.kind, m.agent, COALESCE(SUM(m.ended <= :moment), 0),
-COALESCE(SUM(m.proposed AND (m.ended IS NULL OR m.ended > :moment)), 0), COUNT(*)
+_GROUPS = f"""SELECT m.session, m.kind, m.agent, COUNT(*),
+{", ".join(f"SUM({_STATE} = '{state}')" for state in STATES[1:])}
 FROM memory m WHERE m.recorded <= :moment %s GROUP BY m.session, m.kind, m.agent"""
 _SOME = "AND m.item IN (SELECT value FROM json_each(:items))"
 _FITTING = f"SELECT m.item FROM memory m WHERE m.recorded <= :moment {_SOME} %s"
@@ -31,13 +33,16 @@ _IS = {
     "session": "AND m.session = :session",
     "state": f"AND {_STATE} = :state",
 }
+#: The newest date from or until which a memory holds, of each sort: nothing changes between two of them.
+_BOUND = """SELECT MAX(valid_from) FROM memory WHERE valid_from <= :valid_at
+UNION ALL SELECT MAX(valid_until) FROM memory WHERE valid_until <= :valid_at"""
 _DAYS = """SELECT substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
 AND m.recorded >= :since %s GROUP BY day"""
 _BY_AGENT = """SELECT m.agent, substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
 GROUP BY m.agent, day"""
 _LATEST = "9999"  # after every moment
-#: Session, kind and agent of memories that are alike in these, and how many of them are ended, proposed, and in all.
-Groups = list[tuple[str, int, str, int, int, int]]
+#: Session, kind and agent of memories that are alike in these, how many there are in all, and in each of STATES[1:].
+Groups = list[tuple[Any, ...]]
 #: facet -> value -> how many.
 Facets = Mapping[str, Mapping[str, int]]
 _KEPT = 8
@@ -64,10 +69,13 @@ class Overview:
 
 
 def overview(
-    file: TextFile, chosen: Mapping[str, str], *, moment: str | None, after: Told | None, count: int
+    file: TextFile, chosen: Mapping[str, str], *, moment: str | None, valid_at: str, after: Told | None, count: int
 ) -> Overview:
-    """Return *count* memories known at *moment* that fit all of *chosen*, facet -> value, and follow *after*."""
-    classes, values = _asked(file, chosen, moment)
+    """Return *count* memories known at *moment* that fit all of *chosen*, facet -> value, and follow *after*.
+
+    Whether one is active is judged at *valid_at*.
+    """
+    classes, values = _asked(file, chosen, moment, valid_at)
     values["count"] = count + 1
     start = after or Told("", _LATEST)
     where = " ".join(_IS[name] for name in chosen)
@@ -76,25 +84,31 @@ def overview(
     shown = tuple(told[:count])
     since = shown[-1].recorded[:10] if shown else _LATEST
     days = dict(file.ask(_DAYS % where, {**values, "since": since}))
-    return Overview(shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"]))
+    return Overview(
+        shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"], values["valid_at"])
+    )
 
 
 def among(
-    file: TextFile, items: Sequence[str], chosen: Mapping[str, str], *, moment: str | None
+    file: TextFile, items: Sequence[str], chosen: Mapping[str, str], *, moment: str | None, valid_at: str
 ) -> tuple[list[str], Facets]:
     """Return those of *items*, in their order, that are known at *moment* and fit all of *chosen*; and their facets."""
-    classes, values = _asked(file, chosen, moment)
+    classes, values = _asked(file, chosen, moment, valid_at)
     values["items"] = dumps([*items])
     fitting = {item for (item,) in file.ask(_FITTING % " ".join(_IS[name] for name in chosen), values)}
     groups = [*file.ask(_GROUPS % _SOME, values)]
     return [item for item in items if item in fitting], _counted(groups, classes, chosen)
 
 
-def _asked(file: TextFile, chosen: Mapping[str, str], moment: str | None) -> tuple[dict[int, str], dict[str, Any]]:
+def _asked(
+    file: TextFile, chosen: Mapping[str, str], moment: str | None, valid_at: str
+) -> tuple[dict[int, str], dict[str, Any]]:
     """Return the classes there are by number, and the values in what is asked."""
     classes = {number: told_as(types.split())[1] for number, types in file.ask("SELECT number, types FROM kind")}
     kinds = dumps([number for number, name in classes.items() if name == chosen.get("kind")])
-    return classes, {"moment": moment or _LATEST, **chosen, "kinds": kinds}
+    bounds = file.ask(_BOUND, {"valid_at": valid_at})
+    valid_at = max((bound for (bound,) in bounds if bound is not None), default="")  # the same until another one comes
+    return classes, {"moment": moment or _LATEST, "valid_at": valid_at, **chosen, "kinds": kinds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +148,8 @@ class _Counts:
 
     def __init__(self, mark: Any) -> None:
         self.mark = mark
-        self.groups: dict[str, Groups] = {}
-        self.facets: dict[tuple[str, frozenset[tuple[str, str]]], Facets] = {}
+        self.groups: dict[tuple[str, str], Groups] = {}
+        self.facets: dict[tuple[str, str, frozenset[tuple[str, str]]], Facets] = {}
         self.written: dict[tuple[str, int], Written] = {}
 
 
@@ -143,16 +157,18 @@ class _Counts:
 _COUNTED: WeakKeyDictionary[TextFile, _Counts] = WeakKeyDictionary()
 
 
-def _facets(file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str) -> Facets:
+def _facets(
+    file: TextFile, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str, valid_at: str
+) -> Facets:
     """Return the facets of a choice at *moment*; counted once for each state of the file."""
     known = _known(file)
-    key = (moment, frozenset(chosen.items()))
+    at, key = (moment, valid_at), (moment, valid_at, frozenset(chosen.items()))
     if key not in known.facets:
-        if moment not in known.groups:
+        if at not in known.groups:
             _make_room(known.groups)
-            known.groups[moment] = [*file.ask(_GROUPS % "", {"moment": moment})]
+            known.groups[at] = [*file.ask(_GROUPS % "", {"moment": moment, "valid_at": valid_at})]
         _make_room(known.facets)
-        known.facets[key] = _counted(known.groups[moment], classes, chosen)
+        known.facets[key] = _counted(known.groups[at], classes, chosen)
     return known.facets[key]
 
 
@@ -174,9 +190,9 @@ def _counted(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, st
     found: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
     kinds, agents, sessions, states = (found[name] for name in FACETS)
     kind, agent, session, state = (chosen.get(name) for name in FACETS)
-    for of_session, number, of_agent, ended, proposed, every in groups:
+    for of_session, number, of_agent, every, *others in groups:
         of_kind = classes[number]
-        counts = {"active": every - ended - proposed, "proposed": proposed, "ended": ended}
+        counts = {ACTIVE: every - sum(others), **dict(zip(STATES[1:], others, strict=True))}
         fit = every if state is None else counts.get(state, 0)
         is_kind, is_agent = kind in (None, of_kind), agent in (None, of_agent)
         is_session = session in (None, of_session)

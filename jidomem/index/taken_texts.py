@@ -23,17 +23,19 @@ _TABLES = f"""
 CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE kind (number INTEGER PRIMARY KEY, types TEXT UNIQUE);
 CREATE TABLE memory (number INTEGER PRIMARY KEY, item TEXT UNIQUE, kind INTEGER, recorded TEXT, ended TEXT,
-  proposed INTEGER, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
+  inactive TEXT, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
   length INTEGER);
 CREATE INDEX memory_recorded ON memory (recorded, length);
-CREATE INDEX memory_facets ON memory (session, kind, agent, recorded, ended, proposed);
+CREATE INDEX memory_facets ON memory (session, kind, agent, recorded, ended, inactive, valid_from, valid_until);
+CREATE INDEX memory_from ON memory (valid_from) WHERE valid_from IS NOT NULL;
+CREATE INDEX memory_until ON memory (valid_until) WHERE valid_until IS NOT NULL;
 CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
 CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_FIELDS}, tokenize="{TOKENS}");
 {TABLES}"""
 _KEEP = (
-    "INSERT INTO memory (number, item, kind, recorded, ended, proposed, agent, session, confidence, valid_from, "
+    "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SAY = f"INSERT INTO text(rowid, {_FIELDS}) VALUES (?{', ?' * len(FIELDS)})"
@@ -52,7 +54,7 @@ class _Old(NamedTuple):
 class TakenTexts(KeptFile):
     """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 8
+    FORM = 9
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
@@ -155,7 +157,7 @@ class TakenTexts(KeptFile):
         """Return what a memory is narrowed down by."""
         return (
             number, document.item, self._kind(" ".join(document.types)), document.recorded, document.ended,
-            document.proposed, document.agent, document.session, document.confidence, document.valid_from,
+            document.inactive, document.agent, document.session, document.confidence, document.valid_from,
             document.valid_until, "\n".join(document.successors), lengths[number],
         )  # fmt: skip
 

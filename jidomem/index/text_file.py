@@ -209,7 +209,7 @@ class TextFile(TakenTexts):
         clauses = [clause for clause, value in asked.items() if value is not None]
         values = [value for value in asked.values() if value is not None]
         if not within.inactive:
-            clauses.append("NOT m.proposed AND (m.ended IS NULL OR m.ended > COALESCE(?, m.ended))")
+            clauses.append("m.inactive IS NULL AND (m.ended IS NULL OR m.ended > COALESCE(?, m.ended))")
             values.append(within.moment)
         if within.kinds is not None:
             clauses.append(f"m.kind IN ({self._of(within.kinds)})")

@@ -46,7 +46,7 @@ def document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
         types=tuple(map(bare, said[TYPE])),
         recorded=recorded,
         ended=None,
-        proposed=False,
+        inactive=None,
         agent=agents[-1] if agents else "",
         session=_session(index, graph, talk),
         confidence="",

@@ -195,7 +195,7 @@ def _document(item: str, text: str) -> Document:
         types=(),
         recorded=_MOMENT,
         ended=None,
-        proposed=False,
+        inactive=None,
         agent="",
         session="",
         confidence="",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jidomem.active import ACTIVE, is_accepted
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.commit import Commit, advance
@@ -15,6 +16,7 @@ from jidomem.terms import Term, bare, iri, parts
 from jidomem.version import Version, read
 from jidomem.vocab import TYPE, jido, local_name
 
+_DECIDED = jido("decisionStatus")
 _ENDS = {jido("supersededBy"): "superseded", jido("invalidatedBy"): "invalidated"}
 _MARK, _PROPOSED = jido("hasAssertionStatus"), jido("Proposed")
 _RECORDED, _SUMMARY = jido("recordedIn"), jido("summary")
@@ -96,7 +98,10 @@ def _entry(commit: Commit, version: Version, index: OxigraphIndex) -> Entry:
 
 
 def _status(of: Mapping[Term, list[Term]]) -> str:
-    return "proposed" if _PROPOSED in of[_MARK] else "active"
+    if _PROPOSED in of[_MARK]:
+        return "proposed"
+    stated = parts(of[_DECIDED][0]).text if of[_DECIDED] else None
+    return stated if stated is not None and not is_accepted(stated) else ACTIVE
 
 
 def _told(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:

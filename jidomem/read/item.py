@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+from jidomem.active import ACTIVE, is_accepted, validity
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.ids import Ids
@@ -37,12 +38,20 @@ def short_id(item: str) -> str:
     return local_name(item)[-SHORT:]
 
 
-def get(index: OxigraphIndex, project: str, item: str, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
+def get(
+    index: OxigraphIndex,
+    project: str,
+    item: str,
+    as_of: object = None,
+    valid_at: object = None,
+    now: Callable[[], str] | None = None,
+) -> dict[str, Any]:
     """Return one memory of *project* as plain values, as it was known at *as_of*.
 
+    Its `status` is one of `jidomem.active.STATES`; the clock *now*, if given, judges whether it holds in the world.
     Raises NotFound when the project had no such memory by then, or what it says does not hold at *valid_at*.
     """
-    return _found(index, project, item, as_of, valid_at).to_dict()
+    return _found(index, project, item, as_of, valid_at).to_dict(now)
 
 
 def triples(
@@ -164,27 +173,36 @@ class _Item:
     def _moments(self, name: str) -> list[str]:
         return [_written(term) for term in self._said.get(jido(name), [])]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the memory as plain values."""
+    def to_dict(self, now: Callable[[], str] | None) -> dict[str, Any]:
+        """Return the memory as plain values, its status by the clock *now*."""
         kind, cls = told_as(self._said.pop(TYPE, []))
         commits = [bare(term).removeprefix(_COMMIT) for term in self._said.get(_WITH, [])]
         return {
             "iri": bare(self._item),
             "type": kind,
             "class": cls,
-            "status": self._status(),
+            "status": self._status(now),
             "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._said.items()},
             **self._ends,
             "commit": commits[0] if commits else None,
             "recorded_at": to_value(self._said[_RECORDED][0]),
         }
 
-    def _status(self) -> str:
+    def _status(self, now: Callable[[], str] | None) -> str:
         if self._ends["invalidated_by"]:
             return "invalidated"
         if self._ends["superseded_by"]:
             return "superseded"
-        return "proposed" if jido("Proposed") in self._said.get(jido("hasAssertionStatus"), []) else "active"
+        if jido("Proposed") in self._said.get(jido("hasAssertionStatus"), []):
+            return "proposed"
+        stated = next((parts(term).text for term in self._said.get(jido("decisionStatus"), [])), None)
+        if stated is not None and not is_accepted(stated):
+            return stated
+        since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
+        if now is None or not (since or until):
+            return ACTIVE
+        moment = min(self._as_of, now())
+        return validity(max(since, default=None), min(until, default=None), moment)
 
     def _enders(self, ends: Iterable[Term]) -> Iterator[str]:
         """Yield which of *ends* ended the item by then; what is merely proposed ends nothing."""

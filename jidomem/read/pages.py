@@ -34,16 +34,19 @@ class Cursor:
     """Where to go on: the moment all pages show (as a term), how many rows were given, and of which question.
 
     `place` says it again for a list that is walked: the next candidate, and how many of its rows were given.
+    `valid_at` is the moment at which memories are to hold in the world, where the list judges that: a term, or empty.
     """
 
     as_of: Term
     offset: int
     question: str
     place: Place = Place()
+    valid_at: Term = ""
 
     def __str__(self) -> str:
         """Return the cursor as opaque text."""
-        body = json.dumps([self.as_of, self.offset, self.question, self.place.key, self.place.given]).encode()
+        place = self.place
+        body = json.dumps([self.as_of, self.offset, self.question, place.key, place.given, self.valid_at]).encode()
         return urlsafe_b64encode(_digest(body) + body).decode().rstrip("=")
 
     @classmethod
@@ -55,13 +58,13 @@ class Cursor:
             raw = b""
         if len(raw) <= _SIZE or _digest(raw[_SIZE:]) != raw[:_SIZE]:
             raise InvalidRequest("the cursor is damaged", hint="use the cursor of the page before, or leave it out")
-        as_of, offset, asked, key, given = json.loads(raw[_SIZE:])
+        as_of, offset, asked, key, given, *valid_at = json.loads(raw[_SIZE:])  # one made before 0.1.1 has none
         if asked != question:
             raise InvalidRequest(
                 "the cursor belongs to another question",
                 hint="repeat the name, the project and every parameter of the first page",
             )
-        return cls(str(as_of), int(offset), question, Place(str(key), int(given)))
+        return cls(str(as_of), int(offset), question, Place(str(key), int(given)), *map(str, valid_at[:1]))
 
 
 class Shelf:

@@ -136,9 +136,11 @@ def _line_of(text: str, refused: JidomemError) -> int:
 _INTRODUCTION = """# The playbook
 
 The questions jidomem answers by name, by the role that asks them. Ask one with `reader.ask("open-tasks",
-project="my_project")` or `jidomem ask open-tasks`. Every answer is about one project. It leaves out what is superseded,
-invalidated or only proposed, unless `includeInactive` is true; then the rows are those the plain pattern finds. `asOf`
-shows what was known at that moment, `validAt` leaves out what does not hold in the world then ([time](time.md)). Rows
+project="my_project")` or `jidomem ask open-tasks`. Every answer is about one project. It shows active memories:
+asserted, neither superseded nor invalidated, valid now ([time](time.md)), and of decisions those that are accepted or
+state no status. With `includeInactive` the rows are those the plain pattern finds; `status` lists the decisions of one
+status, as in `jidomem ask decisions --status rejected`. `asOf` shows what was known at that moment, `validAt` what
+holds in the world at that one. Rows
 come in the stated order (`-` means downwards: newest, or nearest, first), which no two rows share.
 
 This page is written from the files under `queries/`; a test holds the two equal.

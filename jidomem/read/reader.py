@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from jidomem import sparql
+from jidomem import clock, sparql
 from jidomem.dataset import Dataset, dataset
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.bounded import Bounds
 from jidomem.index.ids import Ids
 from jidomem.index.shelved import Shelved
+from jidomem.moments import stamp
 from jidomem.query import NamedQuery, to_term
 from jidomem.read import item
 from jidomem.read.functions import Rows
@@ -24,13 +26,17 @@ from jidomem.read.records import Records
 from jidomem.read.roles import Architect, Debugger, Planner, Role
 from jidomem.read.why import Shown, Why
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare
+from jidomem.terms import Term, Triple, bare, boolean, date_time
 from jidomem.values import to_value
 from jidomem.version import Version
-from jidomem.vocab import graphs_of
+from jidomem.vocab import graph_iri, graphs_of, jido
 
 if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
     from jidomem.index.remote_index import RemoteIndex
+
+
+_SECOND = timedelta(seconds=1)
+_DATES = (jido("validFrom"), jido("validUntil"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,9 @@ class MemoryReader(Records):
 
     Every answer is in a stated order that does not depend on the order of files. `as_of` takes a datetime or ISO 8601
     text, UTC unless it says otherwise, and a bare date is its midnight: what was recorded by then counts. So does
-    `valid_at`, on the world's clock: a memory counts from its valid_from until before its valid_until.
-    `include_inactive` adds what is superseded, invalidated or only proposed.
+    `valid_at`, on the world's clock: a memory counts from its valid_from until before its valid_until. Lists show
+    active memories (`jidomem.active`), valid now unless `valid_at` names a moment; `include_inactive` adds the others,
+    and a list of decisions takes `status`: the decisions of that status alone, whether they are active or not.
     """
 
     def __init__(
@@ -64,6 +71,7 @@ class MemoryReader(Records):
         shown: Shown | None = None,
         apart: Apart | None = None,
         remote: RemoteIndex | None = None,
+        now: Callable[[], datetime] = clock.now,
     ) -> None:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
 
@@ -80,6 +88,7 @@ class MemoryReader(Records):
         self._past = past
         self._schema = schema
         self._shown = shown
+        self._now = now
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -142,12 +151,32 @@ class MemoryReader(Records):
         question = fingerprint(query, project, bindings)
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
+            bindings = _valid(bindings, self._valid_at(query, project, bindings))
             return Page(self._lists.whole(query, project, bindings), None)
         if start is None:
             versions = (version, *(self.index.mark(graph).version for graph in graphs_of(project)))
             newest = max(known.recorded_at or "" for known in versions)  # each stream has commits of its own
-            start = Cursor(first_moment(bindings, newest), 0, question)
-        return self._lists.page(query, project, {**bindings, "asOf": start.as_of}, limit, start)
+            valid = self._valid_at(query, project, bindings)
+            start = Cursor(first_moment(bindings, newest), 0, question, valid_at=valid)
+        bindings = _valid({**bindings, "asOf": start.as_of}, start.valid_at)
+        return self._lists.page(query, project, bindings, limit, start)
+
+    def _valid_at(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> Term:
+        """Return the moment at which memories are to hold where the caller names none; empty where that is open.
+
+        It is now, or `as_of` where that is earlier: to the next full second, so that the pages of a second are alike.
+        """
+        is_open = "validAt" in bindings or bindings.get("includeInactive") == boolean(True)
+        if is_open or not query.judges_validity or not self._has_dates(project):
+            return ""
+        moment = self._now()
+        whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
+        return min(bindings["asOf"], date_time(stamp(whole)))
+
+    def _has_dates(self, project: str) -> bool:
+        """Return whether any memory of *project* holds for a time only."""
+        graph = graph_iri(project)
+        return any(any(self.index.triples(graph, None, date, most=1)) for date in _DATES)
 
     def about_patterns(self, project: str) -> list[str] | None:
         """Return the memories about files named by a pattern, ended ones too; None where only a look at all tells."""
@@ -243,11 +272,12 @@ class MemoryReader(Records):
     def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
         """Return one memory: iri, type, class, status, properties, superseded_by, invalidated_by, commit, recorded_at.
 
-        `status` is active, superseded, invalidated or proposed, and `properties` maps the local name of each property
-        to its values. Raises NotFound with the nearest ids, and for a memory that does not hold at *valid_at*.
+        `status` is one of `jidomem.active.STATES`, such as active, superseded or rejected, and `properties` maps the
+        local name of each property to its values. Raises NotFound with the nearest ids, and for a memory that does not
+        hold at *valid_at*.
         """
         self._catch_up(project)
-        return item.get(self.index, project, iri, as_of, valid_at)
+        return item.get(self.index, project, iri, as_of, valid_at, lambda: stamp(self._now()))
 
     def describe(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> list[Triple]:
         """Return the triples about one memory; raises what `get_memory` raises."""
@@ -284,6 +314,11 @@ def _reserved(
     if include_inactive or query.takes("includeInactive"):
         values["includeInactive"] = include_inactive
     return values
+
+
+def _valid(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
+    """Return *bindings* with the moment at which memories are to hold, where there is one."""
+    return {**bindings, "validAt": valid_at} if valid_at else {**bindings}
 
 
 def _camel(name: str) -> str:

@@ -120,14 +120,17 @@ class Recalling:
         """Return what is looked through."""
         if request.scope == "session" and request.session_id is None:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
+        moment, valid_at = moment_of(narrowing.as_of, "as_of"), moment_of(narrowing.valid_at, "valid_at")
+        if valid_at is None and not narrowing.include_inactive:
+            valid_at = min(moment or self._now, self._now)
         return Within(
-            moment=moment_of(narrowing.as_of, "as_of"),
+            moment=moment,
             inactive=narrowing.include_inactive,
             kinds=self._kinds(narrowing),
             but=frozenset() if narrowing.kinds or narrowing.include_inactive else _TOMBSTONES,
             since=moment_of(narrowing.since, "since"),
             until=moment_of(narrowing.until, "until"),
-            valid_at=moment_of(narrowing.valid_at, "valid_at"),
+            valid_at=valid_at,
             agents=_either("agents", narrowing.agent),
             sessions=_both(
                 _either("sessions", narrowing.session),
@@ -161,7 +164,8 @@ class Recalling:
             return self._hit(project, one.passage.item, found.score, parts, narrowing)
         said = one.passage
         metadata = {"kind": one.kind, "status": "asserted", "recorded_at": parse_moment(one.recorded),
-                    "said_at": parse_moment(said.said_at), "speakers": list(said.speakers), "about": []}  # fmt: skip
+                    "time": parse_moment(said.said_at), "said_at": parse_moment(said.said_at),
+                    "speakers": list(said.speakers), "about": []}  # fmt: skip
         agent = local_name(one.agent) if one.agent.startswith(BASE) else one.agent
         session = local_name(one.session) if one.session.startswith(BASE) else one.session
         return Hit(id=said.item, agent_id=agent or "unknown", session_id=session or None, score=found.score,
@@ -172,7 +176,7 @@ class Recalling:
     ) -> Hit | None:
         """Return what is told of a memory that was found; None where this process has not yet heard of it."""
         try:
-            told = item.get(self._index, project, name, narrowing.as_of)
+            told = item.get(self._index, project, name, narrowing.as_of, now=lambda: self._now)
         except NotFound:
             return None
         said = {name: values[0] for name, values in told["properties"].items() if values}
@@ -180,6 +184,7 @@ class Recalling:
             "kind": told["type"] or told["class"],
             "status": told["status"],
             "recorded_at": told["recorded_at"],
+            "time": said.get("hasTimestamp"),
             "about": told["properties"].get("about", []),
         }
         for property_, called in _TOLD.items():

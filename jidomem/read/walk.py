@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from jidomem.index.listing import key_parts, moment_term, ticks, timed
+from jidomem.index.listing import UNDATED, key_parts, moment_term, ticks, timed
 from jidomem.query import Course
 from jidomem.terms import Term, bare, iri, literal
 
@@ -86,6 +86,9 @@ def _keys(course: Course, columns: Sequence[str]) -> Callable[[Row], str]:
 
     def key_of(row: Row) -> str:
         item = (row[at] or "")[1:-1]
-        return item if course.time is None else timed(ticks(row[when] or "") or 0, item, course.newest_first)
+        if course.time is None:
+            return item
+        moment = UNDATED if row[when] is None else ticks(row[when] or "") or 0
+        return timed(moment, item, course.newest_first)
 
     return key_of

@@ -95,6 +95,7 @@ class Jidomem(Held, Recalls, Governed):
             self.read_log.of if self.read_log else None,
             self.pool.solutions,
             self.remote,
+            now=sources.now,
         )
 
     @property

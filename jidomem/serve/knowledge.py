@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from jidomem import active
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.exchange.mcp_memory import (
     NODE,
@@ -36,11 +37,8 @@ _REASON = "Deleted by {agent} through the memory server's tools."
 _STATEMENTS = f"""
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item ?statement ?summary ?recorded WHERE {{
-  %s ?item <{STATEMENT}> ?statement ; jido:summary ?summary ; jido:recordedAt ?recorded ;
-    jido:hasAssertionStatus jido:Asserted .
-  FILTER NOT EXISTS {{
-    ?item jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted
-  }}
+  %s ?item <{STATEMENT}> ?statement ; jido:summary ?summary ; jido:recordedAt ?recorded .
+{active.now()}
 }} ORDER BY ?recorded ?item"""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jidomem import vocab
+from jidomem.active import STATUSES
 from jidomem.errors import CODES
 from jidomem.intent import FIELDS, LIST_FIELDS
 from jidomem.recall import MOST, SCOPES
@@ -34,6 +35,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("include_inactive", "include_sessions", "dry_run", "all", "explain"), _TRUTH),
     **dict.fromkeys(("default-graph-uri", "named-graph-uri"), _GRAPHS),
     "about": _TEXTS,
+    "status": {"enum": list(STATUSES)},
     "timeout": {"type": "number", "exclusiveMinimum": 0},
     "min_position": {"type": "string", "examples": ["0"]},
     "graph": {"type": "string", "examples": ["context", "ontology"]},

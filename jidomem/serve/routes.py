@@ -28,7 +28,8 @@ from jidomem.serve.site import Route, Site
 _READY = {**OK, 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
 _ASKING = {
     **MOMENTS,
-    "include_inactive": "Also what is superseded, withdrawn or only proposed.",
+    "include_inactive": "Also memories that are not active: superseded, rejected, proposed, expired.",
+    "status": "For lists of decisions: the decisions of this status alone, active or not.",
     "limit": "The most rows of one page.",
     "cursor": "Go on after the page that gave this cursor.",
     **AT,

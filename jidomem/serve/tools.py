@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jidomem.active import STATUSES
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.govern.recalled import markdown
 from jidomem.intent import FIELDS
-from jidomem.read.counts import counts, kept
+from jidomem.read.counts import counts, kept, pending
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
 from jidomem.serve.tool import Arguments, Told, Tool
@@ -181,7 +182,7 @@ def _status(desk: Desk, given: Arguments) -> Told:
         "last_commit": version.recorded_at or None,
         "counts": held,
         "history": kept(memory.reader, project),
-        "waiting": sum(states.get("proposed", 0) for states in held.values()),
+        "waiting": pending(memory.reader, project),
         "damage": [error.to_dict() for error in memory.damage(project)],
         "ontology_version": memory.schema.version,
     })  # fmt: skip
@@ -199,7 +200,8 @@ ASK = Tool(
         "limit": _WHOLE,
         "cursor": {**_TEXT, "description": "From the page before."},
         "as_of": _AS_OF,
-        "include_inactive": {**_TRUTH, "description": "Superseded, withdrawn and proposed, too."},
+        "include_inactive": {**_TRUTH, "description": "Superseded, rejected, proposed, expired, too."},
+        "status": {"enum": [*STATUSES], "description": "Decisions of this status alone."},
     },
     {"rows": _LIST, "cursor": _MAYBE, "questions": _LIST},
     _ask,
@@ -230,7 +232,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "recall",
-        "Find memories by words, the best first; what is no longer in force is left out.",
+        "Find active memories by words, the best first.",
         {
             "query": _TEXT,
             "limit": _WHOLE,
@@ -238,7 +240,7 @@ TOOLS: tuple[Tool, ...] = (
             "about": {**_TEXTS, "description": "Files that rank higher."},
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,
-            "include_inactive": _TRUTH,
+            "include_inactive": {**_TRUTH, "description": "Superseded, rejected, proposed, expired, too."},
         },
         {"entries": _LIST, "metadata": _OBJECT},
         _recall,

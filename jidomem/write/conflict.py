@@ -1,4 +1,4 @@
-"""Stage 3: find what is in force and disagrees.  A pure judgement over rows; never by similarity alone.
+"""Stage 3: find what is active and disagrees.  A pure judgement over rows; never by similarity alone.
 
 Each memory carries keys (`jido:conflictKey`), digests of what it would disagree on, so that finding the others costs
 a look-up and not a search.  docs/conflicts.md has the rules in words.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jidomem.active import is_accepted
 from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.terms import Term, bare, iri, literal
@@ -87,8 +88,9 @@ def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) 
         return None
     key_of = {kind: key for key, kind in found.items()}
     same = literal(key_of["identical"])
-    holders = (item for item in _holders(key_of["duplicate"], view) if same in view.objects(item, jido("conflictKey")))
-    return next(map(bare, holders), None)
+    holders = view.subjects(jido("conflictKey"), literal(key_of["duplicate"]))
+    alike = (each for each in holders if same in view.objects(each, jido("conflictKey")) and view.in_force(each))
+    return next(map(bare, alike), None)
 
 
 def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
@@ -117,7 +119,10 @@ def detect(
     is_functional: Callable[[Term], bool],
     under: Under | None = None,
 ) -> tuple[list[ConflictItem], list[str]]:
-    """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close."""
+    """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close.
+
+    A decision that is rejected, deprecated or proposed is not active: it disagrees with nothing, and nothing with it.
+    """
     conflicts: dict[str, ConflictItem] = {}
     ends: dict[str, str | None] = {}
     warnings: list[str] = []
@@ -125,7 +130,8 @@ def detect(
     for stale, end in _stale(intent, view):
         conflicts[stale.iri], ends[stale.iri] = stale, ends.get(stale.iri) or end
     settled = {*intent.supersedes, *intent.invalidates}
-    for key, kind in found.items():
+    can_be_active = family(intent.type or "") != "decision" or is_accepted(intent.status)
+    for key, kind in found.items() if can_be_active else ():
         if kind == "identical":
             continue
         for item in _holders(key, view):
@@ -136,7 +142,7 @@ def detect(
                 warnings.append(f"{other} decides about the same files without a topic either: name a topic")
             elif not _coexists(intent, other, view):
                 conflicts[other] = _conflict(kind, intent, other, view)
-    for slot, value in value_keys(intent, is_functional).items():
+    for slot, value in value_keys(intent, is_functional).items() if can_be_active else ():
         for item in _holders(slot, view):
             other = bare(item)
             if other not in settled and literal(value) not in view.objects(item, jido("conflictKey")):
@@ -167,7 +173,7 @@ def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
 
 
 def _holders(key: str, view: View) -> list[Term]:
-    return [item for item in view.subjects(jido("conflictKey"), literal(key)) if view.in_force(item)]
+    return [item for item in view.subjects(jido("conflictKey"), literal(key)) if view.is_active(item)]
 
 
 def _unknown(under: Under, view: View) -> Iterable[str]:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from jidomem import vocab
-from jidomem.terms import Term, Triple
+from jidomem.active import is_accepted
+from jidomem.terms import Term, Triple, bare
 
 Probe = Callable[[Term | None, Term | None, Term | None], Iterable[Triple]]
 ITEM_MARK = vocab.jido("hasAssertionStatus")
 _ASSERTED = vocab.jido("Asserted")
+_DECIDED = vocab.jido("decisionStatus")
 _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
 
 
@@ -129,8 +131,12 @@ class View:
         return bool(self._of(subject, ITEM_MARK))
 
     def in_force(self, item: Term) -> bool:
-        """Return whether *item* is asserted, and neither superseded nor invalidated."""
+        """Return whether the record *item* is asserted, and neither superseded nor invalidated."""
         return _ASSERTED in self._of(item, ITEM_MARK) and not self.has_ended(item)
+
+    def is_active(self, item: Term) -> bool:
+        """Return whether *item* is in force and accepted, where it is a decision; validity is not judged."""
+        return self.in_force(item) and all(is_accepted(bare(status)) for status in self._of(item, _DECIDED))
 
     def has_ended(self, item: Term) -> bool:
         """Return whether *item* is superseded or invalidated."""

@@ -101,9 +101,8 @@ def test_hand_written_turtle_comes_in_with_its_supersessions_and_its_agents(memo
     report = imported(memory, HAND_WRITTEN)
 
     assert [entry.iri for entry in report.accepted] == ["https://example.org/first", "https://example.org/second"]
-    assert memory.reader.list_active_architectural_decisions("p") == [
-        {"decision": "https://example.org/second", "summary": "Use a store"}
-    ]
+    (row,) = memory.reader.list_active_architectural_decisions("p")
+    assert (row["decision"], row["summary"]) == ("https://example.org/second", "Use a store")
     roles = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?role { <https://jido.ai/agents/ana> jido:hasRole ?role }"
     assert memory.reader.select("p", roles) == [{"role": "https://jido.ai/ontology#Architect"}]
 

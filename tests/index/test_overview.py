@@ -6,10 +6,12 @@ import pytest
 from conftest import intent
 
 from bench import generate
+from jidomem.active import ENDED
 from jidomem.index.overview import FACETS, Told, overview
 from jidomem.journal.files import Stream
 
 MEMORIES, PROPOSED = 300, 3
+LATEST = "9999-12-31T23:59:59.999999Z"
 
 
 @pytest.fixture
@@ -25,7 +27,10 @@ def moments(memory):
 
 def asked(memory, chosen, moment, after=None, count=1_000):
     memory.catch_up("p")
-    return memory.texts.read(Stream("p"), lambda file: overview(file, chosen, moment=moment, after=after, count=count))
+    return memory.texts.read(
+        Stream("p"),
+        lambda file: overview(file, chosen, moment=moment, valid_at=moment or LATEST, after=after, count=count),
+    )
 
 
 def known(memory, moment):
@@ -35,7 +40,7 @@ def known(memory, moment):
     for item in items:
         told = memory.reader.get_memory("p", item, **({} if moment is None else {"as_of": moment}))
         status, said = told["status"], told["properties"]
-        state = status if status in ("active", "proposed") else "ended"
+        state = "ended" if status in ENDED else status
         found[item] = dict(
             zip(FACETS, (told["class"], said["assertedBy"][0], said["assertedIn"][0], state), strict=True)
         )

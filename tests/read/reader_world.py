@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from jidomem import schema
+from jidomem import clock, schema
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex
 from jidomem.read import MemoryReader, Playbook
@@ -61,7 +61,7 @@ def world_index():
     return index
 
 
-def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=None):
+def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=None, now=clock.now):
     """Return a reader whose version is that of the newest commit time in the graphs of the project."""
 
     def catch_up(project):
@@ -71,7 +71,7 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
         found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
         return Version.of([Head(max(found).split('"')[1], "0" * 64, 1)] if found else [])
 
-    return MemoryReader(index, playbook or Playbook(), catch_up, schema.load(), remote=remote)
+    return MemoryReader(index, playbook or Playbook(), catch_up, schema.load(), remote=remote, now=now)
 
 
 def short(value):

@@ -70,7 +70,7 @@ def test_what_the_three_questions_for_ci_list_is_what_the_check_finds():  # C112
     assert [by_rule[rule] for rule in ("ItemHasOneConfidence", "DecisionHasRationale", "TaskHasAnAssignee")] == [
         "unsure", "bare", "idle",
     ]  # fmt: skip
-    assert [[*row] for rows in asked.values() for row in rows] == [["unsure"], ["bare"], ["idle"]]
+    assert [row[0] for rows in asked.values() for row in rows] == ["unsure", "bare", "idle"]
 
 
 def test_every_case_belongs_to_a_shipped_query():

@@ -128,16 +128,21 @@ def test_who_where_when_and_until_when_narrow_what_is_looked_through(memory):
         intent(summary="quagga two", asserted_by="ben", asserted_in="s-8", valid_from="2026-12-01"),
     )
     later = (START + timedelta(seconds=1)).isoformat()
+    both = {"include_inactive": True}
 
-    assert found(memory, "quagga", agent="ana") == [mine]
-    assert found(memory, "quagga", session="s-8") == [other]
+    assert found(memory, "quagga") == [mine]
+    assert found(memory, "quagga", agent="ana", **both) == [mine]
+    assert found(memory, "quagga", session="s-8", **both) == [other]
     assert found(memory, "quagga", scope="session", session_id="s-7") == [mine]
     assert found(memory, "quagga", valid_at="2026-11-30") == [mine]
     assert found(memory, "quagga", valid_at="2026-12-01") == [other]
-    assert set(found(memory, "quagga", since=START)) == {mine, other}
+    assert set(found(memory, "quagga", since=START, **both)) == {mine, other}
     assert found(memory, "quagga", since="2027-01-01") == []
-    assert {*found(memory, "quagga", until=later), *found(memory, "quagga", since=later)} == {mine, other}
-    assert found(memory, "quagga", until=START) == []
+    assert {*found(memory, "quagga", until=later, **both), *found(memory, "quagga", since=later, **both)} == {
+        mine,
+        other,
+    }
+    assert found(memory, "quagga", until=START, **both) == []
 
 
 @pytest.mark.parametrize(

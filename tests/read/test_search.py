@@ -53,7 +53,8 @@ def put(file, corpus, order=None):
         file.put(
             Document(
                 item=f"urn:m:{n:03}", types=("urn:t",), recorded=moment(n),
-                ended=moment(one["ended_by"]) if _ends(corpus, n) else None, proposed=one["proposed"], agent="a",
+                ended=moment(one["ended_by"]) if _ends(corpus, n) else None,
+                inactive="proposed" if one["proposed"] else None, agent="a",
                 session="s", confidence=one["confidence"], valid_from=None, valid_until=None,
                 successors=(f"urn:m:{one['ended_by']:03}",) if _ends(corpus, n) else (), about=one["about"],
                 texts=tuple(one["fields"].get(name, "") for name in FIELDS),

@@ -48,7 +48,7 @@ def test_what_is_mechanical_is_repaired(memory, writer, case):  # C039 C051
     replayed = json.loads(json.dumps(error.to_dict()["fixed_intent"]))  # as it would come over the wire
     receipt = writer.submit_intent("p", replayed)
     assert receipt.status == "asserted"
-    assert memory.reader.get_memory("p", receipt.iri)["status"] == "active"
+    assert memory.reader.get_memory("p", receipt.iri)["status"] in ("active", "expired")
 
 
 @pytest.mark.parametrize("case", named(case for case in CASES if "accepted" in case))

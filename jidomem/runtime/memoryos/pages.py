@@ -67,7 +67,7 @@ def _document(page: DialoguePage) -> Document:
         types=(PAGE,),
         recorded=at,
         ended=None,
-        proposed=False,
+        inactive=None,
         agent=page.agent_id,
         session="",
         confidence="",

@@ -47,6 +47,11 @@ class Asked:
         """Return the moment as the reader takes it."""
         return {} if self.as_of is None else {AS_OF: self.as_of}
 
+    @property
+    def valid_at(self) -> str:
+        """Return the moment at which memories are to hold in the world: that of the page, or now."""
+        return self.as_of or stamp(self.memory.sources.now())
+
     def term(self, name: str) -> Named:
         """Return what a term of the ontology is called, by its IRI or its local name."""
         return named(self.memory.schema, name)

@@ -79,7 +79,8 @@ def _starts(asked: Asked, name: str, topic: str) -> list[str]:
     if topic:
         return on_topic(asked.memory.index, asked.project, topic)
     found = asked.memory.texts.read_soon(
-        Stream(asked.project), lambda file: overview(file, {}, moment=asked.as_of, after=None, count=NEWEST)
+        Stream(asked.project),
+        lambda file: overview(file, {}, moment=asked.as_of, valid_at=asked.valid_at, after=None, count=NEWEST),
     )
     return [one.item for one in found.told]
 

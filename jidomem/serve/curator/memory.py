@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Response
 
+from jidomem.active import ENDED
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.answers import written
 from jidomem.read.turtle import turtle
@@ -79,7 +80,7 @@ def _linked(asked: Asked, one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _possible(status: str) -> tuple[str, ...]:
-    return ("supersede", "invalidate", "confirm") if status in ("active", "proposed") else ("undo",)
+    return ("undo",) if status in ENDED else ("supersede", "invalidate", "confirm")
 
 
 def act(asked: Asked, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path

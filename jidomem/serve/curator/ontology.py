@@ -53,7 +53,8 @@ def _counts(asked: Asked) -> Mapping[str, int] | None:
     """Return how many memories are of each class; None as long as they are being taken in."""
     try:
         found = asked.memory.texts.read_soon(
-            Stream(asked.project), lambda file: overview(file, {}, moment=asked.as_of, after=None, count=1)
+            Stream(asked.project),
+            lambda file: overview(file, {}, moment=asked.as_of, valid_at=asked.valid_at, after=None, count=1),
         )
     except Busy:
         return None

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
+from jidomem.active import STATUSES
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.query import NamedQuery, Param, snake, to_term
 from jidomem.serve import wire
@@ -108,6 +109,7 @@ def _param(param: Param, own: Mapping[str, str], faults: Mapping[str, JidomemErr
         "name": name,
         "type": param.type,
         "input": _INPUTS.get(param.type, "text"),
+        "choices": STATUSES if param.type == "status" else (),
         "required": default is None,
         "default": told,
         "value": own.get(name, ""),

@@ -36,7 +36,8 @@ def show(asked: Asked) -> Mapping[str, Any]:
         return _by_words(asked, words, chosen, within)
     stream, after = Stream(asked.project), _after(asked.given.get(_AFTER))
     found = asked.memory.texts.read_soon(
-        stream, lambda file: overview(file, within, moment=asked.as_of, after=after, count=COUNT)
+        stream,
+        lambda file: overview(file, within, moment=asked.as_of, valid_at=asked.valid_at, after=after, count=COUNT),
     )
     return {
         "q": "",
@@ -61,7 +62,7 @@ def _by_words(asked: Asked, words: str, chosen: Mapping[str, str], within: Mappi
     )
     items = [hit.id for hit in found.entries]
     fitting, facets = asked.memory.texts.read_soon(
-        Stream(asked.project), lambda file: among(file, items, within, moment=asked.as_of)
+        Stream(asked.project), lambda file: among(file, items, within, moment=asked.as_of, valid_at=asked.valid_at)
     )
     listed = [told.row(asked, item) for item in fitting[:COUNT]]
     return {

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from jidomem.active import ENDED
 from jidomem.moments import parse_moment, stamp
 from jidomem.read.item import short_id
 from jidomem.serve.curator.asked import Asked
@@ -41,6 +42,7 @@ def of(asked: Asked, found: Mapping[str, Any]) -> dict[str, Any]:
         "confidence": str(first(said, "hasConfidence") or "").rpartition("#")[2],
         "agent": agent(first(said, "assertedBy") or ""),
         "session": str(first(said, "assertedIn") or "").removeprefix(_SESSIONS),
+        "time": _stamped(first(said, "hasTimestamp")),
         "recorded_at": _stamped(found["recorded_at"]),
         "badges": badges(asked, found),
     }
@@ -48,7 +50,7 @@ def of(asked: Asked, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def badges(asked: Asked, found: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return what is to be looked at: that it disagrees with others in force, and that its time is over, or soon."""
-    if found["status"] not in ("active", "proposed"):
+    if found["status"] in ENDED:
         return []
     now = parse_moment(asked.as_of) if asked.as_of else asked.memory.sources.now()
     assert now is not None
@@ -76,4 +78,4 @@ def first(said: Mapping[str, Any], name: str) -> Any:
 
 
 def _stamped(moment: object) -> str:
-    return stamp(moment) if isinstance(moment, datetime) else str(moment)
+    return stamp(moment) if isinstance(moment, datetime) else str(moment or "")

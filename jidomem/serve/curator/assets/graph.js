@@ -64,7 +64,7 @@
       shape: "round-rectangle", width: WIDTH, height: "data(high)", "background-color": colour("raised"), "border-width": 2, "border-color": (node) => colour(GROUND[node.data("group")] || "faint"),
       label: "data(label)", color: colour("text"), "font-size": 12, "font-family": FONT.slice(5), "line-height": LINE / 12, "text-wrap": "wrap", "text-max-width": WIDTH * 2, "text-valign": "center", "text-halign": "center", "min-zoomed-font-size": 0 } },
     { selector: "node[group = 'evidence']", style: { shape: "rectangle", "border-style": "dotted" } },
-    { selector: "node[status = 'superseded'], node[status = 'invalidated']", style: { color: colour("faint"), "border-style": "dashed", "background-color": colour("ground") } },
+    { selector: "node[status = 'superseded'], node[status = 'invalidated'], node[status = 'rejected'], node[status = 'deprecated'], node[status = 'expired'], node[status = 'scheduled']", style: { color: colour("faint"), "border-style": "dashed", "background-color": colour("ground") } },
     { selector: "node[status = 'proposed']", style: { "border-style": "double", "border-width": 4 } },
     { selector: "node[?start]", style: { "background-color": colour("mark"), "border-width": 4 } },
     { selector: "node.chosen", style: { "outline-width": 4, "outline-color": colour("accent"), "outline-offset": 2, "z-index": 2 } },
@@ -218,7 +218,7 @@
       button.addEventListener("click", () => { expand(id); container.focus(); });
       ways.append(button);
     }
-    panel.replaceChildren(made("h2", [node.class, node.status === "active" ? "in force" : node.status].filter(Boolean).join(", ")),
+    panel.replaceChildren(made("h2", [node.class, node.status].filter(Boolean).join(", ")),
       Object.assign(made("p", node.text), { className: "said", dir: "auto" }), made("ul", null, ...links), ways);
   };
   const say = (text) => panel.append(Object.assign(made("p", text), { role: "status" }));

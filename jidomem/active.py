@@ -1,0 +1,98 @@
+"""Which memories are active: the one definition, as a state of a memory and as the SPARQL that lists are filtered by.
+
+A memory is active when it is asserted, its decision status is accepted or absent, nothing asserted superseded or
+invalidated it, and it holds in the world: from its valid_from until before its valid_until. Every named query has the
+lines of `filters`, which a test holds them to; what is asked elsewhere is built from the functions here.
+"""
+
+from __future__ import annotations
+
+from jidomem.vocab import DECISION_STATUS
+
+ACTIVE = "active"
+ACCEPTED = "accepted"
+#: The states of a memory that is not active and has not ended, by its decision status.
+UNACCEPTED = tuple(status for status in DECISION_STATUS if status != ACCEPTED)
+ENDED = ("invalidated", "superseded")
+#: Every state of a memory; the first that applies is its state.
+STATES = (*ENDED, *UNACCEPTED, "expired", "scheduled", ACTIVE)
+#: Every status of a decision that a list can be narrowed to: its own, or that it ended.
+STATUSES = (*DECISION_STATUS, *ENDED)
+
+
+def is_accepted(decision_status: str | None) -> bool:
+    """Return whether a memory with this decision status, None for none, can be active.
+
+    >>> is_accepted(None), is_accepted("accepted"), is_accepted("rejected")
+    (True, True, False)
+    """
+    return decision_status in (None, ACCEPTED)
+
+
+def validity(valid_from: str | None, valid_until: str | None, moment: str) -> str:
+    """Return whether a memory holds at *moment*: active, scheduled or expired; moments are in their one written form.
+
+    >>> validity("2026-01-01", None, "2025-06-01"), validity(None, "2026-01-01", "2026-01-01"), validity(None, None, "")
+    ('scheduled', 'expired', 'active')
+    """
+    if valid_until is not None and valid_until <= moment:
+        return "expired"
+    return "scheduled" if valid_from is not None and valid_from > moment else ACTIVE
+
+
+def filters(item: str = "item", end: str = "end", *, always: bool = False) -> str:
+    """Return the lines that let a named query show active memories only, for its variable *item*.
+
+    The parameter `includeInactive` switches off all but the validity, which `validAt` is for; with *always* a query
+    has no such parameter. *end* names the variables for what ended the memory.
+    """
+    opening, closing = ("FILTER NOT EXISTS ", "") if always else ("FILTER(?includeInactive || NOT EXISTS ", ")")
+    return f"""\
+  FILTER NOT EXISTS {{ ?{item} jido:validFrom ?from FILTER(?from > ?validAt) }}
+  FILTER NOT EXISTS {{ ?{item} jido:validUntil ?until FILTER(?until <= ?validAt) }}
+  {opening}{{ ?{item} jido:hasAssertionStatus jido:Proposed }}{closing}
+  {opening}{{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}{closing}
+  {opening}{{
+    ?{item} jido:supersededBy|jido:invalidatedBy ?{end}
+    FILTER EXISTS {{ ?{end} jido:hasAssertionStatus jido:Asserted }}
+    FILTER EXISTS {{ ?{end} jido:recordedAt ?{end}At FILTER(?{end}At <= ?asOf) }}
+  }}{closing}
+"""
+
+
+def valid_now(item: str = "item") -> str:
+    """Return the SPARQL that leaves out what does not hold in the world at the moment of asking."""
+    return f"""\
+  FILTER NOT EXISTS {{ ?{item} jido:validFrom ?from FILTER(?from > NOW()) }}
+  FILTER NOT EXISTS {{ ?{item} jido:validUntil ?until FILTER(?until <= NOW()) }}
+"""
+
+
+def accepted(item: str = "item") -> str:
+    """Return the SPARQL that leaves out the decisions that are not accepted."""
+    return f"""\
+  FILTER NOT EXISTS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
+"""
+
+
+def unended(item: str = "item") -> str:
+    """Return the SPARQL that leaves out what something asserted ended."""
+    return f"""\
+  FILTER NOT EXISTS {{
+    ?{item} jido:supersededBy|jido:invalidatedBy ?end FILTER EXISTS {{ ?end jido:hasAssertionStatus jido:Asserted }}
+  }}
+"""
+
+
+def now(item: str = "item") -> str:
+    """Return the SPARQL that leaves the memories active now, but for their validity, by look-ups for each row."""
+    return f"  FILTER EXISTS {{ ?{item} jido:hasAssertionStatus jido:Asserted }}\n{accepted(item)}{unended(item)}"
+
+
+def now_of_all(item: str = "item") -> str:
+    """Return the same as `now` by scans that are joined by hashing: for questions about all memories."""
+    return f"""\
+  ?{item} jido:hasAssertionStatus jido:Asserted .
+  MINUS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
+  MINUS {{ ?{item} jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted }}
+"""

@@ -1,0 +1,275 @@
+"""A decision that is not active is shown as active nowhere, and found everywhere when it is asked for by name."""
+
+import json
+import re
+import subprocess
+
+import anyio
+import pytest
+from click.testing import CliRunner
+from conftest import decision
+from mcp.client.client import Client
+
+import jidomem
+from jidomem import active
+from jidomem.clock import now
+from jidomem.errors import InvalidRequest
+from jidomem.guard.guard import Guard
+from jidomem.read import Playbook
+from jidomem.read.counts import counts, pending
+from jidomem.runtime.making import init
+from jidomem.runtime.settings import load
+from jidomem.serve.desk import Desks
+from jidomem.serve.http import create_app
+from jidomem.serve.mcp import server
+from jidomem.serve.tools import TOOLS
+from jidomem_cli.main import cli
+
+#: The decisions by what becomes of each; all are about one file, on a topic of their own.
+INACTIVE = ("rejected", "deprecated", "undecided", "expired", "scheduled", "superseded", "withdrawn", "pending")
+KEPT = {
+    "accepted": {"status": "accepted"},
+    "unstated": {},
+    "rejected": {"status": "rejected"},
+    "deprecated": {"status": "deprecated"},
+    "undecided": {"status": "proposed"},
+    "expired": {"valid_until": "2020-01-01"},
+    "scheduled": {"valid_from": "2090-01-01"},
+    "superseded": {},
+    "withdrawn": {},
+}
+STATE = {"undecided": "proposed", "pending": "proposed", "withdrawn": "invalidated", "unstated": "active",
+         "accepted": "active"}  # fmt: skip
+
+
+def chosen(name, **fields):
+    about = {"about": ["src/a.py", "src/*.py"], "topic": name}
+    return decision(summary=f"quagga {name}", timestamp="2019-05-06T07:08:09Z", **{**about, **fields})
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    folder = tmp_path / "repo"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "a.py").write_text("x = 1\n")
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    init(folder, "p")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def iris(repository):
+    """The IRIs of the decisions, by name."""
+    with jidomem.open(repository / ".jidomem") as memory:
+        writer = memory.writer
+        found = {name: writer.submit_intent("p", chosen(name, **fields)).iri for name, fields in KEPT.items()}
+        found["pending"] = writer.submit_intent("p", chosen("pending"), propose=True).iri
+        writer.submit_intent("p", chosen("successor", supersedes=[found["superseded"]]))
+        writer.invalidate("p", found["withdrawn"], reason="wrong")
+    return found
+
+
+def at_command_line(*args):
+    result = CliRunner().invoke(cli, [*args])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def over_http(path):
+    with jidomem.open() as memory:
+        answer = create_app(memory).test_client().get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+
+def over_mcp(tool, **arguments):
+    async def ask(memory):
+        async with Client(server(Desks(memory), TOOLS)) as client:
+            return (await client.call_tool(tool, arguments)).structured_content
+
+    with jidomem.open() as memory:
+        return anyio.run(ask, memory)
+
+
+def told_first(briefing):
+    """The parts of a briefing that tell what governs: others name what is pending or expired, and say so."""
+    parts = {part["name"]: part["entries"] for part in briefing["sections"]}
+    return json.dumps([parts[name] for name in ("rules", "files", "decisions", "facts") if name in parts])
+
+
+def in_the_guard():
+    found = Guard(load(init_root(), "p"), now, lambda command: False).governing(["src/a.py"])
+    return " ".join(rule.summary for rule in found["src/a.py"])
+
+
+def init_root():
+    with jidomem.open() as memory:
+        return memory.settings.root
+
+
+QUESTIONS = ("active-decisions", "recent-decisions", "decisions", "decision-log", "timeline", "patterns")
+PLACES = {
+    **{f"ask {name}": lambda name=name: at_command_line("ask", name, "--json") for name in QUESTIONS},
+    **{
+        f"the first page of {name}": lambda name=name: at_command_line("ask", name, "--limit", "50", "--json")
+        for name in QUESTIONS
+    },
+    "ask governing": lambda: at_command_line("ask", "governing", "file=src/a.py", "--json"),
+    "memory decisions": lambda: at_command_line("memory", "decisions", "--json"),
+    "memory changed": lambda: at_command_line("memory", "changed", "--json") + "quagga accepted quagga unstated",
+    "governing": lambda: at_command_line("governing", "src/a.py", "--json"),
+    "recall": lambda: at_command_line("recall", "quagga", "--json", "--limit", "100"),
+    "recall for an agent": lambda: at_command_line("recall", "quagga", "--format", "md", "--limit", "100"),
+    "briefing": lambda: told_first(json.loads(at_command_line("briefing", "--about", "src/a.py", "--format", "json"))),
+    "export to markdown": lambda: at_command_line("export", "--format", "markdown"),
+    "export to mcp-memory": lambda: at_command_line("export", "--format", "mcp-memory"),
+    "the guard": in_the_guard,
+    "HTTP queries": lambda: over_http("/projects/p/queries/active-decisions"),
+    "the page of a question": lambda: over_http("/ui/p/playbook/active-decisions"),
+    "the timeline page": lambda: over_http("/ui/p/timeline?state=active"),
+    "the timeline page by words": lambda: over_http("/ui/p/timeline?state=active&q=quagga"),
+    "MCP ask": lambda: json.dumps(over_mcp("ask", name="active-decisions")),
+    "MCP recall": lambda: json.dumps(over_mcp("recall", query="quagga", limit=100)),
+    "MCP briefing": lambda: told_first(over_mcp("briefing", about=["src/a.py"])),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_only_active_decisions_are_shown(iris, place):  # C088
+    text = re.sub("Withdrawn: quagga \\w+", "", PLACES[place]())
+
+    assert {name for name in (*KEPT, "pending") if f"quagga {name}" in text} == {"accepted", "unstated"}
+
+
+def test_every_named_query_shows_active_memories_by_the_one_definition():
+    otherwise = {
+        "proposals": "lists what a curator has to accept first",
+        "active-sessions": "lists sessions, which have a state of their own",
+        "entries-of-agent": "lists entries, which are replaced and not judged",
+    }
+    for query in Playbook():
+        if not query.takes("includeInactive") or query.name in otherwise:
+            continue
+        lines = [line.strip() for line in query.text.splitlines()]
+        judged = [line.split("?")[2].split()[0] for line in lines if "jido:hasAssertionStatus jido:Proposed })" in line]
+        assert judged, query.name
+        for item in judged:
+            end = next(line for line in lines if line.startswith(f"?{item} jido:supersededBy|jido:invalidatedBy ?"))
+            expected = [line.strip() for line in active.filters(item, end.rpartition("?")[2]).splitlines()]
+            if query.name == "stale":  # lists what is not valid any more
+                expected = [line for line in expected if "validUntil" not in line]
+            begin = lines.index(expected[0])
+            assert lines[begin : begin + len(expected)] == expected, (query.name, item)
+        assert query.judges_validity or query.name == "stale"
+
+
+@pytest.mark.parametrize("name", ["active-decisions", "recent-decisions", "decisions", "decision-log"])
+@pytest.mark.parametrize(
+    ("status", "of"),
+    [
+        ("accepted", {"accepted", "unstated", "expired", "scheduled", "successor"}),
+        ("rejected", {"rejected"}),
+        ("deprecated", {"deprecated"}),
+        ("proposed", {"undecided", "pending"}),
+        ("superseded", {"superseded"}),
+        ("invalidated", {"withdrawn"}),
+    ],
+)
+def test_a_status_asked_for_by_name_lists_the_decisions_that_have_it(iris, name, status, of):
+    rows = json.loads(at_command_line("ask", name, "--status", status, "--json"))["rows"]
+    paged = json.loads(at_command_line("ask", name, "--status", status, "--limit", "50", "--json"))["rows"]
+    served = json.loads(over_http(f"/projects/p/queries/{name}?status={status}"))["rows"]
+
+    assert rows == paged == served
+    text = "summary" if "summary" in rows[0] else "content"
+    assert {row[text].splitlines()[0] for row in rows} == {f"quagga {each}" for each in of}
+    assert {row["status"] for row in rows} == {status}
+
+
+def test_a_list_of_decisions_takes_one_of_the_statuses_and_other_lists_take_none(iris):
+    with jidomem.open() as memory:
+        with pytest.raises(InvalidRequest) as refusal:
+            memory.reader.ask("decisions", project="p", status="closed")
+        assert "rejected" in refusal.value.hint
+        with pytest.raises(InvalidRequest, match="status"):
+            memory.reader.ask("open-tasks", project="p", status="rejected")
+
+
+def test_a_memory_says_which_state_it_is_in_wherever_it_is_told(iris):
+    with jidomem.open() as memory:
+        told = {name: memory.reader.get_memory("p", item)["status"] for name, item in iris.items()}
+        hits = {hit.id: hit.metadata for hit in memory.recall("quagga", include_inactive=True, limit=100).entries}
+        page = create_app(memory).test_client().get(f"/ui/p/memories/{iris['rejected']}").text
+
+    assert told == {name: STATE.get(name, name) for name in iris}
+    for name, item in iris.items():
+        assert hits[item]["status"] == told[name]
+        assert f"{hits[item]['time']:%Y-%m-%d}" == "2019-05-06"
+    assert '<span class="status rejected">rejected</span>' in page
+    assert '<span class="status active">' not in page
+
+
+def test_counts_tell_the_decisions_that_are_not_active_from_those_that_are(iris):
+    with jidomem.open() as memory:
+        now_, then = counts(memory.reader, "p"), counts(memory.reader, "p", as_of="2099-01-01")
+        waiting = pending(memory.reader, "p")
+
+    assert now_["ArchitecturalDecision"] == then["ArchitecturalDecision"] == {
+        "active": 5, "rejected": 1, "deprecated": 1, "proposed": 2, "superseded": 1,
+        "invalidated": 1,
+    }  # fmt: skip
+    assert waiting == 1
+
+
+@pytest.mark.parametrize("status", ["rejected", "deprecated", "proposed"])
+def test_a_decision_that_is_not_accepted_and_one_that_is_do_not_conflict(repository, status):
+    with jidomem.open() as memory:
+        first = memory.writer.submit_intent("p", chosen("one", topic="store", status=status))
+        accepted = memory.writer.submit_intent("p", chosen("two", topic="store", status="accepted"))
+        later = memory.writer.submit_intent("p", chosen("three", topic="store", status=status))
+        again = memory.writer.submit_intent("p", chosen("three", topic="store", status=status))
+
+        assert [first.status, accepted.status, later.status] == ["asserted"] * 3
+        assert (again.status, again.iri) == ("deduplicated", later.iri)
+        assert memory.reader.ask("conflicts", project="p") == []
+        with pytest.raises(jidomem.errors.Conflict) as refusal:
+            memory.writer.submit_intent("p", chosen("four", topic="store"))
+    assert [each.iri for each in refusal.value.conflicts] == [accepted.iri]
+
+
+def test_a_decision_without_a_date_of_its_own_is_listed_with_none_and_last(repository):
+    with jidomem.open() as memory:
+        kept = memory.writer.submit_intent("p", chosen("dated")).iri
+        graph = jidomem.vocab.graph_iri("p")
+        memory.catch_up("p")
+        undated = [
+            (s.replace(kept, "urn:undated"), p, o.replace(kept, "urn:undated"))
+            for s, p, o in memory.index.triples(graph)
+            if p != jidomem.vocab.jido("hasTimestamp") and f"<{kept}>" == s
+        ]
+        memory.index.apply(graph, "undated", undated)
+        whole = memory.reader.ask("recent-decisions", project="p")
+        memory.reader.ask_page("recent-decisions", project="p", limit=1)
+        first = memory.reader.ask_page("recent-decisions", project="p", limit=1)
+        second = memory.reader.ask_page("recent-decisions", project="p", limit=1, cursor=first.cursor)
+        log = memory.reader.ask("decision-log", project="p")
+
+    assert [(row["decision"], row["time"] is None) for row in whole] == [(kept, False), ("urn:undated", True)]
+    assert [*first.rows, *second.rows] == whole
+    assert [row["subject"] for row in log] == ["urn:undated", kept]
+
+
+def test_what_expires_while_a_list_is_read_stays_on_its_further_pages(repository):
+    with jidomem.open() as memory:
+        clock = [now()]
+        memory.reader._now = lambda: clock[0]
+        for number in range(3):
+            until = clock[0].replace(year=clock[0].year + 1)
+            memory.writer.submit_intent("p", chosen(f"n {number}", valid_until=until.isoformat()))
+        first = memory.reader.ask_page("decisions", project="p", limit=2)
+        clock[0] = clock[0].replace(year=clock[0].year + 2)
+        second = memory.reader.ask_page("decisions", project="p", limit=2, cursor=first.cursor)
+
+        assert (len(first.rows), len(second.rows)) == (2, 1)
+        assert memory.reader.ask("decisions", project="p") == []
