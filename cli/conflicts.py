@@ -9,7 +9,7 @@ import click
 from jidomem import Jidomem
 from jidomem_cli.complain import place
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
-from jidomem_cli.tables import form_of, short, show_rows
+from jidomem_cli.tables import fit_line, form_of, short, show_rows
 
 _COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 
@@ -34,7 +34,7 @@ def conflicts(door: Door) -> None:
         click.echo(row["kind"])
         for item, summary in (("item", "summary"), ("other", "other_summary")):
             if row[item]:
-                click.echo(f"  {short(row[item])}  {clean(row[summary] or '')}")
+                click.echo(fit_line(door, f"  {short(row[item])}  {clean(row[summary] or '')}"))
         for command in row["settle"]:
             click.echo(f"    {command}")
     if any(row["kind"] == "proposal" for row in rows):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 import click
 
@@ -28,6 +31,11 @@ or begin with: jidomem remember "what an agent should know\""""
 _FIRST = (
     "PREFIX jido: <https://jido.ai/ontology#> SELECT (MIN(?at) AS ?first) { ?made a jido:Commit ; jido:recordedAt ?at }"
 )
+#: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
+_BETWEEN, _LEAST = 2, 16
+#: The columns that a narrow terminal goes without, the first of these first.
+_LEAST_WANTED = ("parts", "session", "sessions", "agent", "agents", "recorded", "freshness", "about", "kind", "level")
+_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\dZ$")
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
@@ -46,7 +54,7 @@ def show_rows(
     if not rows:
         door.say("none" + (_why_none(memory, door.as_of) if memory is not None else ""))
     if cursor:
-        door.say(f"more: --cursor {cursor}")
+        door.say(f"more: --cursor {cursor}" if door.verbose else "more: raise --limit; -v shows the cursor")
 
 
 def _why_none(memory: Jidomem, as_of: str | None) -> str:
@@ -95,26 +103,81 @@ def _table(door: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
     if not rows:
         return
     cells = [[clean(short(row.get(column))) for column in columns] for row in rows]
-    if sys.stdout.isatty():
-        _rich_table(door, cells, columns)
-        return
-    widths = [max(len(cell) for cell in column) for column in zip(columns, *cells, strict=True)]
-    for row in [list(columns), *cells]:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    left_out: list[str] = []
+    if (width := line_width(door)) is not None:
+        columns, cells, left_out = fitted(columns, cells, width)
+    widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
+    for number, row in enumerate([list(columns), *cells]):
+        line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
+        click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
+    if left_out:
+        door.say(f"left out for want of width: {', '.join(left_out)}; -v shows all")
 
 
-def _rich_table(door: Door, cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def line_width(door: Door) -> int | None:
+    """Return how many characters a line may have: those of the terminal or $COLUMNS; None where there is no limit."""
+    if door.verbose or not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):
+        return None
+    return get_terminal_size().columns
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in cells:
-        table.add_row(*map(Text, row))
-    Console(color_system="auto" if door.paints(sys.stdout) else None, highlight=False).print(table)
+
+def fit_line(door: Door, text: str) -> str:
+    """Return *text* as a line that has the width there is."""
+    width = line_width(door)
+    return text if width is None else _cut(text, width)
+
+
+def fitted(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], width: int
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return columns and cells whose lines have at most *width* characters, and the columns that are left out for it.
+
+    Moments become dates, then columns of _LEAST_WANTED are left out while a text would have fewer than _LEAST
+    characters, then the longest texts are cut.
+
+    >>> fitted(["item", "summary"], [["0000abcd", "Use Oxigraph as the index"]], 24)
+    (['item', 'summary'], [['0000abcd', 'Use Oxigraph…']], [])
+    """
+    kept, left_out = [*range(len(columns))], list[str]()
+    texts = [[*columns], *map(list, cells)]
+
+    def widths() -> list[int]:
+        return [max(_width(row[at]) for row in texts) for at in kept]
+
+    if sum(widths()) + _BETWEEN * (len(kept) - 1) > width:
+        texts = [[_MOMENT.sub(r"\1", text) for text in row] for row in texts]
+    for name in _LEAST_WANTED:
+        if _longest(widths(), width) >= _LEAST:
+            break
+        if name in columns and (at := [*columns].index(name)) in kept:
+            kept.remove(at)
+            left_out.append(name)
+    longest = _longest(widths(), width)
+    header, *rows = [[_cut(row[at], longest) for at in kept] for row in texts]
+    return header, rows, left_out
+
+
+def _longest(widths: Sequence[int], width: int) -> int:
+    """Return to how many characters the texts of columns are cut so that a line has *width*; 1 at least."""
+    room = width - _BETWEEN * (len(widths) - 1)
+    longest = max(widths)
+    while longest > 1 and sum(min(each, longest) for each in widths) > room:
+        longest -= 1
+    return longest
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: of most scripts one a character, of East Asian ones two."""
+    return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "FW") for sign in text)
+
+
+def _cut(text: str, longest: int) -> str:
+    """Return the text, or its beginning and an ellipsis, in at most *longest* columns of a terminal."""
+    if _width(text) <= longest:
+        return text
+    while text and _width(text) >= longest:
+        text = text[: min(len(text) - 1, longest)]
+    return f"{text.rstrip()}…"
 
 
 def _json_lines(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:

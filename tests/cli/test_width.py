@@ -1,0 +1,137 @@
+"""Lists in a terminal: no line is wider than it is, and nothing of a text is lost to those who ask for all of it."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from unicodedata import east_asian_width
+
+import pytest
+from cli_world import run, stand_in
+from conftest import decision, intent
+
+import jidomem
+
+WIDTH = 80
+LONG = (
+    "Keep the journal of a project in files that git can merge, and say of each commit who made it and why it was made"
+)
+WIDE = "日誌はファイルに書く、それぞれのコミットについて誰がなぜ作ったかを記録するために、そして統合できるように"
+LISTS = [
+    ["memory", "decisions"],
+    ["memory", "facts"],
+    ["memory", "tasks"],
+    ["memory", "conventions"],
+    ["ask"],
+    ["ask", "active-decisions"],
+    ["ask", "recent-decisions", "--limit", "2"],
+    ["ask", "decision-log"],
+    ["ask", "timeline", "--limit", "2"],
+    ["recall", "journal"],
+    ["recall", "journal", "--explain"],
+    ["governing", "src/a.py"],
+    ["review"],
+    ["conflicts"],
+    ["log"],
+    ["diff", "--as-of", "0"],
+]
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch):
+    folder = stand_in(tmp_path / "repo", monkeypatch)
+    with jidomem.open() as memory:
+        for number, text in enumerate((LONG, WIDE)):
+            about = ["src/a.py", f"src/{'deep/' * 12}b{number}.py"]
+            memory.writer.submit_intent("p", decision(summary=text, topic=f"journal {number}", about=about))
+            memory.writer.submit_intent("p", intent(summary=f"journal: {text}", about=about))
+            memory.writer.submit_intent(
+                "p", intent(type="convention", summary=f"journal: {text}", convention_name=text, about=about)
+            )
+            memory.writer.submit_intent("p", intent(summary=f"journal, proposed: {text}", about=about), propose=True)
+    return folder
+
+
+def in_a_terminal(*args, columns=WIDTH):
+    """What `jidomem ARGS` writes to a terminal of so many columns, and what to standard error."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = [str(Path(sys.executable).parent / "jidomem"), *args]
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environment | {"NO_COLOR": "1"}) as child:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                part = os.read(ours, 65_536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            written += part
+        stderr = child.stderr.read()
+    os.close(ours)
+    assert child.returncode == 0, stderr
+    return written.decode().replace("\r\n", "\n"), stderr.decode()
+
+
+def columns_of(line):
+    return sum(1 + (east_asian_width(sign) in "FW") for sign in line)
+
+
+@pytest.mark.parametrize("args", LISTS, ids=" ".join)
+def test_a_list_has_lines_of_the_width_of_the_terminal_at_most(args):
+    printed, _ = in_a_terminal(*args)
+
+    assert printed.strip()
+    lines = [line for line in printed.splitlines() if not line.startswith("    jidomem ")]  # commands are to be pasted
+    assert [line for line in lines if columns_of(line) > WIDTH] == []
+    assert "https://jido.ai/memory/" not in printed
+
+
+@pytest.mark.parametrize("columns", [1, 20, 40, 61, 200])
+def test_a_terminal_of_any_width_is_kept_to(columns):
+    printed, _ = in_a_terminal("recall", "journal", columns=columns)
+
+    if columns >= 20:
+        assert [line for line in printed.splitlines() if columns_of(line) > columns] == []
+
+
+def test_a_text_that_is_cut_ends_in_an_ellipsis_and_v_and_other_formats_have_all_of_it():
+    printed, _ = in_a_terminal("memory", "decisions")
+    whole, _ = in_a_terminal("memory", "decisions", "-v", columns=WIDTH)
+
+    assert f"{LONG[:20]}" in printed
+    assert "…" in printed
+    assert LONG not in printed
+    assert LONG in whole.replace("\n", "")
+    assert LONG in run("memory", "decisions", "--format", "csv").stdout
+    assert LONG in run("memory", "decisions", "--json").stdout
+    assert LONG in run("memory", "decisions").stdout  # in a pipe there is no width
+
+
+def test_columns_in_the_environment_are_kept_to_without_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+
+    for line in run("memory", "decisions").stdout.splitlines():
+        assert columns_of(line) <= 50
+
+
+def test_where_the_next_page_begins_is_told_in_a_line_and_its_cursor_by_v():
+    first = run("ask", "timeline", "--limit", "2")
+    loud = run("ask", "timeline", "--limit", "2", "-v")
+
+    assert "more: raise --limit; -v shows the cursor" in first.stderr
+    assert all(len(line) <= WIDTH for line in first.stderr.splitlines())
+    cursor = next(line for line in loud.stderr.splitlines() if line.startswith("more: --cursor ")).split()[2]
+    assert run("ask", "timeline", "--limit", "2", "--cursor", cursor).exit_code == 0
+
+
+def test_columns_that_a_narrow_terminal_goes_without_are_named():
+    _, said = in_a_terminal("recall", "journal")
+
+    assert "left out for want of width: agent" in said
