@@ -48,8 +48,9 @@ def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive:
             raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
         _show_playbook(door, door.open())
         return
+    memory = door.read()
     given = dict(map(_param, params)) | ({} if status is None else {"status": status})
-    answer(door, door.read(), name, include_inactive=include_inactive, params=given)
+    answer(door, memory, name, include_inactive=include_inactive, params=given)
 
 
 def answer(

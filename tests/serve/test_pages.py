@@ -141,9 +141,9 @@ def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
     pages.press(Keys.ENTER)
     pages.focus_by_tab("#undo-reason")
     pages.leads(pages.press, "it does not answer faster", Keys.ENTER)
-    assert pages.shows("in force", ".facts")
+    assert pages.shows("active", ".facts")
     assert pages.text("h1") == "Use Oxigraph for the index"
-    assert "in force" in pages.text(".facts")
+    assert "active" in pages.text(".facts")
 
 
 def test_a_correction_without_a_reason_is_refused_on_the_page_and_keeps_what_was_written(pages, world):
@@ -189,11 +189,11 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
         pages.open(f"/ui/p/memories/{quote(known[name], safe='')}")
         return pages.text(".facts .status")
 
-    assert (status("left 0"), status("right 0")) == ("in force", "invalidated")
-    assert (status("left 1"), status("right 1")) == ("invalidated", "in force")
+    assert (status("left 0"), status("right 0")) == ("active", "invalidated")
+    assert (status("left 1"), status("right 1")) == ("invalidated", "active")
     assert (status("left 2"), status("right 2")) == ("superseded", "superseded")
     assert "Use DuckDB for part 2" in pages.text()
-    assert (status("left 3"), status("right 3")) == ("superseded", "in force")
+    assert (status("left 3"), status("right 3")) == ("superseded", "active")
 
 
 def test_keys_of_one_letter_are_turned_off_and_on_for_who_slips_or_speaks(pages, world):
@@ -369,10 +369,10 @@ def test_pages_work_without_scripts(world):
         assert plain.all("#as-of-slide[hidden]")
 
         for act, text, status in (
-            ("confirm", "It is confirmed.", "in force"),
-            ("supersede", "This took its place.", "in force"),
+            ("confirm", "It is confirmed.", "active"),
+            ("supersede", "This took its place.", "active"),
             ("invalidate", "It is withdrawn.", "invalidated"),
-            ("undo", "It holds again.", "in force"),
+            ("undo", "It holds again.", "active"),
         ):
             plain.one(f"details:has(#{act}-reason) summary").click()
             plain.leads(plain.one(f"#{act}-reason").send_keys, "so it was decided", Keys.ENTER)
@@ -403,7 +403,7 @@ def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, w
     assert pages.driver.switch_to.active_element.get_attribute("id") == "undo-reason"
     pages.leads(pages.press, "both were measured again", Keys.ENTER)
     assert pages.shows("It holds again.", ".done")
-    assert pages.text(".facts .status") == "in force"
+    assert pages.text(".facts .status") == "active"
 
     pages.leads(pages.link("Playbook").click)
     pages.leads(pages.link("Which lessons were learned, newest first?").click)

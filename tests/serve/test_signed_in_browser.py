@@ -79,13 +79,13 @@ def test_who_is_signed_in_is_led_by_a_link_from_elsewhere_and_no_form_from_there
                 window.driver.get(elsewhere)
                 window.link("Look").click()
                 window.until(lambda: window.driver.current_url == place)
-                assert window.text(".facts .status") == "in force"
+                assert window.text(".facts .status") == "active"
 
                 window.driver.get(elsewhere)
                 window.leads(window.one("button").click)
                 assert told in window.text()
         window.driver.get(place)
-        assert window.text(".facts .status") == "in force"
+        assert window.text(".facts .status") == "active"
 
 
 def test_two_servers_of_one_host_sign_nobody_out_of_each_other(servers):
