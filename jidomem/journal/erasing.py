@@ -16,6 +16,10 @@ from jidomem.journal.sealing import SEALING, changing
 from jidomem.journal.writing import INCOMING, move, prepare
 
 
+#: How many commits are held while it is looked whether one of them is an order.
+AT_ONCE = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """One form of a commit: in which file it is, after how many lines."""
@@ -69,6 +73,27 @@ def orders(folder: Folder) -> Iterator[Commit]:
         with suppress(OSError):
             met |= {stem_of(name)} if is_order(disk.read(f"{folder.path}/{name}")) else set()
     yield from folder.commits(sorted(met), set())
+
+
+def served(folder: Folder, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
+    """Yield the commits of these stems as `Folder.commits` does, without what an order among them names.
+
+    A file that shows it came back, as by a checkout, while that with the redacted form is gone; others tell of it. An
+    order is recorded after what it names, so that who reads up to the present reads it as well.
+    """
+    keys = list(keys)
+    if len(keys) <= AT_ONCE:  # a follower reads each file once
+        commits: Iterable[Commit] = list(folder.commits(keys, missed))
+        gone = recorded(commit for commit in commits if is_order(commit.data))
+    else:
+        commits = folder.commits(keys, missed)
+        gone = recorded(folder.commits([key for key in keys if is_order(folder.raw(key))], set()))
+    for commit in commits:
+        shown = gone.get(commit.id, frozenset()).intersection(leaves(commit).values()) if commit.id in gone else ()
+        if shown:
+            with suppress(FormatError):  # an order that names what a commit says of itself is none
+                commit = without(commit, {*shown, *taken_out(commit)})
+        yield commit
 
 
 def ordered(folder: Folder, orders: Iterable[str]) -> dict[str, bytes]:

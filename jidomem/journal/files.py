@@ -17,7 +17,7 @@ from jidomem.errors import JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
 from jidomem.journal.asides import put_aside, put_late_aside
 from jidomem.journal.commit import Commit
-from jidomem.journal.erasing import lay, remove
+from jidomem.journal.erasing import lay, remove, served
 from jidomem.journal.folder import Folder
 from jidomem.journal.following import check_follows, sound
 from jidomem.journal.names import each_file, file_name
@@ -145,13 +145,15 @@ class FileJournal:
     def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
         """Return the commits neither in *after* nor before it, by (recorded_at, id), so parents before children.
 
+        What one of them orders to be redacted is not in them, also where a file shows it.
+
         Damaged files are left out; `damage` names those that are damaged still, and *missed* takes in the paths of all
         that this reading could not read. Raise NotFound unless the journal `holds` *after*.
         """
         folder = self._known(stream)[0]
         if folder.is_damaged:
             folder.look()  # it may be healed
-        return folder.commits(folder.after(after or Version()), set() if missed is None else missed)
+        return served(folder, folder.after(after or Version()), set() if missed is None else missed)
 
     def loose(self, stream: Stream) -> int:
         """Return how many commits of a stream have files of their own."""

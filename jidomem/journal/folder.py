@@ -181,6 +181,12 @@ class Folder:
             return self.contents.document(stem(head))
         return None
 
+    def raw(self, key: str) -> bytes:
+        """Return the document of the commit of a stem, unverified; empty where it has gone."""
+        with self._lock, suppress(OSError):
+            return self.contents.data(key) or b""
+        return b""
+
     def data(self, head: Head) -> bytes | None:
         """Return the document of a commit, unverified; None where it has gone."""
         with self._lock, suppress(FileNotFoundError):

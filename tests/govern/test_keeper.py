@@ -18,6 +18,7 @@ from jidomem.govern.leftovers import leftovers
 from jidomem.govern.report import JOURNAL
 from jidomem.govern.traces import DIGEST, NAME, SAYS
 from jidomem.index import tail as limits
+from jidomem.journal import erasing
 from jidomem.journal.commit import parse
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.redaction import leaves, without
@@ -400,6 +401,43 @@ def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(m
     assert findings(journal, STREAM) == []
     assert b"hunter2" not in bytes_below(memory.settings.root)
     assert memory.keeper.redact_again("p", agent="ana", reason="once more") == []
+
+
+@pytest.mark.parametrize("at_once", [0, 1_000])
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_copy_from_before_is_not_served_though_the_redacted_one_is_gone(
+    memory, tmp_path, sealed, at_once, monkeypatch
+):
+    monkeypatch.setattr(erasing, "AT_ONCE", at_once)
+    memory.writer.submit_intent("p", intent(summary="first"))
+    said = memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
+    last = memory.writer.submit_intent("p", intent(summary="last"))
+    root, folder = memory.settings.root, memory.journal.path(STREAM)
+    if sealed:
+        memory.journal.seal(STREAM)
+    shutil.copytree(folder, tmp_path / "before")
+    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+    memory.close()
+
+    for path in [*folder.glob("pack-*.ttl"), *folder.glob("*.redacted.ttl")]:
+        path.unlink()
+    for path in (tmp_path / "before").glob("*.ttl"):
+        shutil.copy(path, folder)
+    (folder / ".lock").unlink()
+    shutil.rmtree(root / "index", ignore_errors=True)
+
+    assert b"hunter2" in bytes_below(folder)
+    with jidomem.open(root) as anew:
+        for as_of in (None, said.version.recorded_at, last.version.recorded_at):
+            assert not any("hunter2" in str(row) for row in anew.reader.ask("timeline", project="p", as_of=as_of))
+        assert not anew.recall("hunter2", "p").entries
+        assert anew.reader.get_memory("p", said.iri)["properties"].get("summary") is None
+        assert not any("hunter2" in term for commit in anew.journal.read(STREAM) for t in commit.triples for term in t)
+        assert anew.journal.verify(STREAM) == ()
+        assert {found.kind for found in findings(anew.journal, STREAM)} == {"exposed"}
+        assert len(anew.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+        assert findings(anew.journal, STREAM) == []
+    assert b"hunter2" not in bytes_below(folder)
 
 
 def test_a_redaction_nobody_recorded_is_reported(memory):
