@@ -15,7 +15,6 @@ from jidomem.journal.redaction import is_order, leaves, recorded, taken_out, wit
 from jidomem.journal.sealing import SEALING, changing
 from jidomem.journal.writing import INCOMING, move, prepare
 
-
 #: How many commits are held while it is looked whether one of them is an order.
 AT_ONCE = 1_000
 

@@ -5,7 +5,7 @@ Run it over the folder of a stream: python tests/journal/stream_reader.py FOLDER
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import verifier
@@ -24,6 +24,7 @@ class Read:
     graph: str
     triples: tuple[tuple[str, str, str], ...]
     redacted: bool
+    leaves: tuple[str, ...] = ()  # of each triple
 
     @property
     def key(self):
@@ -85,10 +86,29 @@ def read(folder):
     named |= {parent for row in bad.values() for parent in row[7:]}
     hidden = {row[2] for row in bad.values() if row[6] == "redacted" and not is_redacted(found.get(row[2]))}
     hidden |= {commit.id for commit in commits if f"{commit.stem}.redacted.ttl" in damaged}
-    shown = [commit for commit in commits if commit.id not in hidden]
+    shown = without_ordered([commit for commit in commits if commit.id not in hidden])
     damaged |= {name for name, row in bad.items() if row[2] not in {commit.id for commit in shown}}
     known = [*found, *(row[2] for row in bad.values())]  # heads go by the tables of sound packs
     return Told(shown, damaged, [identity for identity in dict.fromkeys(known) if identity not in named])
+
+
+def without_ordered(commits):
+    """The commits without the triples that one of them orders to be redacted, in whatever form they came."""
+    gone = {}
+    for commit in commits:
+        said = [(p, o) for s, p, o in commit.triples if s == own(commit)]
+        leaves = {o[1:-1] for p, o in said if p == f"<{JIDO}redactedLeaf>"}
+        for p, o in said:
+            if p == f"<{JIDO}redacts>":
+                gone.setdefault(o[len("<urn:jido:commit:") : -1], set()).update(leaves)
+    found = []
+    for commit in commits:
+        kept = [n for n, leaf in enumerate(commit.leaves) if leaf not in gone.get(commit.id, ())]
+        if len(kept) < len(commit.triples):
+            triples = tuple(commit.triples[n] for n in kept)
+            commit = replace(commit, triples=triples, leaves=tuple(commit.leaves[n] for n in kept), redacted=True)
+        found.append(commit)
+    return found
 
 
 def is_redacted(commit):
@@ -119,6 +139,12 @@ def in_file(path, bad):
 def shaped(parts):
     identity, parents, triples, secrets = parts
     said = {p: o for s, p, o in triples if s == f"<urn:jido:commit:{identity}>"}
+    lines = verifier.digest_lines(triples, f"<urn:jido:commit:{identity}>")
+    keys = [bytes.fromhex(secret.split()[-1]) for secret in secrets]
+    if secrets[0].startswith("# nonce"):
+        salts = {line: verifier.keyed(keys[0], line) for line in lines}
+    else:
+        salts = dict(zip(sorted(lines), keys, strict=False))
     return Read(
         id=identity,
         moment=said[f"<{JIDO}recordedAt>"][1:28],
@@ -127,6 +153,7 @@ def shaped(parts):
         graph=said[f"<{JIDO}inStream>"][1:-1],
         triples=tuple(triples),
         redacted=not secrets[0].startswith("# nonce"),
+        leaves=tuple(verifier.keyed(salts[line], line).hex() for line in lines),
     )
 
 
