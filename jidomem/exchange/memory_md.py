@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jidomem.errors import InvalidRequest
 from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, not_utf8
 from jidomem.exchange.mentions import EVERYWHERE, Find, mentions, scopes
 from jidomem.exchange.note_statements import IMPORT, Statement, read_statements
@@ -32,6 +33,8 @@ _RULES = re.compile(
 )
 #: Stands for the reason where there is none: nothing is made up for it.
 NO_REASON = "The file gives no reason."
+#: The largest page that is read, in bytes: a page made to be slow costs the parser some 40 s at this size.
+_LARGEST = 1_000_000
 #: Check boxes below such words are asked of each change; elsewhere they are tasks.
 _CHECKLIST = re.compile(
     r"check-?lists?|\bbefore\b|\bwhen(?:ever)?\b|\bensure\b|\bverify\b|\breview|\bpull request|\bPRs?\b|\bdone\b",
@@ -55,6 +58,13 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     It is about the files it names, as far as *find* has them, and those that a page of instructions is for.
     """
     reading = Reading("ExternalDocumentSource")
+    if len(data) > _LARGEST:
+        error = InvalidRequest(
+            f"{len(data):,} bytes, more than the {_LARGEST:,} that a page of notes may have",
+            hint="split the file into smaller ones, and import those",
+        )
+        reading.broken.append(Broken(name, error))
+        return reading
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

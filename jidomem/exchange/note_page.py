@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
+from markdown_it.parser_block import ParserBlock
+from markdown_it.rules_block import StateBlock
 from markdown_it.tree import SyntaxTreeNode
 
 from jidomem.exchange.note_words import is_negative
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 _FRONT = re.compile(r"\A---\n.*?\n---(?=\n|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)(?:\s[^<>]*)?(/?)>")
@@ -33,7 +34,39 @@ _BULLET = re.compile(r"([ \t]*)[•‣▪●◦∙·](?=[ \t])")
 #: How a line begins that may be no part of the text.
 _MARKUP = re.compile(r"[ \t>]*(?:<|!!!|\?\?\?|:::|[•‣▪●◦∙·])")
 _ALERT = re.compile(r"\s*\[!\w+\][-+]?\s*")
+#: Brackets that open nothing cost the parser up to forty times the time of other characters.
+_BRACKETS = re.compile(r"(?:!?\[){20,}")
+#: A component of documentation pages, which shows how it is used: a parameter, a card, an update.
+_COMPONENT = re.compile(r"<[A-Z]\w*\s[^<>]*?\b(?:path|body|query|header|type|href|icon|label)=")
 _SAMPLE_TAG = re.compile(r"(?:^|[\W_])(?:examples?|samples?|snippets?|transcripts?)(?:$|[\W_])", re.IGNORECASE)
+
+
+class _BoundedBlocks(ParserBlock):
+    """A block parser that leaves out only the lines below its deepest level, and notes how many hold words.
+
+    The one of the library leaves out the rest of the page as well.
+    """
+
+    def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803 - names of the library
+        if state.level < state.md.options.maxNesting:
+            super().tokenize(state, startLine, endLine)
+            return
+        state.line = startLine
+        while state.line < endLine and (state.isEmpty(state.line) or state.sCount[state.line] >= state.blkIndent):
+            text = state.src[state.bMarks[state.line] : state.eMarks[state.line]]
+            state.env["too deep"] = state.env.get("too deep", 0) + bool(re.search(r"[^\W\d_]", text))
+            state.line += 1
+
+
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    blocks = _BoundedBlocks()
+    blocks.ruler = markdown.block.ruler
+    markdown.block = blocks
+    return markdown
+
+
+_MARKDOWN = _markdown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +114,15 @@ def parse_page(text: str) -> Page:
 
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _COMMENT.sub(blank, _FRONT.sub(blank, text, count=1))
+    text = _BRACKETS.sub(lambda run: run[0].replace("[", "\\["), text)
     lines = text.split("\n")
     sections: list[tuple[range, str]] = []
     if any(map(_MARKUP.match, lines)):
         lines, sections = _without_markup(lines, _code_lines(lines))
-    tree = SyntaxTreeNode(_MARKDOWN.parse("\n".join(lines)))
+    env: dict[str, int] = {}
+    tree = SyntaxTreeNode(_MARKDOWN.parse("\n".join(lines), env))
+    if env.get("too deep"):
+        hidden["is nested too deeply"] = env["too deep"]
     return Page(tuple(tree.children), tuple(sections), hidden)
 
 
@@ -98,7 +135,7 @@ def _code_lines(lines: Sequence[str]) -> set[int]:
 def _without_markup(lines: Sequence[str], code: set[int]) -> tuple[list[str], list[tuple[range, str]]]:
     """Return the lines outside *code* without tags and admonitions, and what each tag spans, lines from 1."""
     shown: list[str] = []
-    opened: list[tuple[str, int]] = []
+    opened: list[tuple[str, int, bool]] = []
     sections: list[tuple[range, str]] = []
     indent = ""
     for number, line in enumerate(lines):
@@ -111,18 +148,19 @@ def _without_markup(lines: Sequence[str], code: set[int]) -> tuple[list[str], li
             indent += admonition[1] + "    "
             shown.append(f"{admonition[1]}**{admonition[2]}**" if admonition[2] else "")
         elif _TAGS_ONLY.fullmatch(line):
-            for closes, name, alone in _TAG.findall(line):
+            for tag in _TAG.finditer(line):
+                closes, name, alone = tag.groups()
                 if closes:
                     at = next((at for at in reversed(range(len(opened))) if opened[at][0] == name), None)
                     if at is not None:
-                        sections.append((range(opened[at][1], number + 1), name))
+                        sections.append((range(opened[at][1], number + 1), "sample" if opened[at][2] else name))
                         del opened[at:]
                 elif not alone:
-                    opened.append((name, number + 1))
+                    opened.append((name, number + 1, bool(_COMPONENT.match(tag[0]))))
             shown.append(line[: len(line) - len(line.lstrip(" \t>"))].rstrip())
         else:
             shown.append("" if _DIRECTIVE.fullmatch(line) else _BULLET.sub(r"\1-", line))
-    sections += [(range(start, len(lines) + 1), name) for name, start in opened if is_negative(_spaced(name))]
+    sections += [(range(start, len(lines) + 1), name) for name, start, _ in opened if is_negative(_spaced(name))]
     return shown, sorted(sections, key=lambda section: section[0].start)
 
 
@@ -153,6 +191,8 @@ def text_of(block: SyntaxTreeNode) -> Text:
     shown = [child for child in inline.children if child.type != "text" or child.content.strip(" .:")]
     is_strong = len(shown) == 1 and shown[0].type == "strong"
     lines = tuple(filter(None, (" ".join(line.split()) for line in words.split("\n"))))
+    if lines and lines[-1].endswith("\\"):
+        lines = (*lines[:-1], lines[-1].rstrip("\\ "))
     raw = inline.content.strip()
     return Text(
         " ".join(lines), raw, " ".join(bare.split()), _label(inline.children), is_strong,

@@ -20,7 +20,9 @@ from jidomem.exchange.note_words import (
     is_binding,
     is_condition,
     is_negative,
+    is_of_samples,
     is_of_the_page,
+    is_of_upkeep,
     is_pointer,
     is_rule,
     is_sample_label,
@@ -28,6 +30,7 @@ from jidomem.exchange.note_words import (
     sentences,
     shorten,
     without_number,
+    without_page,
 )
 
 #: A parent or lead-in up to this length is repeated whole, and an item up to this length may be joined with its like.
@@ -46,6 +49,8 @@ _BACK = re.compile(
     r"|is an?)\b)",
     re.IGNORECASE,
 )
+#: How a sentence begins that speaks of the one thing before it, thus not of a list after it.
+_OF_LAST = re.compile(r"\W*(?:this|that|it)\b", re.IGNORECASE)
 _VAGUE = re.compile(r"\b(?:following|this|these|below|it|like so)\b", re.IGNORECASE)
 _OPEN_END = re.compile(
     r"\b(?:do|be|to|the|for|with|in|on|of|by|and|or|not|never|ever|following|when|if|that|are|is|use|things)\W*$",
@@ -55,13 +60,25 @@ _SAMPLE = re.compile(r"\W*(?:examples?|samples?|e\.g\.?)\b[^:.`]{0,20}:", re.IGN
 _SHOWS_HOW = re.compile(
     r"\W*(?:(?:if|when|before|after|for|to)\b[^,]{1,120}, )?(?:use|prefer|avoid|follow|keep|write)\b", re.IGNORECASE
 )
+#: How a sentence ends whose subject is the code after it.
+_OF_THE_CODE = re.compile(
+    r"\b(?:structure|format|form|shape|follows|layout|schema|syntax|commands?|options|snippets?|examples?|output|with|by"
+    r"|via|using|run|is|are|as|to|look|looks|like|returns?|contains?|includes?)\W*$"
+    r"|\b(?:looks?|examples?|shows?|see|here|result)\b",
+    re.IGNORECASE,
+)
 _ELSEWHERE = re.compile(
-    r"\W*(?:see|check out|refer to|visit|learn more|read more|more (?:details?|information)|source:?"
+    r"\W*(?:see|check out|refer to|visit|learn more|read more|source:?"
+    r"|(?:more|additional|further) (?:details?|information|instructions?|rules|guidelines)"
     r"|(?:for|to learn) (?:more|further|details?|a full|the full|complete)\b.*?\b(?:see|visit|check|refer|read))\b",
     re.IGNORECASE,
 )
+_SEE_THERE = re.compile(
+    r"\W*see (?:the )?[^.`/]*\b(?:examples?|sections?|table|diagram|above|below)\b[^.`/]*\.?", re.IGNORECASE
+)
 _SAMPLE_LINK = re.compile(r"(?<=[.)!?])\s+(?:examples?|docs|link|here|details)\.?$", re.IGNORECASE)
 _FOLLOWING = re.compile(r"\b(?:the )?following\b|\bbelow\b|\bthese\b|\bany of\b", re.IGNORECASE)
+_THESE_COMMANDS = re.compile(r"\b(?:these|the following) (?:commands?|steps|lines|scripts?)\b", re.IGNORECASE)
 _DRAWN = re.compile(r"[│├└┌┐┘┬┴─]{1}|^\$ ")
 _JOINS = re.compile(r"(?:[,;]\s*(?:and|or)?|\s+(?:and|or)|[,;])\s*$")
 _FILLER = re.compile(r"\b(?:and|or|in|at|see|the|via|from|also|plus|default|e\.g|i\.e|etc)\b|[\W\d_]", re.IGNORECASE)
@@ -72,6 +89,7 @@ _DEFINES = re.compile(r"\S(?:\s+[-–—=→]+>?\s+|:\s+)\S")
 _LISTS, _CODE = ("bullet_list", "ordered_list"), ("fence", "code_block")
 #: A line that names another page to read.
 IMPORT = re.compile(r"@[\w~./-]+")
+_PAGE_AT_END = re.compile(rf"\s{IMPORT.pattern}$")
 _SHELLS = frozenset(("sh", "bash", "shell", "zsh", "console", "shell-session", "powershell", "ps1", "cmd"))
 _STRUCK = re.compile(r"~~.+~~", re.DOTALL)
 
@@ -237,7 +255,8 @@ class _Reader:
                 before = before.within(flow.previous)
             statements = self._paragraph(block, text, before)
             last = next(reversed(list(sentences(text.plain))), "")
-            if after in _LISTS and len(last) <= _NEAR and last.endswith((".", "!")) and is_negative(last):
+            denies = len(last) <= _NEAR and last.endswith((".", "!")) and is_negative(last)
+            if after in _LISTS and denies and (last == text.plain or not _OF_LAST.match(last)):
                 flow.lead = _NOTHING.within(last, text.raw)
         elif after not in (*_LISTS, "paragraph", "blockquote"):
             statements = self._introduction(block, text, before, following)
@@ -293,15 +312,17 @@ class _Reader:
                 return _NOTHING.within(_lead_words(text), text.raw)
             if not _FOLLOWING.search(list(sentences(text.plain))[-1]):
                 return _Scope()
-        elif not ends.endswith((":", "：")) and not (text.is_strong and following in _CODE):
-            return _Scope()
+        elif not ends.endswith((":", "：")):
+            last = next(reversed(list(sentences(text.plain))), "")
+            if following not in _CODE or not (text.is_strong or _THESE_COMMANDS.search(last)):
+                return _Scope()
         return _Scope().within(re.sub(r"\.$", ":", _lead_words(text)), text.raw)
 
     def _introduction(
         self, head: SyntaxTreeNode, text: Text, scope: _Scope, block: SyntaxTreeNode | None
     ) -> Iterator[Statement]:
         """Yield what a lead-in to code, a table or nothing says: with commands if they are short, else if it binds."""
-        own = text.plain.rstrip(":： ")
+        own = text.plain.rstrip(".:： ")
         parts = list(sentences(text.plain))
         is_code = block is not None and block.type in _CODE
         commands = _commands(block) if block is not None and is_code else ""
@@ -422,6 +443,8 @@ class _Reader:
         tags = self._page.tags(line)
         own = _JOINS.sub("", text.plain).rstrip() if scope.leads else text.plain
         own = _SAMPLE_LINK.sub("", own.rstrip(":： ")) if text.has_link else own.rstrip(":： ")
+        rest = without_page(own)
+        own = own if _BACK.match(rest) else rest or own
         reason = _left_out(text, own, scope, is_item=is_item)
         if reason is None and any(map(is_sample_section, tags)):
             reason = "is an example"
@@ -452,10 +475,15 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
         return "is an example"
     if scope.leads and is_sample_label(scope.leads[-1]) and not is_negative(lead) and not is_sentence(own):
         return "is an example"
-    if is_of_the_page(own):
+    if any(map(is_of_samples, scope.leads)) and not is_negative(lead) and not is_binding(own):
+        return "is an example"
+    if is_of_the_page(own) or (any(map(is_of_upkeep, scope.leads)) and not is_rule(own)):
         return "is about the page"
     words = len(re.findall(r"[^\W\d_]{2,}", text.bare))
-    if (text.has_link or "://" in own) and _ELSEWHERE.match(own) and len(list(sentences(own))) == 1:
+    if _SEE_THERE.fullmatch(own):
+        return "is a link"
+    points = text.has_link or "://" in own or _PAGE_AT_END.search(own)
+    if points and _ELSEWHERE.match(own) and len(list(sentences(own))) == 1:
         return "is a link"
     if text.has_link and (words < 3 or (words < 6 and _SEE.match(own)) or (words < 9 and _SEE.match(lead))):
         return "is a link"
@@ -530,7 +558,8 @@ def _says_how(intro: str) -> bool:
     """Return whether the introduction of code says what to do without the code."""
     if is_sample_label(intro) or intro.count(" ") < 4:
         return False
-    return is_rule(intro) or bool(_SHOWS_HOW.match(intro) and not _VAGUE.search(intro))
+    states = is_sentence(intro) and not is_binding(intro) and not _OF_THE_CODE.search(intro)
+    return is_rule(intro) or (bool(_SHOWS_HOW.match(intro) or states) and not _VAGUE.search(intro))
 
 
 def _commands(block: SyntaxTreeNode) -> str:

@@ -17,7 +17,7 @@ _READ = 10_000
 
 _NEGATION = re.compile(
     r"\b(?:never|not|no|non|nor|none|neither|nothing|cannot|without|avoid\w*|forbid\w*|forbidden|prohibit\w*"
-    r"|disallow\w*|ban(?:ned)?|refus\w*|reject\w*|refrain|omit\w*|skip\w*|exclu\w+|except\w*|unless|instead|rather"
+    r"|disallow\w*|ban(?:ned)?|refus\w*|reject\w*|refrain|omit\w*|skip\w*|exclu\w+|except(?!ional)\w*|unless|instead|rather"
     r"|anti[- ]?patterns?|bad|wrong|incorrect|invalid|unsupported|deprecated|obsolete|removed|legacy|stop|nope?"
     r"|out of scope|off[- ]limits|limitations?|mistakes?|pitfalls?|unsafe|dangerous|missing|lacks?|fails?|unlikely"
     r"|discourag\w*|don|dont|donts|won|doesn|isn|aren|can|shouldn|mustn|needn|wasn|didn|hasn|haven)"
@@ -42,27 +42,31 @@ _ARRANGING = frozenset(
 & - a about additional agent agents ai all an and architecture assistant background basics best
 body claude code codex coding common concept concepts context contributing contribution
 contributor convention conventions copilot core critical cursor decision decisions detail
-details dev developer development directive directives doc docs documentation engineering error
-errors essential essentials expectation expectations fact facts for further general global goal
-goals guidance guide guideline guidelines high high-level important information instruction
-instructions intro introduction is it item items key know learned lesson lessons level main
-mandatory memories memory misc miscellaneous more must note notes of open other overview pattern
-patterns point points policies policy practice practices preference preferences principle
-principles project purpose question questions quick quickstart readme reference reminder
-reminders repo repository requirement requirements risk risks rule rules section some specific
-standard standards style summary task tasks technical the things this tip tips to todo todos
-usage what with workflow workflows working you your
+details dev developer development directive directives engineering essential essentials
+expectation expectations fact facts for further general global goal goals guidance guide
+guideline guidelines high high-level important information instruction instructions intro
+introduction is it item items key know learned lesson lessons level main mandatory memories
+memory misc miscellaneous more must note notes of open other overview pattern patterns point
+points policies policy practice practices preference preferences principle principles project
+purpose question questions quick quickstart readme reference reminder reminders repo repository
+requirement requirements risk risks rule rules section some specific standard standards style
+summary task tasks technical the things this tip tips to todo todos usage what with workflow
+workflows working you your
 """,
     )
 )
 _NUMBERED = re.compile(
     r"^[#\s]*(?:(?:\d+|[a-z]|[ivx]+)[.)]\s+|\d+(?:\.\d+)+\s+|(?:step|part|phase)\s+\d+\W+)?", re.IGNORECASE
 )
-#: Lead-ins that only point at the list.
+#: Lead-ins that only point at the list, and words that say no more than that one follows.
 _POINTS = re.compile(
     r"(?:(?:here|below|these|there) (?:is|are)\b|(?:some|a few|the) examples?\b|see (?:below|also)|as follows|note that"
     r"|(?:high[- ]level )?(?:overview|summary|notes?|details?|important|key points?)\W*$)",
     re.IGNORECASE,
+)
+_THERE = re.compile(r"(?:here|below|these|there) (?:is|are)\b", re.IGNORECASE)
+_POINTING = frozenset(
+    ("few", "following", "below", "here", "list", "lists", "several", "many", "main", "brief", "useful", "we", "have")
 )
 #: Labels of samples, which show code and state nothing.
 _SAMPLE = re.compile(
@@ -72,6 +76,7 @@ _SAMPLE = re.compile(
     r"(?: (?:examples?|usage|code|practice|pattern|way|this|that|like this|style|case|approach|of))*\W*",
     re.IGNORECASE,
 )
+_OF_SAMPLES = re.compile(r"\W*(?:for )?(?:an? )?examples?\b(?!\s+(?:must|should|are|is|have|has)\b)", re.IGNORECASE)
 #: Sentences about the page itself.
 _OF_THE_PAGE = re.compile(
     r"(?:this (?:file|document|doc|guide|page|section|readme|rules? file|overview)"
@@ -83,7 +88,22 @@ _OF_THE_PAGE = re.compile(
     r"|it (?:covers|describes|explains|contains) \w+.{0,200}(?:guid|structure|overview|how to)"
     r"|(?:guidance|instructions?|guidelines|notes|rules|directives)"
     r" for (?:claude|ai|llm|coding|agents?|copilot|codex|cursor)\b[^.:]*\.?$"
+    r"|(?:intended )?audience\W*:"
+    r"|quick[- ]reference\b[^.]*\.?$|here['’]?s how (?:to|you)\b[^.]*\.?$"
     r"|welcome to\b|(?:last|auto)[- ]?(?:updated|generated|modified)\b",
+    re.IGNORECASE,
+)
+_OF_THE_READER = re.compile(
+    r"(?:you are|i am) an? [^.:;]*\b(?:assistant|expert|engineer|developer|programmer|specialist|architect)\b",
+    re.IGNORECASE,
+)
+_OF_UPKEEP = re.compile(
+    r"\W*when(?: and how)? to (?:add|update|edit|change|extend)\b.{0,20}\bthis (?:file|document|page)\b", re.IGNORECASE
+)
+#: How a sentence goes on about the page that the one before it is about.
+_STILL_OF_THE_PAGE = re.compile(
+    r"(?:it|i) (?:also )?"
+    r"(?:provides?|contains?|covers?|captures?|collects?|describes?|explains?|outlines?|lists?|focus)\b",
     re.IGNORECASE,
 )
 #: Verbs that begin an order.
@@ -194,8 +214,22 @@ def is_pointer(lead: str) -> bool:
 
     >>> is_pointer("Below is an overview:"), is_pointer("Below is an overview of what not to do:")
     (True, False)
+    >>> is_pointer("Here are some guidelines:"), is_pointer("There are four kinds of store:")
+    (True, False)
     """
-    return bool(_POINTS.match(lead)) and not is_negative(lead)
+    if is_negative(lead) or not (begin := _POINTS.match(lead)):
+        return False
+    rest = re.findall(r"\w+", lead[begin.end() :].casefold()) if _THERE.match(lead) else []
+    return all(word in _ARRANGING or word in _POINTING for word in rest)
+
+
+def is_of_samples(lead: str) -> bool:
+    """Return whether a lead-in names what follows it an example.
+
+    >>> is_of_samples("Example from the last release:"), is_of_samples("Examples of what not to do:")
+    (True, False)
+    """
+    return bool(_OF_SAMPLES.match(lead)) and not is_negative(lead)
 
 
 def is_sample_label(text: str) -> bool:
@@ -204,12 +238,41 @@ def is_sample_label(text: str) -> bool:
 
 
 def is_of_the_page(text: str) -> bool:
-    """Return whether all sentences of *text* are about the page it stands on.
+    """Return whether all sentences of *text* are about the page it stands on, or about who reads it.
 
     >>> is_of_the_page("This file provides guidance to agents."), is_of_the_page("This file provides all. Keep it.")
     (True, False)
     """
-    return all(_OF_THE_PAGE.match(sentence) and not is_rule(sentence) for sentence in sentences(text))
+    return not without_page(text)
+
+
+def is_of_upkeep(lead: str) -> bool:
+    """Return whether a lead-in says when its page is to be changed.
+
+    >>> is_of_upkeep("When to add to this file:"), is_of_upkeep("When not to add to this file:")
+    (True, False)
+    """
+    return bool(_OF_UPKEEP.match(lead)) and not is_negative(lead)
+
+
+def without_page(text: str) -> str:
+    """Return *text* without the sentences about its page that it begins with, as long as they restrict nothing.
+
+    >>> without_page("This guide describes the build. Run `make` first.")
+    'Run `make` first.'
+    """
+    parts = list(sentences(text))
+    start = 0
+    while start < len(parts):
+        part = parts[start]
+        is_of_reader = _OF_THE_READER.match(part) and not is_negative(part)
+        is_of_page = _OF_THE_PAGE.match(part) or (start and _STILL_OF_THE_PAGE.match(part))
+        if is_rule(part) or not (is_of_page or is_of_reader):
+            break
+        start += 1
+    if start < len(parts) and any(map(is_negative, parts[:start])):
+        return text
+    return " ".join(parts[start:]) if start else text
 
 
 def is_binding(text: str) -> bool:

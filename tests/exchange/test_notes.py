@@ -120,6 +120,33 @@ def test_of_the_sample_nine_in_ten_lines_that_hold_a_statement_come_in():
          ["Never do: Push to `main`", "Open a pull request instead."]),
         ("Never:\n\nCall these in handlers:\n- Reads of `stdin` at once\n",
          ["Never: Call these in handlers: Reads of `stdin` at once"]),
+        ("There are four kinds of store:\n- Disk (`src/disk/`)\n- Ring (`src/ring/`)\n",
+         ["There are four kinds of store: Disk (`src/disk/`); Ring (`src/ring/`)"]),
+        ("Here are some rules:\n- Use tabs in all files\n", ["Use tabs in all files"]),
+        ("# Guide\n\n## Documentation Guidelines\n\n- **Style:** Prose over code comments\n",
+         ["Documentation Guidelines: Style: Prose over code comments"]),
+        ("## Errors\n\n- Use the base class of the package\n", ["Errors: Use the base class of the package"]),
+        ("Name each part by hand. This holds for single parts, \"it is small\" is no excuse.\n"
+         "- **Static** means styling\n",
+         ["Name each part by hand. This holds for single parts, \"it is small\" is no excuse.",
+          "Static means styling"]),
+        ("Some calls block. These are not allowed.\n- Calls of `eval` in handlers are made\n",
+         ["Some calls block. These are not allowed: Calls of `eval` in handlers are made"]),
+        ("This guide describes the build. Always run `make` first.\n", ["Always run `make` first."]),
+        ("This guide describes deprecated calls. Use `a.b` in handlers.\n",
+         ["This guide describes deprecated calls. Use `a.b` in handlers."]),
+        ("You are an engineer without access to the production hosts.\n",
+         ["You are an engineer without access to the production hosts."]),
+        ("This file lists the rules. They must be followed.\n",
+         ["This file lists the rules. They must be followed."]),
+        ("This section lists our rules:\n- Use tabs in all files\n",
+         ["This section lists our rules: Use tabs in all files"]),
+        ("When not to add to this file:\n- The rule is in the linter\n",
+         ["When not to add to this file: The rule is in the linter"]),
+        ("**Examples of what not to do:**\n- Timers are set in handlers\n",
+         ["Examples of what not to do: Timers are set in handlers"]),
+        ("<Warning title=\"Keys\">\nNever commit keys of any kind.\n</Warning>\n", ["Never commit keys of any kind."]),
+        ("- Wait for the daemon to stop.\\\n", ["Wait for the daemon to stop."]),
         ("• Use tabs in all files\n• Never use spaces in a Makefile\n",
          ["Use tabs in all files", "Never use spaces in a Makefile"]),
     ],
@@ -149,6 +176,14 @@ def test_a_statement_says_what_leads_in_to_it(text, made):
         "To run the tests:\n```sh\n# all of them\nmake test\n# one of them\nmake test TEST=a\n```\n",
         "~~Use pip for installs~~\n",
         "- Example: patch summary lines\n",
+        "**Example from the last release:**\n- `src/a.py` - the new field is added\n",
+        "**When to add to this file:**\n- A change touched files that nobody expected\n",
+        "Audience: engineers and coding agents\n",
+        "You are an expert developer of web applications who works on this repository.\n",
+        "This file is the memory of the project. It captures the patterns that are not obvious.\n",
+        "See the section on pools for how it is done.\n",
+        "More instructions about requests: @docs/network.md\n",
+        '<ParamField path="id" type="string">\nMust be a valid identifier of a user.\n</ParamField>\n',
         "    indented = code\n",
     ],
 )
@@ -165,6 +200,10 @@ def test_code_tables_links_names_samples_and_headings_are_no_statements_and_are_
         ("Run `uv sync` before tests\n", "Run `uv sync` before tests"),
         ("To run the tests:\n\n```sh\npytest -q\n```\n", "To run the tests: `pytest -q`"),
         ("- Set up:\n  ```sh\n  uv venv\n  uv sync\n  ```\n", "Set up: `uv venv`; `uv sync`"),
+        ("**Always** run these commands before a commit.\n```sh\nuv sync\npytest -q\n```\n",
+         "Always run these commands before a commit: `uv sync`; `pytest -q`"),
+        ("The pools are set through blocks in the file:\n```yaml\na:\n  b: 1\n```\n",
+         "The pools are set through blocks in the file"),
         ("Each file must start with this header:\n```go\n// a\n// b\n```\n", "Each file must start with this header"),
         ("Run before each push:\n\n- `make lint`\n- `make test`\n", "Run before each push: `make lint`; `make test`"),
         ("- [`uv`](https://docs.astral.sh/uv) manages the environments\n", "`uv` manages the environments"),
@@ -200,6 +239,36 @@ def test_an_entry_tells_its_file_headings_and_line_and_an_edit_elsewhere_leaves_
 )
 def test_a_prohibition_that_leads_in_and_a_list_to_check_make_conventions(text, kind):
     assert [entry.fields["type"] for entry in memory_md.read("CLAUDE.md", text.encode()).entries] == [kind]
+
+
+@pytest.mark.parametrize("level", [11, 40, 400])
+def test_of_lists_nested_too_deeply_only_their_own_lines_are_left_out_and_counted(level):
+    nested = "".join(f"{'  ' * depth}- Use the tool t{depth} often\n" for depth in range(level))
+    reading = memory_md.read("NOTES.md", f"{nested}- Never mock\n\nRun it.\n\n## Pools\n\n- Use pytest\n".encode())
+
+    made = [entry.summary for entry in reading.entries]
+    assert made[-3:] == ["Never mock", "Run it.", "Pools: Use pytest"]
+    assert len(made) - 3 + reading.left_out["is nested too deeply"] == level
+
+
+def test_quotes_nested_too_deeply_are_left_out_and_counted():
+    reading = memory_md.read("NOTES.md", f"{'> ' * 30}Use the tool\n\nRun it.\n".encode())
+
+    assert [entry.summary for entry in reading.entries] == ["Run it."]
+    assert reading.left_out["is nested too deeply"] == 1
+
+
+def test_brackets_that_open_nothing_are_text_and_what_follows_them_is_read():
+    reading = memory_md.read("NOTES.md", f"{'![' * 50_000}\n\nUse [uv](https://a.b) in all scripts\n".encode())
+
+    assert [entry.summary for entry in reading.entries] == ["Use uv in all scripts"]
+
+
+def test_a_page_larger_than_any_notes_is_refused_with_a_hint():
+    (broken,) = memory_md.read("NOTES.md", b"- Use uv\n" * 200_000).broken
+
+    assert "1,800,000 bytes" in broken.error.detail
+    assert "split" in broken.error.hint
 
 
 def test_a_long_statement_is_not_cut_before_what_prohibits():
