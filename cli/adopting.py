@@ -1,4 +1,4 @@
-"""What `jidomem init --from` does: take in what a repository remembers already, and say what came of it."""
+"""`jidomem init --from` and `jidomem import --check`: memory and the sources in its repository, level or not."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.exchange.sync_plan import CHANGES, Step
+from jidomem.intent import Receipt
 from jidomem.repository.elsewhere import DULL, KINDS, Found, Passed, from_path, look
+from jidomem.runtime import settings
+from jidomem.runtime.adopting import Scope, compare
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, clean
-from jidomem_cli.tables import show_json, show_rows
+from jidomem_cli.tables import short, show_json, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
@@ -24,7 +28,9 @@ if TYPE_CHECKING:
     from jidomem.runtime.adopting import Adopted
 
 AUTO = "auto"
-_COLUMNS = ("found", "what", "taken in", "waits", "here already", "refused")
+_COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
+#: The columns that are left out where they say nothing.
+_RARE = ("moved", "removed", "conflict", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
 _TOLD = 8
 
@@ -48,6 +54,13 @@ def looked(folder: Path, names: Sequence[str]) -> Found:
             found.sources += [source for source in some.sources if source.path not in known]
             found.passed += some.passed
     return found
+
+
+def scope_of(folder: Path, names: Sequence[str]) -> Scope:
+    """Return what is looked for in *folder* by *names*, as `looked` takes them."""
+    kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
+    paths = [Path(name).absolute() for name in names if name != AUTO and name not in KINDS]
+    return Scope(kinds, [path.relative_to(folder.resolve()).as_posix() for path in paths])
 
 
 @contextmanager
@@ -86,22 +99,69 @@ def show(
         passed = [{"path": each.path, "why": each.why} for each in _passed(found, report)]
         told = [{"place": entry.place, "summary": entry.summary, **error.to_dict()} for entry, error in refusals]
         show_json({**made, "found": [each.to_dict() for each in adopted], "passed": passed, "refused": told,
+                   "changes": [as_change(entry) for entry in report.entries if entry.change],
                    "notes": report.notes, "left_out": dict(report.left_out), "whole": found.is_whole,
                    "dry_run": dry_run, "next": [command for command, _ in commands]})  # fmt: skip
         return code
     if rows:
-        show_rows(door, rows, [name for name in _COLUMNS if name != "refused" or refusals])
+        show_rows(door, rows, [name for name in _COLUMNS if name not in _RARE or any(row[name] != "-" for row in rows)])
+    say_changes(door, report.entries, CHANGES if dry_run or door.verbose else CHANGES[1:-1])
     _say_refused(door, refusals)
     _say_rest(door, found, report)
     if not rows:
         door.say("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
         door.say("what has another name or place is named: jidomem init --from PATH")
     if dry_run:
-        door.say("nothing was kept: leave out --dry-run to keep it")
+        door.say("nothing was written: leave out --dry-run to write it")
     width = max((len(command) for command, _ in commands), default=0)
     for number, (command, what) in enumerate(commands):
         door.say(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
     return code
+
+
+def check(door: Door, names: Sequence[str]) -> int:
+    """List what the sources by these names and the memory do not agree on; return the exit code."""
+    memory = door.read()
+    root = memory.settings.root
+    if memory.settings.address is not None or root.name != settings.FOLDER:
+        raise InvalidRequest(
+            f"{root} lies in no repository, so that there are no sources to compare it with",
+            hint="jidomem import --check, in a repository whose memory is in .jidomem",
+        )
+    base = root.resolve().parent
+    found = compare(memory, base, looked(base, names).sources, scope_of(base, names))
+    steps = sorted((step for step in found.plan.steps if step.change != "unchanged"), key=_order)
+    broken = found.sources.broken
+    code = 1 if steps else broken[0].error.exit_code if broken else 0
+    if door.json:
+        unread = [{"place": each.place, **each.error.to_dict()} for each in broken]
+        show_json({"equal": code == 0, "counts": {change: found.plan.counts[change] for change in CHANGES},
+                   "differences": [_difference(step) for step in steps], "unreadable": unread})  # fmt: skip
+        return code
+    if steps:
+        show_rows(door, [_difference(step) for step in steps], ["change", "place", "summary"])
+    for each in broken:
+        tell(each.error, door, where=f"{clean(each.place)}: ")
+    counts = ", ".join(f"{found.plan.counts[change]} {change}" for change in CHANGES if found.plan.counts[change])
+    door.say(
+        f"memory and sources differ: {counts}" if steps else f"memory says what the sources say: {counts or 'none'}"
+    )
+    if steps:
+        again = " ".join(f"--from {shlex.quote(name)}" for name in names)
+        door.say(f"bring memory level with them: jidomem init {again}")
+    return code
+
+
+def _order(step: Step) -> int:
+    return CHANGES.index(step.change)
+
+
+def _difference(step: Step) -> dict[str, Any]:
+    current = step.lineage.current if step.lineage else None
+    return {"change": step.change, "kind": step.kind, "path": step.path,
+            "place": step.entry.entry.place if step.entry else step.path, "summary": step.summary,
+            "item": current.iri if current else None, "moved_from": step.moved_from,
+            "note": step.note or None}  # fmt: skip
 
 
 def _say_refused(door: Door, refusals: Sequence[tuple[Entry, JidomemError]]) -> None:
@@ -119,10 +179,38 @@ def _say_refused(door: Door, refusals: Sequence[tuple[Entry, JidomemError]]) -> 
 
 
 def _row(adopted: Adopted) -> dict[str, Any]:
-    source, counts = adopted.source, adopted.counts()
-    many = f" ({len(source.files)})" if len(source.files) > 1 else ""
-    words = {name.replace("_", " "): str(count) if count else "-" for name, count in counts.items()}
-    return {"found": source.path + many, "what": KINDS[source.kind], **words}
+    many = f" ({len(adopted.files)})" if len(adopted.files) > 1 else ""
+    counts = {**adopted.changes(), "pending": adopted.counts()["waits"]}
+    words = {name: str(count) if count else "-" for name, count in counts.items()}
+    return {"found": adopted.path + many, "what": KINDS[adopted.kind], **words}
+
+
+def as_change(entry: Entry) -> dict[str, Any]:
+    """Return what became of an entry of a source as plain JSON values."""
+    status = entry.outcome.status if isinstance(entry.outcome, Receipt) else None
+    change = "refused" if isinstance(entry.outcome, JidomemError) else entry.change
+    return {"change": change, "kind": entry.kind, "path": entry.path, "place": entry.place,
+            "summary": entry.summary, "item": entry.iri, "status": status, "moved_from": entry.moved_from,
+            "note": entry.note or None}  # fmt: skip
+
+
+def say_changes(door: Door, entries: Sequence[Entry], changes: Sequence[str]) -> None:
+    """Name the entries that changed in one of these ways, and say how a conflict is settled."""
+    for change in changes:
+        some = [each for each in entries if each.change == change and not isinstance(each.outcome, JidomemError)]
+        for each in some[: None if door.verbose else _TOLD]:
+            door.say(f"{change}: {_described(each)}")
+        if len(some) > _TOLD and not door.verbose:
+            door.say(f"and {len(some) - _TOLD:,} more {change}: see them with -v")
+
+
+def _described(entry: Entry) -> str:
+    moved = f" (from {entry.moved_from})" if entry.moved_from and entry.change != "unchanged" else ""
+    note = f"; {entry.note}" if entry.note else ""
+    if entry.change == "conflict":
+        item = short(entry.iri)
+        note += f": its text is proposed, settle it: jidomem review accept {item}, or jidomem review reject {item}"
+    return f"{entry.place}{moved}: {entry.summary}{note}"
 
 
 def _say_rest(door: Door, found: Found, report: Report) -> None:

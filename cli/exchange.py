@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 
@@ -19,15 +18,20 @@ from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import export as exporting
 from jidomem.exchange import handover
 from jidomem.exchange.documents import Form
-from jidomem.exchange.importing import Entry, Report, import_adr, import_document
-from jidomem.exchange.mentions import Find
-from jidomem.exchange.proposing import propose
+from jidomem.exchange.importing import Entry, Report, import_document
+from jidomem.exchange.sources import SourceFile
+from jidomem.exchange.sync_plan import CHANGES
+from jidomem.exchange.synchroniser import Look, Synchronisation
 from jidomem.index.steps import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import NAMES, Stream
+from jidomem.repository.checkout import Checkout
+from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
 from jidomem.repository.first_commits import first_commits
 from jidomem.repository.listing import Named
+from jidomem.runtime.settings import FOLDER
 from jidomem.write.names import moment as moment_of
+from jidomem_cli import adopting
 from jidomem_cli.code import code
 from jidomem_cli.complain import tell
 from jidomem_cli.door import Door, Verb, Verbs, clean, pass_door
@@ -115,9 +119,43 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
     door.say(f"{len(data):,} bytes to {path}")
 
 
-@click.group("import", cls=Verbs)
+class _ImportVerbs(Verbs):
+    """The verbs of importing, and `--check`, which takes what is to be checked in the place of a verb."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read `--check [KIND|PATH]...` as the verb that it is."""
+        if "--check" in args:
+            args = ["check", *(word for word in args if word != "--check")]
+        return super().parse_args(ctx, args)
+
+
+@click.group("import", cls=_ImportVerbs)
 def import_() -> None:
-    """Take in records kept elsewhere, each judged like every other intent."""
+    """Import records kept elsewhere, each judged like every other intent; again, to bring memory level with them.
+
+    jidomem import --check [adr|memory-md|mcp-memory|beads|PATH]... writes nothing: it lists what the sources in the
+    repository and the memory do not agree on, and exits with 1 where there is any (default: all sources).
+
+    Examples:
+      jidomem init --from auto
+      jidomem import --check
+      jidomem import --check docs/adr --json
+    """
+
+
+@import_.command(hidden=True)
+@click.argument("sources", nargs=-1, metavar="[KIND|PATH]...")
+@pass_door
+def check(door: Door, sources: tuple[str, ...]) -> int:
+    """List the differences between memory and the sources in its repository (default: all of them).
+
+    The exit code is 0 where there are none, 1 where there are some, else that of a source that cannot be read.
+
+    Examples:
+      jidomem init --from auto
+      jidomem import --check adr memory-md
+    """
+    return adopting.check(door, sources or (adopting.AUTO,))
 
 
 import_.add_command(code)
@@ -152,44 +190,29 @@ _taking("jsonld", Form.JSON_LD, "jidomem import jsonld memory.jsonld")
 _taking("nquads", Form.N_QUADS, "jidomem import nquads memory.nq")
 
 
-@import_.command(writes=WRITES)
-@click.argument("files", type=FILE, nargs=-1, required=True)
-@pass_door
-def adr(door: Door, files: Sequence[Path]) -> int:
-    """Import Markdown decision records (Nygard and MADR forms). Give them together: they name each other.
-
-    Examples:
-      jidomem import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md
-    """
-    memory = door.open()
-    named = [(_name(memory, path) if memory.tree else str(path), _content(path)) for path in files]
-    find, committed = _finder(memory), _committed(memory)
-    report = import_adr(memory.writer, memory.project, named, find=find, committed=committed)
-    return _told(door, memory, report)
-
-
-def _proposing(kind: str, module: str, what: str, example: str) -> None:
-    """Add the verb that proposes what a file of one kind holds."""
+def _importing(kind: str, what: str, more: str, example: str) -> None:
+    """Add the verb that imports files of one kind."""
 
     @click.argument("files", type=FILE, nargs=-1, required=True)
-    @click.option("--dry-run", is_flag=True, help="Judge each entry and keep nothing.")
+    @click.option("--dry-run", is_flag=True, help="Judge each entry and write nothing.")
     @pass_door
     def take(door: Door, files: Sequence[Path], dry_run: bool) -> int:
         memory = door.open()
-        read, find = import_module(f"jidomem.exchange.{module}").read, _finder(memory)
-        readings = [
-            read(name, _content(path), *([find(name)] if module == "memory_md" else []))
-            for name, path in ((_name(memory, path), path) for path in files)
-        ]
-        report = propose(memory.writer, memory.reader, memory.project, readings, dry_run=dry_run)
+        base = _base(memory)
+        named = [SourceFile(kind, _name(base, path, kind), _content(path)) for path in files]
+        look = Look(Checkout(base).is_removed) if base else Look()
+        find = Named(base).of if base else lambda page: lambda word: None
+        found = Synchronisation.of(memory.writer, memory.reader, memory.project, named, look, find=find)
+        report = found.submit(partial(first_commits, base) if base else lambda paths: {}, dry_run=dry_run)
         code = _told(door, memory, report)
         if door.json:
             show_json({"counts": _counts(report), "left_out": dict(report.left_out), "notes": report.notes})
         return code
 
-    text = f"""Propose {what}. Importing a file again adds what is new in it; what changed supersedes what it was.
+    text = f"""Import {what}. {more}
 
-    Nothing counts until it is accepted: jidomem conflicts lists what waits. The exit code is the first refusal's.
+    Importing a file again brings memory level with it: what changed supersedes what it was, what is no longer in the
+    file is proposed to be withdrawn. The exit code is the first refusal's.
 
     Examples:
       {example}
@@ -197,33 +220,32 @@ def _proposing(kind: str, module: str, what: str, example: str) -> None:
     import_.command(kind, writes=WRITES, help=cleandoc(text))(take)
 
 
-_proposing("beads", "beads", "the issues of beads as tasks and bugs", "jidomem import beads .beads/issues.jsonl")
-_proposing(
-    "mcp-memory", "mcp_memory", "the graph of the MCP memory server as facts", "jidomem import mcp-memory memory.jsonl"
+_PROPOSED = "All come in as proposals: jidomem review lists what is pending."
+_importing(
+    ADR,
+    "Markdown decision records (Nygard and MADR forms)",
+    "Give them together: they name each other.",
+    "jidomem import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md",
 )
-_proposing(
-    "memory-md", "memory_md", "the notes of a CLAUDE.md, AGENTS.md or MEMORY.md", "jidomem import memory-md CLAUDE.md"
-)
+_importing(ISSUES, "the issues of beads as tasks and bugs", _PROPOSED, "jidomem import beads .beads/issues.jsonl")
+_importing(GRAPH, "the graph of the MCP memory server as facts", _PROPOSED, "jidomem import mcp-memory memory.jsonl")
+_importing(NOTES, "the notes of a CLAUDE.md, AGENTS.md or MEMORY.md", _PROPOSED, "jidomem import memory-md CLAUDE.md")
 
 
-def _name(memory: Jidomem, path: Path) -> str:
-    """Return what a file is called in what comes from it: its path in the repository, else its name."""
-    if memory.tree is None:
-        return path.name
+def _base(memory: Jidomem) -> Path | None:
+    """Return the folder that the paths of sources begin at: of the repository, else the one that holds the root."""
+    if memory.tree is not None:
+        return memory.tree.base
+    root = memory.settings.root
+    return root.parent.resolve() if memory.settings.address is None and root.name == FOLDER else None
+
+
+def _name(base: Path | None, path: Path, kind: str) -> str:
+    """Return what a file is called in what comes from it: its path from *base*, else of a record as it was given."""
     whole = path.resolve()
-    return whole.relative_to(memory.tree.base).as_posix() if whole.is_relative_to(memory.tree.base) else path.name
-
-
-def _finder(memory: Jidomem) -> Callable[[str], Find]:
-    """Return what gives, for a page, what finds the files of the repository that it names."""
-    if memory.tree is None:
-        return lambda page: lambda named: None
-    return Named(memory.tree.base).of
-
-
-def _committed(memory: Jidomem) -> Callable[[Collection[str]], Mapping[str, str]]:
-    """Return what gives the moments at which files of the repository were first committed."""
-    return (lambda paths: {}) if memory.tree is None else partial(first_commits, memory.tree.base)
+    if base is not None and whole.is_relative_to(base):
+        return whole.relative_to(base).as_posix()
+    return str(path) if kind == ADR else path.name
 
 
 def _content(path: Path) -> bytes:
@@ -258,29 +280,37 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
             if refused[entry.outcome.detail, entry.outcome.hint] == 1:  # the reason many share is told once
                 tell(entry.outcome, door, where=f"{clean(entry.place)}: ")
         else:
-            word = entry.outcome.status if isinstance(entry.outcome, Receipt) else "here already"
-            click.echo(f"{short(entry.iri)}  {word}  {clean(entry.summary)}")
+            words = [entry.change, entry.outcome.status if isinstance(entry.outcome, Receipt) else ""]
+            click.echo(f"{short(entry.iri)}  {', '.join(filter(None, words)) or 'unchanged'}  {clean(entry.summary)}")
     for count in refused.values():
         if count > 1:
             door.say(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
+    adopting.say_changes(door, report.entries, ("conflict",))
     for path, why in report.passed:
         door.say(clean(f"skipped: {path}: {why}"))
     for note in report.notes:
         door.say(clean(note))
     if not (report.entries or report.notes or report.passed or report.left_out):
         door.say("nothing was found in it: is it a file of that kind?")
-    counts = ", ".join(f"{count} {word}" for word, count in _counts(report).items())
+    told = _counts(report)
+    if any(entry.change for entry in report.entries):  # they came from a source, and not from a document
+        told = {word: told[word] for word in (*CHANGES, "refused") if told[word] or word in ("added", "unchanged")}
+    counts = ", ".join(f"{count} {word}" for word, count in told.items())
     left = "".join(f", {count} left out ({reason})" for reason, count in sorted(report.left_out.items()))
     door.say(f"{counts}{left}, {len(report.notes)} notes; project {memory.project}")
     return next((e.outcome.exit_code for e in report.refusals if isinstance(e.outcome, JidomemError)), 0)
 
 
 def _counts(report: Report) -> dict[str, int]:
+    """Return how many memories were written, were here already and were refused, and how many changed in which way."""
     kept, refused = len(report.accepted), len(report.refusals)
-    return {"kept": kept, "here already": len(report.entries) - kept - refused, "refused": refused}
+    changes = Counter(entry.change for entry in report.entries if not isinstance(entry.outcome, JidomemError))
+    counts = {"kept": kept, "here already": len(report.entries) - kept - refused, "refused": refused}
+    return {**counts, **{change: changes[change] for change in CHANGES if any(changes)}}
 
 
 def _as_json(entry: Entry) -> dict[str, object]:
     outcome = entry.outcome.to_dict() if entry.outcome else None
     word = "refused" if isinstance(entry.outcome, JidomemError) else "kept" if entry.outcome else "here already"
-    return {"iri": entry.iri, "summary": entry.summary, "place": entry.place, "became": word, "outcome": outcome}
+    said = {"iri": entry.iri, "summary": entry.summary, "place": entry.place, "became": word, "outcome": outcome}
+    return {**said, **({name: value for name, value in adopting.as_change(entry).items() if name not in said})}

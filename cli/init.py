@@ -24,14 +24,17 @@ _FROM = "Take in what is kept elsewhere: all that is found (auto), adr, memory-m
 @click.command(cls=Verb, writes=("agent", "session", "wait"))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
 @click.option("--from", "sources", multiple=True, metavar="auto|KIND|PATH", help=_FROM)
-@click.option("--dry-run", is_flag=True, help="With --from: say what would become of each, and keep nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="With --from: show what would be added, changed, moved and removed; write nothing."
+)
 @pass_door
 def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int:
     """Make the memory root .jidomem/ in FOLDER, the present one when not said.
 
     With --from auto it looks for decision records, notes for agents (CLAUDE.md, AGENTS.md, .cursorrules ...), the graph
-    of the MCP memory server and issues of beads, and takes them in: records as decisions, all else as proposals. Run
-    again, it adds what is new. Where --root or $JIDOMEM_ROOT is an address, and no FOLDER is said, it begins a shared
+    of the MCP memory server and issues of beads, and imports them: records as decisions, all else as proposals. Run
+    again, it brings memory level with them: what changed supersedes what it was, what is removed is proposed to be
+    withdrawn. Where --root or $JIDOMEM_ROOT is an address, and no FOLDER is said, it begins a shared
     root there. What is there already is left alone.
 
     Examples:
@@ -69,12 +72,12 @@ def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | No
     from jidomem_cli import adopting
 
     base = making.place(folder).parent
-    found = adopting.looked(base, sources)
+    found, scope = adopting.looked(base, sources), adopting.scope_of(base, sources)
     made = {} if dry_run else _make(door, folder)
     if made and not door.json:
         _tell(door, made, folder, address)
     with adopting.judged_in(door, base / settings.FOLDER, dry_run) as memory:
-        adopted, report = adopt(memory, base, found.sources)
+        adopted, report = adopt(memory, base, found.sources, scope)
         return adopting.show(door, memory, found, adopted, report, made)
 
 

@@ -19,7 +19,7 @@ _VERB = {"ends": "supersedes", "ended": "superseded by", "amends": "amends", "am
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What each record supersedes and amends, by IRI, the records that are superseded, and the order to submit in."""
+    """What each record supersedes and amends, by name, the records that are superseded, and the order to submit in."""
 
     ends: Mapping[str, tuple[str, ...]]
     amends: Mapping[str, tuple[str, ...]]
@@ -28,13 +28,13 @@ class Links:
     notes: tuple[Note, ...]
 
 
-def tie(records: Mapping[str, Record], iri_of: Callable[[str], str], known: Callable[[str], bool]) -> Links:
-    """Return how *records* (by IRI) hang together.
+def tie(records: Mapping[str, Record], is_known: Callable[[str], bool]) -> Links:
+    """Return how *records* (by name) hang together.
 
-    *iri_of* gives the IRI of a record by the name of its file, *known* tells which are in memory already: those can be
-    superseded, and are not changed.
+    *is_known* tells whether the record of a file by that name, which is not among them, is in memory: that can be
+    superseded and amended, and says nothing itself.
     """
-    tying = _Tying(records, iri_of, known)
+    tying = _Tying(records, is_known)
     tying.claim()
     tying.settle()
     order = tying.order()
@@ -55,30 +55,27 @@ class _Claim:
 class _Tying:
     """The links as they are found, judged and put in order."""
 
-    def __init__(
-        self, records: Mapping[str, Record], iri_of: Callable[[str], str], known: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, records: Mapping[str, Record], is_known: Callable[[str], bool]) -> None:
         self.records = records
-        self.iri_of = iri_of
-        self.known = known
+        self.is_known = is_known
         self.notes: list[Note] = []
         self.claims: dict[str, list[_Claim]] = defaultdict(list)
         self.ends: dict[str, set[str]] = defaultdict(set)
         self.amends: dict[str, set[str]] = defaultdict(set)
-        self.by_path = {posixpath.normpath(record.path): iri for iri, record in records.items()}
+        self.by_path = {posixpath.normpath(record.path): name for name, record in records.items()}
         self.by_name: dict[str, list[str]] = defaultdict(list)
         self.by_number: dict[int | None, list[str]] = defaultdict(list)
         self.by_title: dict[str, list[str]] = defaultdict(list)
-        for iri, record in records.items():
-            self.by_name[stem(record.path)].append(iri)
-            self.by_number[record.number].append(iri)
-            self.by_title[slug(record.title)].append(iri)
+        for name, record in records.items():
+            self.by_name[stem(record.path)].append(name)
+            self.by_number[record.number].append(name)
+            self.by_title[slug(record.title)].append(name)
 
-    def note(self, severity: Severity, iri: str, line: int | None, message: str) -> None:
-        self.notes.append(Note(self.records[iri].path, None if line is None else line + 1, message, severity))
+    def note(self, severity: Severity, name: str, line: int | None, message: str) -> None:
+        self.notes.append(Note(self.records[name].path, None if line is None else line + 1, message, severity))
 
-    def name(self, iri: str) -> str:
-        return self.records[iri].path if iri in self.records else iri
+    def path(self, name: str) -> str:
+        return self.records[name].path if name in self.records else name
 
     def find(self, record: Record, reference: Reference) -> list[str]:
         """Return the records a reference can mean: by file, else by number (in its folder first), else by title."""
@@ -87,8 +84,8 @@ class _Tying:
         if file:
             here = self.by_path.get(posixpath.normpath(posixpath.join(posixpath.dirname(record.path), file)))
             found = [here] if here else self.by_name.get(stem(file), [])
-            if not found and self.known(self.iri_of(stem(file))):
-                found = [self.iri_of(stem(file))]
+            if not found and self.is_known(stem(file)):
+                found = [stem(file)]
             if found or address.netloc or posixpath.dirname(posixpath.normpath(file)):
                 return found
         numbers = [number_in(text) for text in (reference.text, stem(file))]
@@ -101,68 +98,57 @@ class _Tying:
 
     def claim(self) -> None:
         """Find the record behind each reference; one that names none, or several, stays words."""
-        for iri, record in self.records.items():
-            if self.known(iri):
-                wanted = [r for r in record.references if r.relation in ("ends", "ended")]
-            else:
-                wanted = list(record.references)
-            for reference in wanted:
-                self._claim(iri, record, reference)
+        for name, record in self.records.items():
+            for reference in record.references:
+                self._claim(name, record, reference)
 
-    def _claim(self, iri: str, record: Record, reference: Reference) -> None:
+    def _claim(self, name: str, record: Record, reference: Reference) -> None:
         found = self.find(record, reference)
         verb = f"{_VERB[reference.relation]} {' '.join(reference.text.split())!r}"
         if len(found) != 1:
             names = (
-                f"which names {', '.join(map(self.name, found))}" if found else "which is not here and not in memory"
+                f"which names {', '.join(map(self.path, found))}" if found else "which is not here and not in memory"
             )
             severity: Severity = "warning" if reference.relation in ("ends", "ended") else "info"
-            if not self.known(iri):
-                self.note(severity, iri, reference.line, f"{verb}, {names}; kept as text")
+            self.note(severity, name, reference.line, f"{verb}, {names}; kept as text")
             return
-        new, old = (iri, found[0]) if reference.relation in ("ends", "amends") else (found[0], iri)
-        if reference.relation in ("ends", "ended"):
-            self.claims[old].append(_Claim(new, old, iri, reference.line))
-        elif self.known(new):
-            self.note("info", iri, reference.line, f"{verb}, which is in memory already; kept as text")
+        new, old = (name, found[0]) if reference.relation in ("ends", "amends") else (found[0], name)
+        if new not in self.records:
+            self.note("info", name, reference.line, f"{verb}, which is in memory and not here; kept as text")
+        elif reference.relation in ("ends", "ended"):
+            self.claims[old].append(_Claim(new, old, name, reference.line))
         else:
             self.amends[new].add(old)
 
     def settle(self) -> None:
-        """Give each superseded record one successor: one in memory, else the one it names itself, else the first."""
+        """Give each superseded record one successor: the one it names itself, else the first."""
         for old, claims in self.claims.items():
             named = {claim.new for claim in claims if claim.by == old}
             standing = [claim for claim in claims if claim.new in named or not self._only_intends(claim)]
-            standing.sort(key=lambda claim: (not self.known(claim.new), claim.new not in named))
+            standing.sort(key=lambda claim: claim.new not in named)
             for claim in standing:
-                if claim.new != standing[0].new and not self.known(claim.by):
-                    rivals = f"{self.name(claim.new)} supersedes {self.name(old)}, as does {self.name(standing[0].new)}"
+                if claim.new != standing[0].new:
+                    rivals = f"{self.path(claim.new)} supersedes {self.path(old)}, as does {self.path(standing[0].new)}"
                     message = f"{rivals}, and a memory has one successor; kept as text"
                     self.note("warning", claim.by, claim.line, message)
-            if standing and not self.known(standing[0].new):
+            if standing:
                 self.ends[standing[0].new].add(old)
-            elif standing and not self.known(old):
-                successor = standing[0].new
-                todo = f"jidomem revise {old} --invalidate --reason 'superseded by {successor}'"
-                message = f"its successor {self.name(successor)} is in memory already; after the import run: {todo}"
-                self.note("warning", old, None, message)
 
     def _only_intends(self, claim: _Claim) -> bool:
         """Return whether a record not in force says it supersedes another, which is not yet so; notes it."""
-        new = self.records.get(claim.new)
-        if new is None or new.status not in ("proposed", "rejected"):
+        new = self.records[claim.new]
+        if new.status not in ("proposed", "rejected"):
             return False
-        if not self.known(claim.new):
-            self.note(
-                "warning", claim.new, claim.line, f"{new.status}, so it does not supersede {self.name(claim.old)} yet"
-            )
+        self.note(
+            "warning", claim.new, claim.line, f"{new.status}, so it does not supersede {self.path(claim.old)} yet"
+        )
         return True
 
     def order(self) -> tuple[str, ...]:
         """Return the records, each after those it names, else as given; links that run in a circle are taken out."""
-        place = {iri: number for number, iri in enumerate(self.records)}
+        place = {name: number for number, name in enumerate(self.records)}
         while True:
-            sorter = TopologicalSorter({iri: sorted(self.ends[iri] | self.amends[iri]) for iri in self.records})
+            sorter = TopologicalSorter({name: sorted(self.ends[name] | self.amends[name]) for name in self.records})
             try:
                 sorter.prepare()
                 break
@@ -171,16 +157,16 @@ class _Tying:
         ready: list[tuple[int, str]] = []
         ordered: list[str] = []
         while sorter.is_active():
-            for iri in sorter.get_ready():
-                heappush(ready, (place.get(iri, -1), iri))
-            _, iri = heappop(ready)
-            ordered.append(iri)
-            sorter.done(iri)
-        return tuple(iri for iri in ordered if iri in place)
+            for name in sorter.get_ready():
+                heappush(ready, (place.get(name, -1), name))
+            _, name = heappop(ready)
+            ordered.append(name)
+            sorter.done(name)
+        return tuple(name for name in ordered if name in place)
 
     def _cut(self, circle: list[tuple[str, str]]) -> None:
         """Take the amendments of a circle out, or where it has none, the supersessions."""
-        files = ", ".join(sorted({self.name(new) for new, _ in circle}))
+        files = ", ".join(sorted({self.path(new) for new, _ in circle}))
         first = min((new for new, _ in circle), key=list(self.records).index)
         soft = [(new, old) for new, old in circle if old in self.amends[new]]
         for new, old in soft or circle:

@@ -23,7 +23,8 @@ class ForeignEntry:
     """One entry: the `key` it had there (others may share it), where it stands, and the fields of its intent.
 
     `links` name other entries: the property that says it, and their key. `files` are those it names or is for; which
-    of them the repository has is no part of what it says. `headings` and `line` are where a page has it.
+    of them the repository has is no part of what it says. `headings` and `line` are where a page has it. `content` is
+    what the digest is taken of, where the fields depend on other files.
     """
 
     key: str
@@ -33,6 +34,7 @@ class ForeignEntry:
     files: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
     line: int | None = None
+    content: Any = None
 
     @property
     def summary(self) -> str:
@@ -42,9 +44,13 @@ class ForeignEntry:
     @property
     def digest(self) -> str:
         """Return 32 hex digits that change when the entry says something else, wherever its file is."""
+        return self.digest_under(self.key)
+
+    def digest_under(self, key: str) -> str:
+        """Return the digest that the entry would have by another key, such as one without the path of its file."""
         fields = {name: value for name, value in self.fields.items() if name != "evidence"}
-        said = json.dumps([self.key, fields, self.links], sort_keys=True, ensure_ascii=True)
-        return blake2b(said.encode(), digest_size=16).hexdigest()
+        said: Any = [key, fields, self.links] if self.content is None else self.content
+        return blake2b(json.dumps(said, sort_keys=True, ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
-from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.errors import JidomemError, NotFound
 from jidomem.exchange import turtle
 from jidomem.exchange.documents import Form, parse
 from jidomem.intent import MemoryUpdateIntent, Receipt
@@ -20,18 +20,26 @@ from jidomem.write.names import plain_path
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
-    from jidomem.exchange import adr
-    from jidomem.exchange.mentions import Find
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What became of one memory of a file: its receipt, its refusal, or neither when it was here already."""
+    """What became of one memory of a file: its receipt, its refusal, or neither when it was here already.
+
+    Of an entry of a source `change` says what it was, of `jidomem.exchange.sync_plan.CHANGES`; `kind` and
+    `path` are those of its file, `moved_from` is the one that it was in before, `note` what a person should know of it.
+    """
 
     iri: str
     summary: str
     place: str
     outcome: Receipt | JidomemError | None
+    change: str = ""
+    kind: str = ""
+    path: str = ""
+    moved_from: str | None = None
+    note: str = ""
 
 
 @dataclass(slots=True)
@@ -108,42 +116,6 @@ def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
     return {"applies_to_project": project, **who, "confidence": 0.5}
 
 
-def import_adr(
-    writer: MemoryWriter,
-    project: str,
-    files: Sequence[tuple[str, bytes]],
-    *,
-    find: Callable[[str], Find] = lambda path: lambda named: None,
-    committed: Callable[[Collection[str]], Mapping[str, str]] = lambda paths: {},
-) -> Report:
-    """Return what became of each Markdown decision record of *files* (path, content).
-
-    *find* gives, for the path of a record, what returns the file that a word of it names, *committed* for the paths of
-    records when each was first committed.
-    """
-    from jidomem.exchange import adr  # brings a parser of Markdown and one of YAML
-
-    found = adr.read_records(
-        files,
-        project=project,
-        agent=writer.agent,
-        session=writer.session,
-        largest=writer.literal,
-        known=lambda iri: _kept(writer, project, iri) is not None,
-        find=find,
-        committed=committed,
-    )
-    apart = found.refused | found.skipped
-    report = Report(notes=[_worded(note) for note in found.notes if note not in apart])
-    report.passed += [(note.path, note.reason) for note in found.notes if note in found.skipped]
-    report.entries += [_refused(note) for note in found.notes if note in found.refused]
-    statements = [turtle.Statement(intent.to_dict(), None) for intent in found.intents]
-    places = [intent.about[0] if intent.about else "" for intent in found.intents]
-    came = _bring_in(writer, project, statements, places)  # another import may have been as fast
-    report.entries += [replace(each, outcome=None) if _is_taken(each.outcome) else each for each in came]
-    return report
-
-
 def _is_taken(outcome: Receipt | JidomemError | None) -> bool:
     return isinstance(outcome, JidomemError) and outcome.code == "iri_exists"
 
@@ -193,13 +165,3 @@ def _content(said: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any
     values["about"] = [*map(plain_path, values.get("about") or ())]
     plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
     return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
-
-
-def _refused(note: adr.Note) -> Entry:
-    hint = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE), or shorter, and import it again; what came in stays"
-    return Entry("", "", note.path, InvalidRequest(note.message, hint=hint))
-
-
-def _worded(note: adr.Note) -> str:
-    place = f"{note.path}:{note.line}" if note.line else note.path
-    return f"{place}: {note.severity}: {note.message}"

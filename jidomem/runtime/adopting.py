@@ -1,94 +1,114 @@
-"""Take in what a repository remembers already: decision records as decisions, everything else as proposals."""
+"""Synchronise a memory with what its repository remembers: decision records as decisions, all else as proposals."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
+from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import JidomemError
-from jidomem.exchange.importing import Entry, Report, import_adr
-from jidomem.exchange.proposing import propose
+from jidomem.exchange.importing import Entry, Report
+from jidomem.exchange.lineage import Lineage
+from jidomem.exchange.sources import SourceFile
+from jidomem.exchange.sync_plan import CHANGES
+from jidomem.exchange.synchroniser import Look, Synchronisation
 from jidomem.intent import Receipt
-from jidomem.repository.elsewhere import ADR, KINDS, NOTES, Source
+from jidomem.repository.checkout import Checkout
+from jidomem.repository.elsewhere import ADR, Source
 from jidomem.repository.first_commits import first_commits
 from jidomem.repository.listing import Named
 
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
-_HERE_ALREADY = "already imported"
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What was looked for: some kinds in the whole repository, and all that lies at or below some paths."""
+
+    kinds: Collection[str] = ()
+    places: Collection[str] = ()
+
+    def covers(self, lineage: Lineage) -> bool:
+        """Return whether the source of *lineage* is within it."""
+        path = lineage.newest.path
+        below = any(place == "." or path == place or path.startswith(f"{place}/") for place in self.places)
+        return lineage.newest.kind in self.kinds or below
 
 
 @dataclass(slots=True)
 class Adopted:
-    """What became of one source: each of its entries, and how many records of it were in memory already."""
+    """What became of one source, by each of its entries."""
 
-    source: Source
+    path: str
+    kind: str
+    files: Sequence[str]
     entries: list[Entry] = field(default_factory=list)
-    known: int = 0
+
+    def changes(self) -> dict[str, int]:
+        """Return how many entries were added, changed and so on, and how many were refused."""
+        done = (entry for entry in self.entries if not isinstance(entry.outcome, JidomemError))
+        counts = Counter(entry.change for entry in done)
+        refused = sum(isinstance(entry.outcome, JidomemError) for entry in self.entries)
+        return {**{change: counts[change] for change in CHANGES}, "refused": refused}
 
     def counts(self) -> dict[str, int]:
-        """Return how many entries were taken in with their own status, wait, were here already, and were refused."""
-        outcomes = [entry.outcome for entry in self.entries]
-        states = Counter(outcome.status for outcome in outcomes if isinstance(outcome, Receipt))
-        refused = sum(isinstance(outcome, JidomemError) for outcome in outcomes)
+        """Return how many entries were written as active, are pending now, were unchanged, and were refused."""
+        states = Counter(entry.outcome.status for entry in self.entries if isinstance(entry.outcome, Receipt))
+        refused = sum(isinstance(entry.outcome, JidomemError) for entry in self.entries)
         waits = states["proposed"]
         return {
             "taken_in": states.total() - waits,
             "waits": waits,
-            "here_already": self.known + len(outcomes) - states.total() - refused,
+            "here_already": len(self.entries) - states.total() - refused,
             "refused": refused,
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        files = [path for path, _ in self.source.files]
-        return {"path": self.source.path, "kind": self.source.kind, "files": files, **self.counts()}
+        files = {"path": self.path, "kind": self.kind, "files": [*self.files]}
+        return {**files, **self.counts(), **self.changes()}
 
 
-def adopt(memory: Jidomem, base: Path, sources: Sequence[Source]) -> tuple[list[Adopted], Report]:
-    """Return what became of each of *sources*, files of the repository *base*, and all there is to say about them."""
-    named, whole = Named(base), Report()
-    adopted = [Adopted(source) for source in sources]
-    for kind in KINDS:
-        some = [each for each in adopted if each.source.kind == kind]
-        if not some:
-            continue
-        report = _taken(memory, named, kind, [file for each in some for file in each.source.files])
-        whole.entries += report.entries
-        whole.passed += report.passed
-        whole.left_out.update(report.left_out)
-        of_file = {path: each for each in some for path, _ in each.source.files}
-        for entry in report.entries:
-            of_file[_file_of(entry.place, of_file)].entries.append(entry)
-        for note in report.notes:
-            if _HERE_ALREADY in note and kind == ADR:
-                of_file[_file_of(note, of_file)].known += 1
-            elif not _is_of(note, of_file):
-                whole.notes.append(note)
-    return adopted, whole
+def compare(memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope) -> Synchronisation:
+    """Return what is to be written so that *memory* says what *sources* say; nothing is.
+
+    They are files of the repository *base*, found within *scope*; what was imported from there and is in none of them
+    is removed.
+    """
+    files = [SourceFile(source.kind, path, data) for source in sources for path, data in source.files]
+    look = Look(Checkout(base).is_removed, scope.covers)
+    named = Named(base)
+    return Synchronisation.of(memory.writer, memory.reader, memory.project, files, look, find=named.of)
 
 
-def _taken(memory: Jidomem, named: Named, kind: str, files: Sequence[tuple[str, bytes]]) -> Report:
-    if kind == ADR:
-        committed = partial(first_commits, named.base)
-        return import_adr(memory.writer, memory.project, files, find=named.of, committed=committed)
-    read = import_module(f"jidomem.exchange.{kind.replace('-', '_')}").read
-    readings = [read(path, data, named.of(path)) if kind == NOTES else read(path, data) for path, data in files]
-    return propose(memory.writer, memory.reader, memory.project, readings)
+def adopt(memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope) -> tuple[list[Adopted], Report]:
+    """Return what became of each of *sources* and of those that were removed, and all there is to say about them."""
+    found = compare(memory, base, sources, scope)
+    report = found.submit(partial(first_commits, base))
+    adopted = [Adopted(source.path, source.kind, [path for path, _ in source.files]) for source in sources]
+    of_file = {path: each for each in adopted for path in each.files}
+    of_folder = {each.path: each for each in adopted if each.kind == ADR}
+    for entry in report.entries:
+        path = entry.path or _file_of(entry.place, of_file)
+        if path not in of_file:  # it is removed
+            of_file[path] = of_folder.get(dirname(path)) or Adopted(path, entry.kind, [])
+            adopted += [] if of_file[path] in adopted else [of_file[path]]
+        of_file[path].entries.append(entry)
+    report.notes[:] = [note for note in report.notes if not _names_one_of(note, of_file)]
+    return adopted, report
 
 
-def _file_of(place: str, files: dict[str, Any]) -> str:
-    """Return the one of *files* that a place, or a note that begins with one, is in."""
+def _file_of(place: str, files: Collection[str]) -> str:
+    """Return the one of *files* that a place is in."""
     return max((path for path in files if place.startswith(path)), key=len)
 
 
-def _is_of(note: str, files: dict[str, Any]) -> bool:
-    """Return whether a note says that a page names one of *files*, which is taken in anyway."""
+def _names_one_of(note: str, files: Collection[str]) -> bool:
+    """Return whether a note says that a page names one of *files*, which is imported anyway."""
     words = note.partition(": @")[2].split(" ")
     return bool(words[0]) and words[1:2] == ["names"] and any(path.endswith(words[0].lstrip("./")) for path in files)

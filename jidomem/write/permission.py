@@ -20,6 +20,7 @@ from jidomem.write.view import View
 
 _CHANGE = jido("PolicyChange")
 _FROM, _SOURCE, _QUARANTINED = jido("derivedFrom"), jido("hasSourceType"), jido("quarantined")
+_CONFIRMED = jido("confirmedBy")
 _UNTRUSTED = frozenset(jido(name) for name, level in vocab.TRUST_OF_SOURCE.items() if level == "untrusted")
 _TEXT = f"<{vocab.BASE}evidence/"  # evidence that was given as a text has no source of its own
 #: Field of a change -> the property that says it.
@@ -181,18 +182,35 @@ def quarantine(described: Iterable[Triple], item: Term, view: View) -> str | Non
     return None
 
 
+def confirmations(intent: MemoryUpdateIntent, view: View) -> list[Term]:
+    """Return the curators who confirmed what *intent* supersedes; none where nobody vouched for some of it."""
+    old = [iri(each) for each in intent.supersedes]
+    if any(view.objects(each, _QUARANTINED) for each in old):
+        return []
+    return sorted({who for each in old for who in view.objects(each, _CONFIRMED)})
+
+
 def held(
-    described: Iterable[Triple], intent: MemoryUpdateIntent, permission: Permission, view: View, *, waits: bool
+    described: Iterable[Triple],
+    intent: MemoryUpdateIntent,
+    permission: Permission,
+    view: View,
+    *,
+    waits: bool,
+    confirmed: Sequence[Term] = (),
 ) -> tuple[str | None, list[Triple]]:
     """Return why the memory is only proposed, None where nothing here says so, and what is written of that.
 
     What is not trusted is asserted on the word of a curator alone, who gives none for what *waits* for one. The
-    alternatives of a decision are trusted no further than it.
+    alternatives of a decision are trusted no further than it. By *confirmed* it keeps the word that curators gave for
+    what says the same.
     """
     item = iri(intent.iri or "")
     untrusted = quarantine(described, item, view)
     if untrusted and permission.is_curator and permission.held_back is None and not waits:
-        return None, [(item, jido("confirmedBy"), iri(intent.asserted_by or ""))]
+        return None, [(item, _CONFIRMED, iri(intent.asserted_by or ""))]
+    if untrusted and confirmed and permission.held_back is None and not waits:
+        return None, [(item, _CONFIRMED, who) for who in confirmed]
     held_back = permission.held_back or untrusted
     because = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
     marked = [item, *alternative_nodes(intent)] if untrusted else []

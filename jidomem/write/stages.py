@@ -45,13 +45,17 @@ class Manner:
     """How an intent is submitted: the blob id of each file it is about, and whether it is proposed, not asserted.
 
     With *as_it_was* it says again what was in force, which stands as it stood, beside what it disagreed with then.
-    It is to be the one of a key *under* which other memories are known.
+    It is to be the one of a key *under* which other memories are known. What is *ending*, as others of its commit take
+    its place, disagrees with nothing. One that *relocates* says what it supersedes said, of a source that was moved,
+    and is confirmed as that was.
     """
 
     blobs: Mapping[str, str] = field(default_factory=dict)
     propose: bool = False
     as_it_was: bool = False
     under: conflict.Under | None = None
+    ending: frozenset[str] = frozenset()
+    relocates: bool = False
 
 
 PLAINLY = Manner()
@@ -159,8 +163,11 @@ class Stages:
         if not manner.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional, manner.under)
+        conflicts = [each for each in conflicts if each.kind == "stale_supersession" or each.iri not in manner.ending]
         status = self._settle(intent, conflicts, manner, view)
-        held_back, marks = permission.held(described, intent, allowed, view, waits=status == triples.PROPOSED)
+        waits = status == triples.PROPOSED
+        confirmed = permission.confirmations(intent, view) if manner.relocates else ()
+        held_back, marks = permission.held(described, intent, allowed, view, waits=waits, confirmed=confirmed)
         if held_back is not None:
             status, warnings = triples.PROPOSED, [*warnings, f"proposed, not asserted: {held_back}"]
         if status == triples.ASSERTED:

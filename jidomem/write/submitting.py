@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -138,6 +138,50 @@ class Submitter:
 
         return submit(intents, 0) if isinstance(intents, Collection) else Outcomes(intents, submit)
 
+    def submit_together(
+        self,
+        project_id: str,
+        plan: Callable[[Sequence[Outcome]], Iterable[tuple[Proposal, Manner]]],
+        *,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        """Return one receipt or refusal for each intent of *plan*, in order, all accepted ones in one commit.
+
+        The refusal of one stops no other. *plan* gets the outcomes so far, a list that grows as it is gone through,
+        and is gone through again where another process wrote meanwhile. With *dry_run* nothing is kept.
+        """
+        line, outcomes = self._line(project_id), list[Outcome]()
+
+        def judges(view: View) -> Iterator[JudgeFn]:
+            outcomes.clear()
+            for proposal, manner in plan(outcomes):
+                blobs = replace(manner, blobs=self._blobs(abouts(proposal)))
+                yield self._recording(self._judged_by(project_id, proposal, blobs), outcomes)
+
+        if dry_run:
+            view, now = line.load(), self._sources.now()
+            for judge in judges(view):
+                view.add(judge(view, now).triples)
+            return outcomes
+        receipts = line.submit_planned(judges)
+        return [outcome if isinstance(outcome, JidomemError) else kept
+                for outcome, kept in zip(outcomes, receipts, strict=True)]  # fmt: skip
+
+    def _recording(self, judge: JudgeFn, outcomes: list[Outcome]) -> JudgeFn:
+        """Return a judge of the same, which lets nothing pass where that refuses, and adds what came of it."""
+
+        def judged(view: View, now: datetime) -> Judged:
+            try:
+                found = judge(view, now)
+                triples.read_back(found.triples)
+            except JidomemError as refusal:
+                outcomes.append(refusal)
+                return Judged(Receipt("", None, Version(), "refused"))
+            outcomes.append(found.receipt)
+            return found
+
+        return judged
+
     @property
     def session(self) -> str:
         """Return the session of what is asserted without naming one: the one given, else one a day for the agent."""
@@ -175,6 +219,10 @@ class Submitter:
         if isinstance(intent, JidomemError):
             return partial(_refused, intent)
         manner = Manner(self._blobs(abouts(intent)) if blobs is None else blobs, propose, under=under)
+        return self._judged_by(project_id, intent, manner)
+
+    def _judged_by(self, project_id: str, intent: Proposal, manner: Manner) -> JudgeFn:
+        """Return what judges *intent*, submitted in that *manner*."""
 
         def known() -> list[str]:
             graph = Stream(project_id).graph

@@ -36,8 +36,8 @@ def test_decision_records_come_in_with_a_line_each_and_importing_again_changes_n
 
     assert "asserted  Write things down" in first.stdout
     assert "index.md" in first.stderr  # nothing is left out without a word
-    assert "1 kept, 0 here already, 0 refused" in first.stderr
-    assert "already imported" in again.stderr
+    assert "1 added, 0 unchanged" in first.stderr
+    assert "0 added, 1 unchanged" in again.stderr
     assert "Write things down" in run("memory", "decisions").stdout
 
 

@@ -192,7 +192,7 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert "known of it, and binding nothing: 1\n" in run("governing", "web/ui/a.ts").stderr
 
 
-def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_is_accepted(repository):
+def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_alone_is_pending(repository):
     taken_in("AGENTS.md")
     run("policy", "grant", "ana", "curator")
     for text in ("Sign every commit with gpg", "Sign every commit with an ssh key"):
@@ -201,7 +201,7 @@ def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_is_acc
 
     accepted = run("review", "accept", "--all")
 
-    assert (accepted.exit_code, "2 have a newer version here" in accepted.stderr) == (0, True)
+    assert (accepted.exit_code, "newer version" in accepted.stderr) == (0, False)
     held = {row["name"] for row in json.loads(run("memory", "conventions", "--json").stdout)["rows"]}
     assert held == {"Never edit `src/gen.py` by hand", "Sign every commit with an ssh key"}
     assert json.loads(run("review", "--json").stdout)["rows"] == []
@@ -251,7 +251,7 @@ def test_a_record_that_cannot_be_read_is_refused_and_the_others_come_in(reposito
     assert (told["found"][0]["taken_in"], told["found"][0]["refused"]) == (2, 1)
     again = run("import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
     assert again.exit_code == 2
-    assert "0 kept, 0 here already, 1 refused" in again.stderr
+    assert "0 added, 2 unchanged, 1 refused" in again.stderr
 
 
 def test_what_the_disk_does_not_take_is_told_once_with_what_helps(tmp_path):
@@ -263,7 +263,7 @@ def test_what_the_disk_does_not_take_is_told_once_with_what_helps(tmp_path):
 
     assert done.returncode == 1
     assert done.stderr.count("the journal could not be written, nothing was kept") == 1
-    assert "39 more are refused for that reason" in done.stderr
+    assert "refused for that reason" not in done.stderr
 
 
 def test_names_that_no_path_can_have_are_told_and_stop_nothing(repository):

@@ -1,5 +1,7 @@
 """The forms in which decision records write their title, their status and their date."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from jidomem.exchange.adr import read_records
@@ -9,8 +11,8 @@ BODY = "\n\n## Context\n\nBursts.\n\n## Decision\n\nWe use one.\n"
 
 
 def read(text, name=NAME):
-    (intent,) = read_records([(name, text.encode())], project="shop", agent="a", session="s").intents
-    return intent
+    (entry,) = read_records([(name, text.encode())]).entries
+    return SimpleNamespace(**{"timestamp": None, **entry.fields})
 
 
 @pytest.mark.parametrize(
@@ -103,8 +105,8 @@ def test_records_in_folders_of_their_own_are_told_apart_and_linked_by_the_names_
     first = f"# A\n\n## Status\n\nSuperseded by [B](../2019-01-01-b/){BODY}"
     files = [("adr/2018-01-01-a/README.md", first), ("adr/2019-01-01-b/README.md", f"# B{BODY}")]
 
-    read_in = read_records([(p, t.encode()) for p, t in files], project="shop", agent="a", session="s")
+    read_in = read_records([(p, t.encode()) for p, t in files])
 
-    a, b = sorted(read_in.intents, key=lambda intent: intent.summary)
-    assert (a.status, b.supersedes) == ("accepted", [a.iri])
+    a, b = sorted(read_in.entries, key=lambda entry: entry.summary)
+    assert (a.fields["status"], b.links) == ("accepted", (("supersedes", a.key),))
     assert all("same name" not in note.message and "has the name" not in note.message for note in read_in.notes)

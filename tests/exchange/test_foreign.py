@@ -5,20 +5,40 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from time import sleep
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jidomem
+from jidomem.authority import Change
 from jidomem.errors import JidomemError
-from jidomem.exchange import beads, mcp_memory, memory_md, note_words
+from jidomem.exchange import beads as beads_reader
+from jidomem.exchange import mcp_memory as graph_reader
+from jidomem.exchange import memory_md as notes_reader
+from jidomem.exchange import note_words
 from jidomem.exchange.mentions import mentions, scopes
-from jidomem.exchange.proposing import propose
+from jidomem.exchange.sources import SourceFile
+from jidomem.exchange.synchroniser import Look, Synchronisation
 
 CASES = Path(__file__).parent / "cases"
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
+
+
+class Kind:
+    """The reader of a kind of files, which gives the file that it read along with its entries."""
+
+    def __init__(self, name, module):
+        self.name, self.module = name, module
+
+    def read(self, path, data):
+        reading = self.module.read(path, data)
+        reading_of[id(reading)] = (SourceFile(self.name, path, data), reading)
+        return reading
+
+
+reading_of = {}
+beads, mcp_memory = Kind("beads", beads_reader), Kind("mcp-memory", graph_reader)
+memory_md = Kind("memory-md", notes_reader)
 KINDS = {
     "beads/issues.jsonl": beads,
     "mcp-memory/memory.jsonl": mcp_memory,
@@ -26,8 +46,10 @@ KINDS = {
 }
 
 
-def bring_in(memory, *readings, dry_run=False):
-    return propose(memory.writer, memory.reader, "p", readings, dry_run=dry_run)
+def bring_in(memory, *readings, dry_run=False, gone=()):
+    files = [reading_of[id(reading)][0] for reading in readings]
+    look = Look(lambda path: path in gone, lambda lineage: True)
+    return Synchronisation.of(memory.writer, memory.reader, "p", files, look).submit(dry_run=dry_run)
 
 
 def read(name):
@@ -118,16 +140,20 @@ def test_issues_come_in_as_tasks_and_bugs_with_their_status_after_those_they_nam
     assert memory.reader.resolve("p", "bd-pbh.16") == brew["iri"]
 
 
-def test_an_issue_that_changed_is_proposed_as_the_successor_of_what_it_was_and_so_is_one_that_changed_back(memory):
+def test_an_issue_that_changed_before_it_was_accepted_replaces_its_proposal_and_so_does_one_that_changed_back(memory):
     first, other = issue("bd-1"), issue("bd-1", status="closed", close_reason="done")
     (old,) = kept(bring_in(memory, beads.read("i", lines(first))))
 
     (new,) = kept(bring_in(memory, beads.read("i", lines(other))))
     (back,) = kept(bring_in(memory, beads.read("i", lines(first))))
 
-    assert described(memory, new)["properties"]["supersedes"] == [old]
-    assert described(memory, back)["properties"]["supersedes"] == [new]
-    assert described(memory, old)["status"] == "proposed"  # a proposal ends nothing
+    assert [row["item"] for row in memory.reader.ask("proposals", project="p")] == [back]
+    assert [described(memory, item)["status"] for item in (old, new, back)] == [
+        "invalidated",
+        "invalidated",
+        "proposed",
+    ]
+    assert described(memory, back)["properties"]["previousImport"] == [new]
     assert kept(bring_in(memory, beads.read("i", lines(first)))) == []
 
 
@@ -159,19 +185,21 @@ def test_blocking_issues_are_linked_whatever_their_order_and_a_circle_is_told(me
     assert report.notes == ["i:4: the link to c is left out: it is not here yet"]
 
 
-def test_an_observation_that_changed_supersedes_the_one_like_it_and_one_that_is_gone_is_told(memory):
-    first = bring_in(memory, read("mcp-memory/memory.jsonl"))
-    items = {entry.summary: entry.iri for entry in first.entries}
+def test_an_accepted_observation_that_changed_is_proposed_in_its_place_and_a_removed_one_to_be_withdrawn(memory):
+    name = "mcp-memory/memory.jsonl"
+    first = bring_in(memory, read(name))
+    items = {entry.summary: memory.writer.confirm("p", entry.iri).iri for entry in first.entries}
 
-    later = bring_in(memory, mcp_memory.read("m", (CASES / "mcp-memory" / "memory-later.jsonl").read_bytes()))
+    later = bring_in(memory, mcp_memory.read(name, (CASES / "mcp-memory" / "memory-later.jsonl").read_bytes()))
 
-    (new,) = later.accepted
-    assert new.summary == "jido_code (project): is built with Rust 1.83"
+    new, gone = later.accepted
+    assert (new.change, new.summary) == ("changed", "jido_code (project): is built with Rust 1.83")
     assert described(memory, new.iri)["properties"]["supersedes"] == [
         items["jido_code (project): is built with Rust 1.80"]
     ]
-    assert len(later.notes) == 1
-    assert later.notes[0].startswith("no longer in the file: Ana (person): reviews on Fridays; if it is wrong: jidomem")
+    assert (gone.change, gone.summary) == ("removed", "Ana (person): reviews on Fridays")
+    assert described(memory, gone.iri)["properties"]["invalidates"] == [items[gone.summary]]
+    assert {described(memory, each.iri)["status"] for each in (new, gone)} == {"proposed"}
 
 
 def test_markdown_gives_a_memory_for_each_entry_by_the_heading_it_stands_below():
@@ -222,12 +250,14 @@ Why?
 
 
 def test_a_note_that_changed_supersedes_the_one_like_it_below_the_same_heading(memory):
+    memory.writer.change_policy("p", [Change(agent="https://jido.ai/agents/user", grants="Administrator")])
     first = bring_in(memory, md("# Build\n- Run make all before you push\n- Go 1.22\n"))
+    accepted = memory.writer.confirm("p", first.entries[0].iri).iri
 
     second = bring_in(memory, md("# Build\n- Run make test all before you push\n- Go 1.22\n# Other\n- Go 1.22\n"))
 
     changed, other = kept(second)
-    assert described(memory, changed)["properties"]["supersedes"] == [first.entries[0].iri]
+    assert described(memory, changed)["properties"]["supersedes"] == [accepted]
     assert "supersedes" not in described(memory, other)["properties"]
 
 
@@ -320,25 +350,17 @@ def test_a_long_note_is_summed_up_by_its_first_sentence_or_as_many_words_as_fit(
     assert entry.fields["detailed_explanation"] == text.strip()
 
 
-def test_entries_share_commits_and_an_import_cut_short_goes_on_where_it_ended(memory, monkeypatch):
-    monkeypatch.setattr("jidomem.write.line.BLOCK_TRIPLES", 100)
-    names = {n: blocked_by(f"bd-{n // 2}", f"bd-{n - 5}") for n in range(5, 40)}
-    reading = beads.read("i", lines(*(issue(f"bd-{n}", f"Do {n}", **names.get(n, {})) for n in range(40))))
-    bring_in(memory, reading)
-    commits = files_of(memory)
-    assert 4 < len(commits) < 30
-    sleep(0.05)  # a folder's time moves in steps, and a change within one is not seen
+def test_an_import_is_one_commit_and_each_issue_is_linked_to_those_it_names(memory):
+    names = {n: blocked_by(f"bd-{n // 2}", f"bd-{n - 5}") for n in range(5, 80)}
+    reading = beads.read("i", lines(*(issue(f"bd-{n}", f"Do {n}", **names.get(n, {})) for n in range(80))))
 
-    for path in commits[len(commits) // 2 :]:  # as a kill leaves it
-        path.unlink()
-    with jidomem.open(memory.settings.root) as anew:
-        report = bring_in(anew, reading)
-        again = bring_in(anew, reading)
-        told = {entry.summary: described(anew, entry.iri)["properties"] for entry in again.entries}
+    report = bring_in(memory, reading)
+    again = bring_in(memory, reading)
 
-    assert 0 < len(report.accepted) < 40
+    assert len(files_of(memory)) == 1
     assert [entry.summary for entry in report.entries] == [entry.summary for entry in reading.entries]
-    assert [entry.outcome for entry in again.entries] == [None] * len(told) == [None] * 40
+    assert [entry.outcome for entry in again.entries] == [None] * 80
+    told = {entry.summary: described(memory, entry.iri)["properties"] for entry in again.entries}
     iris = {entry.summary: entry.iri for entry in again.entries}
     for n in names:
         assert set(told[f"Do {n}"]["blockedBy"]) == {iris[f"Do {n // 2}"], iris[f"Do {n - 5}"]}
@@ -384,9 +406,12 @@ def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
     first = run("import", "beads", "issues.jsonl", code=2)
     again = run("import", "beads", "issues.jsonl", "--json", code=2)
 
-    assert "7 kept, 0 here already, 1 refused, 1 left out (deleted in beads), 1 notes" in first.stderr
+    assert "7 added, 0 unchanged, 1 refused, 1 left out (deleted in beads), 1 notes" in first.stderr
     assert "issues.jsonl:9" in first.stdout
-    assert json.loads(again.stdout.splitlines()[-1])["counts"] == {"kept": 0, "here already": 7, "refused": 1}
+    assert json.loads(again.stdout.splitlines()[-1])["counts"] == {
+        "kept": 0, "here already": 7, "refused": 1,
+        "added": 0, "changed": 0, "moved": 0, "removed": 0, "conflict": 0, "unchanged": 7,
+    }  # fmt: skip
     assert "proposal" in run("conflicts").stdout
 
 

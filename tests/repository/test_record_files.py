@@ -92,8 +92,8 @@ LAYOUTS = [
 def outcomes(found):
     """What became of each file of a look through a repository: True for a record, else why it is none."""
     files = [file for source in found.sources if source.kind == ADR for file in source.files]
-    read = read_records(files, project="shop", agent="importer", session="s1")
-    became = {intent.about[0]: True for intent in read.intents}
+    read = read_records(files)
+    became = {entry.place: True for entry in read.entries}
     became |= {note.path: note.reason for note in read.notes if note in read.skipped}
     return became | {each.path: each.why for each in found.passed}
 

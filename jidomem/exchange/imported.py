@@ -1,0 +1,125 @@
+"""The imported memories of a project, as its graph has them: each with its source and what became of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from jidomem.anchor import anchors_of
+from jidomem.exchange.adr import record_iri
+from jidomem.exchange.adr_words import stem
+from jidomem.exchange.lineage import Version
+from jidomem.exchange.mcp_memory import STATEMENT
+from jidomem.exchange.sync_plan import key_in
+from jidomem.index import OxigraphIndex
+from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
+from jidomem.terms import Term, bare, iri, is_iri
+from jidomem.vocab import LABEL, TYPE, graph_iri, jido, local_name
+
+LOCAL_ID, DIGEST = jido("localId"), jido("sourceDigest")
+BLOB, PREVIOUS, STATE = jido("sourceBlob"), jido("previousImport"), jido("sourceState")
+_STATUS, _ASSERTED, _PROPOSED = jido("hasAssertionStatus"), jido("Asserted"), jido("Proposed")
+_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
+#: What an imported memory says, which somebody may edit here.
+_CONTENT = (
+    "summary", "detailedExplanation", "rationale", "topic", "decisionStatus", "hasTaskStatus", "hasErrorStatus",
+    "severityLevel", "conventionName", "hasConventionScope", "hasEnforcementLevel",
+)  # fmt: skip
+#: The IRI of a record that version 0.1.0 imported, which says of its source only what it is about.
+_OF_A_NAME = re.compile(r".*/memory/[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-")
+
+Said = Mapping[Term, list[Term]]
+
+
+def imported(index: OxigraphIndex, project: str) -> list[Version]:
+    """Return the memories of *project* that carry their source."""
+    graph = graph_iri(project)
+    items = dict.fromkeys(subject for subject, _, _ in index.triples(graph, None, DIGEST))
+    records = (subject for subject, _, _ in index.triples(graph, None, TYPE, jido("ArchitecturalDecision")))
+    items |= dict.fromkeys(subject for subject in records if _OF_A_NAME.match(subject))
+    return [*filter(None, (_version(index, graph, project, item) for item in items))]
+
+
+def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Version | None:
+    """Return *item* as a version; None for a decision that came from no record."""
+    said = _said(index, graph, item)
+    kind = _kind(said)
+    path = next((anchor.path for anchor in anchors_of(said.get(BLOB, ()))), None)
+    if path is None:
+        path = _record_path(project, item, said) if kind == ADR else _path_in_evidence(index, graph, said)
+    if path is None:
+        return None
+    ends = [end for link in _ENDS for end in said.get(link, ())]
+    states = [value for end in ends for _, _, value in index.triples(graph, end, STATE)]
+    withdrawals = [*_withdrawals(index, graph, item)]
+    return Version(
+        iri=bare(item),
+        kind=kind,
+        path=path,
+        key="" if kind == ADR else key_in(path, bare(next(iter(said.get(LOCAL_ID, ())), '""'))),
+        digest=next(map(bare, said.get(DIGEST, ())), None),
+        summary=next(map(bare, said.get(jido("summary"), ())), ""),
+        content=frozenset((name, _plain(value)) for name in _CONTENT for value in said.get(jido(name), ())),
+        is_asserted=_ASSERTED in said.get(_STATUS, ()),
+        recorded=min(map(bare, said.get(jido("recordedAt"), ())), default=""),
+        supersedes=_iris(said, "supersedes"),
+        revives=_iris(said, "revives"),
+        previous=_iris(said, "previousImport"),
+        ended_by=tuple(map(bare, ends)),
+        withdrawn_as=next(map(bare, states), None),
+        withdrawals=tuple(bare(marker) for marker, is_live in withdrawals if is_live),
+        is_doubted=bool(withdrawals),
+    )
+
+
+def _said(index: OxigraphIndex, graph: str, item: Term) -> Said:
+    said: dict[Term, list[Term]] = {}
+    for _, predicate, value in index.triples(graph, item):
+        said.setdefault(predicate, []).append(value)
+    return said
+
+
+def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple[Term, bool]]:
+    """Yield the proposals of synchronisations to withdraw *item*, and whether they are pending.
+
+    One that a synchronisation withdrew itself, as the source came back, is none.
+    """
+    for marker, _, _ in index.triples(graph, None, jido("invalidates"), item):
+        said = _said(index, graph, marker)
+        if STATE not in said or _PROPOSED not in said.get(_STATUS, ()):
+            continue
+        ends = [end for link in _ENDS for end in said.get(link, ())]
+        if not any(True for end in ends for _ in index.triples(graph, end, STATE)):
+            yield marker, not ends
+
+
+def _kind(said: Said) -> str:
+    if iri(STATEMENT) in said:
+        return GRAPH
+    sources = {local_name(value) for value in said.get(jido("hasSourceType"), ())}
+    return NOTES if "ExternalDocumentSource" in sources else ISSUES if "ToolSource" in sources else ADR
+
+
+def _record_path(project: str, item: Term, said: Said) -> str | None:
+    """Return the path of the record that *item*, whose IRI comes from its name or its path, is about."""
+    paths = [bare(value) for value in said.get(jido("about"), ()) if not is_iri(value)]
+    return next((path for path in paths if bare(item) in _iris_of(project, path)), None)
+
+
+def _iris_of(project: str, path: str) -> Iterable[str]:
+    return record_iri(project, stem(path)), record_iri(project, path)
+
+
+def _path_in_evidence(index: OxigraphIndex, graph: str, said: Said) -> str:
+    """Return the file that the evidence of a memory names, as `issues.jsonl: bd-1` does."""
+    nodes = said.get(jido("derivedFrom"), ())
+    labels = [bare(value) for node in nodes if is_iri(node) for _, _, value in index.triples(graph, node, LABEL)]
+    return next((label.split(": ", 1)[0] for label in labels), "")
+
+
+def _iris(said: Said, name: str) -> tuple[str, ...]:
+    return tuple(map(bare, said.get(jido(name), ())))
+
+
+def _plain(value: Term) -> str:
+    return local_name(value) if is_iri(value) else bare(value)

@@ -1,0 +1,146 @@
+"""A lineage: the memories that were imported, one after the other, from the same entry of a source.  Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+#: The states of an entry's memory: in force, only proposed, succeeded by that of another entry, withdrawn by a
+#: synchronisation, and ended by anybody else.
+ACTIVE, PENDING, SUCCEEDED, GONE, SETTLED = "active", "pending", "succeeded", "gone", "settled"
+
+#: Why a synchronisation withdraws a memory, as `jido:sourceState` says it.
+REMOVED, REPLACED = "removed", "replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One memory that carries its source: imported from there, or written here in the place of such a one.
+
+    `digest` is None for a decision record that version 0.1.0 imported. `content` is what it says by the names of
+    properties, without who says it and where it came from. `ended_by` are the memories that superseded or withdrew it,
+    `withdrawn_as` is why a synchronisation did. `withdrawals` are the pending proposals of synchronisations to withdraw
+    it; `is_doubted` is true where there was one, whatever became of it, unless its source came back.
+    """
+
+    iri: str
+    kind: str
+    path: str
+    key: str
+    digest: str | None
+    summary: str
+    content: frozenset[tuple[str, str]]
+    is_asserted: bool
+    recorded: str
+    supersedes: tuple[str, ...] = ()
+    revives: tuple[str, ...] = ()
+    previous: tuple[str, ...] = ()
+    ended_by: tuple[str, ...] = ()
+    withdrawn_as: str | None = None
+    withdrawals: tuple[str, ...] = ()
+    is_doubted: bool = False
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether nothing has superseded or withdrawn it."""
+        return not self.ended_by
+
+    @property
+    def text(self) -> str:
+        """Return what it says as one text, by which it is likened to others."""
+        said = dict(self.content)
+        return " ".join(said[name] for name in ("summary", "rationale", "detailedExplanation") if name in said)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The versions of one entry, oldest first, and its state.
+
+    `rejected` are the digests of versions that somebody ended here for a reason of their own, `successors` the memories
+    of other entries that took its place.
+    """
+
+    versions: tuple[Version, ...]
+    state: str
+    rejected: frozenset[str | None] = frozenset()
+    successors: tuple[str, ...] = ()
+
+    @property
+    def newest(self) -> Version:
+        """Return the version that was recorded last."""
+        return self.versions[-1]
+
+    @property
+    def active(self) -> tuple[Version, ...]:
+        """Return the versions in force, the newest first: one, unless branches were merged."""
+        return tuple(each for each in reversed(self.versions) if each.is_live and each.is_asserted)
+
+    @property
+    def pending(self) -> tuple[Version, ...]:
+        """Return the versions that are only proposed, the newest first."""
+        return tuple(each for each in reversed(self.versions) if each.is_live and not each.is_asserted)
+
+    @property
+    def current(self) -> Version | None:
+        """Return the version that stands for the entry as it was last read: the newest proposed, else that in force."""
+        return next(iter((*self.pending, *self.active)), None)
+
+    @property
+    def is_edited(self) -> bool:
+        """Return whether the version in force says something else than what was imported: it was edited here."""
+        return any(self._imported(each).content != each.content for each in self.active)
+
+    @property
+    def read(self) -> Version:
+        """Return the version that says what the entry said when it was last read."""
+        return self._imported(self.newest)
+
+    def _imported(self, version: Version) -> Version:
+        """Return the version that was imported when the entry said what *version* came from."""
+        return next((each for each in self.versions if each.digest == version.digest is not None), version)
+
+
+def lineages(versions: Iterable[Version]) -> list[Lineage]:
+    """Return the lineages of *versions*, those of the oldest entries first.
+
+    One version follows another where it names it as its previous import, or takes its place and carries its digest, as
+    what a curator accepts, edits or restores does.
+    """
+    by_iri = {each.iri: each for each in sorted(versions, key=lambda each: (each.recorded, each.iri))}
+    root = {iri: iri for iri in by_iri}
+
+    def find(iri: str) -> str:
+        while root[iri] != iri:
+            root[iri] = root[root[iri]]
+            iri = root[iri]
+        return iri
+
+    for version in by_iri.values():
+        for other in (*version.previous, *version.supersedes, *version.revives):
+            if other in by_iri and (other in version.previous or _is_same(version, by_iri[other])):
+                root[find(version.iri)] = find(other)
+    groups: dict[str, list[Version]] = defaultdict(list)
+    for iri in by_iri:
+        groups[find(iri)].append(by_iri[iri])
+    lineage_of = {each.iri: root for root, group in groups.items() for each in group}
+    return [_lineage(root, group, by_iri, lineage_of) for root, group in groups.items()]
+
+
+def _is_same(version: Version, other: Version) -> bool:
+    return version.digest is not None and (version.digest, version.key) == (other.digest, other.key)
+
+
+def _lineage(root: str, group: list[Version], by_iri: Mapping[str, Version], lineage_of: Mapping[str, str]) -> Lineage:
+    ended = (each for each in group if not each.is_live and each.withdrawn_as is None)
+    rejected = frozenset(each.digest for each in ended if by_iri.keys().isdisjoint(each.ended_by))
+    if any(each.is_live for each in group):
+        state = ACTIVE if any(each.is_live and each.is_asserted for each in group) else PENDING
+        return Lineage(tuple(group), state, rejected)
+    last = next((each for each in reversed(group) if each.is_asserted), group[-1])
+    others = [by_iri[end] for end in last.ended_by if end in by_iri and lineage_of[end] != root]
+    if others:
+        return Lineage(tuple(group), SUCCEEDED, rejected, tuple(each.iri for each in others))
+    lasting = next((each for each in reversed(group) if each.withdrawn_as != REPLACED), None)
+    is_gone = lasting is None or lasting.withdrawn_as == REMOVED
+    return Lineage(tuple(group), GONE if is_gone else SETTLED, rejected)

@@ -1,0 +1,439 @@
+"""The plan of a synchronisation: what to write so that memory says what the sources say.  Pure.
+
+Entries of sources are matched with the lineages of what was imported before, the surest matches first: the same place
+and text, the same text elsewhere, the same place, and then what is most alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from jidomem.exchange.adr_words import number_of, slug, stem
+from jidomem.exchange.foreign import ForeignEntry
+from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, Lineage, Version
+from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES
+
+#: How alike two texts are of which one is the other, changed, and how much of a text is compared.
+ALIKE, _COMPARED = 0.6, 1_000
+#: The kinds whose entries are the same in whichever file they stand.
+_ANYWHERE = (ISSUES, GRAPH)
+#: The properties by which a decision record without a digest is compared, and the fields that say them.
+_READ: Mapping[str, str] = {
+    "summary": "summary",
+    "rationale": "rationale",
+    "detailedExplanation": "detailed_explanation",
+    "decisionStatus": "status",
+}
+#: What becomes of an entry, in the order in which it is shown.
+CHANGES = ("added", "changed", "moved", "removed", "conflict", "unchanged")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """An entry as a source has it now: the file it is in, what that file holds, and its key there.
+
+    A decision record has a file of its own, and no key there. `digests` are that of the entry and that by which version
+    0.1.0 would know it. With `alone` no other entry has its key.
+    """
+
+    kind: str
+    path: str
+    blob: str
+    key: str
+    entry: ForeignEntry
+    source_type: str | None
+    alone: bool
+    digests: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, kind: str, path: str, blob: str, entry: ForeignEntry, *, source_type: str | None, alone: bool
+    ) -> SourceEntry:
+        """Return *entry* of the file *path*."""
+        key = "" if kind == ADR else key_in(path, entry.key)
+        digests = dict.fromkeys((entry.digest_under(key), entry.digest))
+        return cls(kind, path, blob, key, entry, source_type, alone, tuple(digests))
+
+    @property
+    def digest(self) -> str:
+        """Return what changes when the entry says something else, wherever its file is."""
+        return self.digests[0]
+
+    @property
+    def text(self) -> str:
+        """Return what it says as one text, by which it is likened to others."""
+        fields = self.entry.fields
+        return " ".join(fields[name] for name in ("summary", "rationale", "detailed_explanation") if fields.get(name))
+
+    def says(self, version: Version) -> bool:
+        """Return whether *version* says what the entry says."""
+        return version.digest in self.digests if version.digest is not None else self._reads_as(version)
+
+    def _reads_as(self, version: Version) -> bool:
+        """Return whether the texts of *version*, which has no digest, are those of the entry."""
+        said, fields = dict(version.content), self.entry.fields
+        return all(_words(said.get(name)) == _words(fields.get(of)) for name, of in _READ.items())
+
+
+def _words(text: str | None) -> list[str]:
+    return (text or "").split()
+
+
+def key_in(path: str, key: str) -> str:
+    """Return the key of an entry within its file, where it begins with the path of the file.
+
+    >>> key_in("CLAUDE.md", "CLAUDE.md: Build"), key_in("CLAUDE.md", "CLAUDE.md"), key_in("issues.jsonl", "bd-1")
+    ('Build', '', 'bd-1')
+    """
+    return "" if key == path else key.removeprefix(f"{path}: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What becomes of one entry, or of a lineage without one, and what to write for it.
+
+    `write` is nothing, `version` (asserted), `proposal`, `relocation` (the same memory at a new place) or `withdrawal`
+    (a proposal). The new memory takes the place of `supersedes` and brings back `revives`; the proposals `ends` no
+    longer stand.
+    """
+
+    change: str
+    entry: SourceEntry | None
+    lineage: Lineage | None
+    write: str = ""
+    supersedes: tuple[str, ...] = ()
+    revives: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def summary(self) -> str:
+        """Return what the entry says in short, as its source has it, else as memory has it."""
+        if self.entry is not None:
+            return self.entry.entry.summary
+        return self.lineage.newest.summary if self.lineage else ""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of the source."""
+        return self.entry.kind if self.entry is not None else self.lineage.newest.kind if self.lineage else ""
+
+    @property
+    def path(self) -> str:
+        """Return the file of the entry."""
+        return self.entry.path if self.entry is not None else self.lineage.newest.path if self.lineage else ""
+
+    @property
+    def moved_from(self) -> str | None:
+        """Return the file that the entry was in before, where that was another one."""
+        if self.entry is None or self.lineage is None or self.lineage.newest.path == self.entry.path:
+            return None
+        return self.lineage.newest.path
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of a synchronisation: one for each entry, in the order of the sources, then one for each removed."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether memory says what the sources say, so that there is nothing to write."""
+        return all(step.change == "unchanged" for step in self.steps)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return how many steps there are of each change."""
+        return Counter(step.change for step in self.steps)
+
+
+def plan(
+    entries: Sequence[SourceEntry],
+    known: Sequence[Lineage],
+    *,
+    is_absent: Callable[[str], bool],
+    is_removed: Callable[[Lineage], bool],
+) -> Plan:
+    """Return the steps that make memory, which has *known*, say what *entries* say.
+
+    *is_absent* tells of a file that it was removed, or read as a whole: what is not among the entries is not there.
+    *is_removed* tells whether the source of a lineage that no entry matches is known to be removed.
+    """
+    matched = _Matching(entries, known, is_absent).matches()
+    lineage_of = {id(entries[number]): lineage for number, lineage in matched.items()}
+    planning = _Planning(entries, lineage_of, known, is_absent)
+    steps = [planning.step(entry) for entry in entries]
+    taken = {id(lineage) for lineage in matched.values()}
+    left = (lineage for lineage in known if id(lineage) not in taken and is_removed(lineage))
+    return Plan((*steps, *filter(None, map(_removal, left))))
+
+
+def _removal(lineage: Lineage) -> Step | None:
+    """Return what becomes of a lineage whose source is removed; None where nothing does, or was proposed before."""
+    doubted = [each for each in lineage.active if not each.is_doubted]
+    pending = tuple(each.iri for each in lineage.pending if not each.is_doubted)
+    if not doubted and not pending:
+        return None
+    supersedes = tuple(each.iri for each in doubted)
+    return Step("removed", None, lineage, "withdrawal" if doubted else "", supersedes, ends=pending)
+
+
+@dataclass(slots=True)
+class _Planning:
+    """The steps for *entries*, which are matched with lineages of *known*."""
+
+    entries: Sequence[SourceEntry]
+    lineage_of: Mapping[int, Lineage]
+    known: Sequence[Lineage]
+    is_absent: Callable[[str], bool]
+    _by_key: dict[tuple[str, str], SourceEntry] = field(default_factory=dict)
+    _enders: dict[tuple[str, str], list[SourceEntry]] = field(default_factory=lambda: defaultdict(list))
+    _owner: dict[str, Lineage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_key = {(entry.kind, entry.entry.key): entry for entry in self.entries}
+        self._owner = {version.iri: lineage for lineage in self.known for version in lineage.versions}
+        for entry in self.entries:
+            for key in _superseded_by(entry):
+                self._enders[entry.kind, key].append(entry)
+
+    def step(self, entry: SourceEntry) -> Step:
+        """Return what becomes of *entry*."""
+        lineage = self.lineage_of.get(id(entry))
+        if lineage is None or lineage.state == GONE:
+            return Step("added", entry, lineage, "version")
+        if self._enders.get((entry.kind, entry.entry.key)):
+            return self._superseded(entry, lineage)
+        if lineage.state == SUCCEEDED:
+            return self._released(entry, lineage)
+        if lineage.state == SETTLED:
+            return self._settled(entry, lineage)
+        return self._live(entry, lineage)
+
+    def _superseded(self, entry: SourceEntry, lineage: Lineage) -> Step:
+        """Return the step of an entry that another one supersedes: it is followed no further."""
+        live = [each for each in lineage.versions if each.is_live]
+        enders = self._enders[entry.kind, entry.entry.key]
+        if not live or not any(self._is_to_link(ender, lineage) for ender in enders):
+            return Step("unchanged", entry, lineage)
+        ends = tuple(each.iri for each in lineage.pending)
+        return Step("changed", entry, lineage, ends=ends if lineage.active else (), note="it is superseded")
+
+    def _is_to_link(self, ender: SourceEntry, lineage: Lineage) -> bool:
+        """Return whether the memory of *ender*, unless it was turned down here, is still to supersede *lineage*."""
+        own = self.lineage_of.get(id(ender))
+        return not (own is not None and own.state == SETTLED) and not self._is_linked(ender, lineage)
+
+    def _is_linked(self, ender: SourceEntry, lineage: Lineage) -> bool:
+        """Return whether the memory of *ender* says already that it supersedes a version of *lineage*."""
+        own = self.lineage_of.get(id(ender))
+        live = {each.iri for each in lineage.versions if each.is_live}
+        return own is not None and any(live.intersection(each.supersedes) for each in own.versions if each.is_live)
+
+    def _released(self, entry: SourceEntry, lineage: Lineage) -> Step:
+        """Return the step of an entry whose memory was superseded by that of another one, which no entry says now."""
+        enders = [self._owner[iri] for iri in lineage.successors]
+        present = {id(lineage) for lineage in self.lineage_of.values()}
+        if any(id(ender) not in present and ender.state == ACTIVE for ender in enders):
+            return Step("unchanged", entry, lineage)  # until the withdrawal of what superseded it is accepted
+        last = next(each for each in reversed(lineage.versions) if each.is_asserted)
+        return Step("changed", entry, lineage, "version", revives=(last.iri,), note="it is no longer superseded")
+
+    def _settled(self, entry: SourceEntry, lineage: Lineage) -> Step:
+        """Return the step of an entry whose memory was ended here."""
+        if entry.digest in lineage.rejected or any(map(entry.says, lineage.versions)):
+            return Step("unchanged", entry, lineage)
+        return Step("conflict", entry, lineage, "proposal", note="its memory was withdrawn or superseded here")
+
+    def _live(self, entry: SourceEntry, lineage: Lineage) -> Step:
+        active, pending = tuple(each.iri for each in lineage.active), lineage.pending
+        stale = tuple(each.iri for each in pending if not each.is_doubted)
+        back = tuple(marker for each in lineage.active for marker in each.withdrawals)
+        current = lineage.current
+        links = self._has_new_links(entry)
+        assert current is not None
+        if entry.says(current) and not links:
+            return self._same(entry, lineage, back)
+        if pending and any(map(entry.says, lineage.active)) and not links:
+            return Step("changed", entry, lineage, ends=(*stale, *back), note="it reads as before again")
+        if entry.digest in lineage.rejected and not links:
+            return Step("changed" if stale or back else "unchanged", entry, lineage, ends=(*stale, *back))
+        replaced = active or _kept(pending[0], lineage)
+        if lineage.is_edited or lineage.rejected:
+            note = "its memory was edited here" if lineage.is_edited else "an earlier version was turned down here"
+            return Step("conflict", entry, lineage, "proposal", replaced, ends=(*stale, *back), note=note)
+        return Step("changed", entry, lineage, "version", replaced, ends=(*stale, *back))
+
+    def _same(self, entry: SourceEntry, lineage: Lineage, back: tuple[str, ...]) -> Step:
+        """Return the step of an entry that says what memory has of it already."""
+        current = lineage.current
+        assert current is not None
+        stale = tuple(each.iri for each in lineage.pending[1:] if not each.is_doubted)
+        if (current.path, current.key) != (entry.path, entry.key) and self.is_absent(current.path):
+            if not current.is_asserted:
+                kept = _kept(current, lineage)
+                return Step("moved", entry, lineage, "version", kept, ends=(*stale, current.iri, *back))
+            active = tuple(each.iri for each in lineage.active)
+            return Step("moved", entry, lineage, "relocation", active, ends=(*stale, *back))
+        if back:
+            return Step("added", entry, lineage, ends=(*stale, *back), note="its source is back")
+        return Step("changed" if stale else "unchanged", entry, lineage, ends=stale)
+
+    def _has_new_links(self, entry: SourceEntry) -> bool:
+        """Return whether *entry* supersedes an entry beside it whose memory is in force still, or is to be written."""
+        for key in _superseded_by(entry):
+            other = self._by_key.get((entry.kind, key))
+            lineage = self.lineage_of.get(id(other)) if other is not None else None
+            if other is not None and (lineage is None or lineage.state == GONE):
+                return True
+            if lineage is not None and lineage.active and not self._is_linked(entry, lineage):
+                return True
+        return False
+
+
+def _superseded_by(entry: SourceEntry) -> Iterator[str]:
+    return (key for name, key in entry.entry.links if name == "supersedes")
+
+
+def _kept(pending: Version, lineage: Lineage) -> tuple[str, ...]:
+    """Return what the proposal *pending* is to replace once it is accepted, less what is part of its own lineage."""
+    own = {each.iri for each in lineage.versions}
+    active = tuple(each.iri for each in lineage.active)
+    return (*active, *(iri for iri in pending.supersedes if iri not in own))
+
+
+@dataclass(slots=True)
+class _Matching:
+    """The search for the lineage of each entry."""
+
+    entries: Sequence[SourceEntry]
+    known: Sequence[Lineage]
+    is_absent: Callable[[str], bool]
+    found: dict[int, Lineage] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+
+    def matches(self) -> dict[int, Lineage]:
+        """Return the lineage of each entry that has one, by the number of the entry."""
+        self._by(lambda entry: [(entry.path, entry.key, each) for each in entry.digests],
+                 lambda version: (version.path, version.key, version.digest))  # fmt: skip
+        self._by(lambda entry: [*entry.digests], lambda version: version.digest, moved=True)
+        self._by(lambda entry: [*entry.digests] if entry.kind in _ANYWHERE else [], lambda version: version.digest)
+        # of several records that one may have been, the title and the text decide
+        self._by(lambda entry: [(_title(entry), entry.path)] if entry.kind == ADR else [],
+                 lambda version: (_title(version), version.path))  # fmt: skip
+        self._by(lambda entry: [_title(entry)] if entry.kind == ADR else [], _title, moved=True)
+        self._alike(lambda one: one.path if one.kind == ADR else None)
+        self._alike(_name, moved=True)
+        self._alike(_number, moved=True)
+        self._alike(lambda one: "" if one.kind == ADR else None, moved=True)
+        self._by(lambda entry: [_place(entry)] if entry.alone else [], _place)
+        self._alike(lambda one: _place(one) if one.kind != ADR else None)
+        self._by(lambda entry: [_name(entry)] if entry.kind == ADR else [], _name, moved=True)
+        self._alike(_number, least=0, moved=True)
+        self._by(lambda entry: [entry.key] if entry.kind == ISSUES else [], lambda version: version.key)
+        self._alike(lambda one: one.key if one.kind == GRAPH else None)
+        self._alike(lambda one: one.path)
+        self._alike(lambda one: "", moved=True)
+        self._by(lambda entry: [*entry.digests], lambda version: version.digest, state=GONE)
+        return self.found
+
+    def _left(self, *, moved: bool, state: str | None = None) -> Iterator[Lineage]:
+        for lineage in self.known:
+            if (lineage.state == GONE) != (state == GONE):
+                continue
+            if id(lineage) not in self.taken and not (moved and not self.is_absent(lineage.newest.path)):
+                yield lineage
+
+    def _by(
+        self,
+        names: Callable[[SourceEntry], Iterable[Hashable]],
+        name: Callable[[Version], Hashable],
+        *,
+        moved: bool = False,
+        state: str | None = None,
+    ) -> None:
+        """Match entries and lineages that share a name, live lineages first; with *moved* those of absent files.
+
+        Those that a synchronisation withdrew are matched by their *state* alone.
+        """
+        by_name: dict[Hashable, list[Lineage]] = defaultdict(list)
+        for lineage in sorted(self._left(moved=moved, state=state), key=_preference):
+            for each in dict.fromkeys((version.kind, name(version)) for version in reversed(lineage.versions)):
+                by_name[each].append(lineage)
+        for number, entry in enumerate(self.entries):
+            if number in self.found:
+                continue
+            candidates = [each for one in names(entry) for each in by_name.get((entry.kind, one), ())]
+            free = [each for each in candidates if id(each) not in self.taken]
+            if free:
+                self._take(number, min(free, key=lambda each: (_preference(each), _distance(entry, each))))
+
+    def _alike(
+        self,
+        group: Callable[[SourceEntry | Version], Hashable],
+        *,
+        least: float = ALIKE,
+        moved: bool = False,
+    ) -> None:
+        """Match the entries and lineages of a group that are most alike; those in no group, None, are left."""
+        lineages: dict[Hashable, list[Lineage]] = defaultdict(list)
+        for lineage in self._left(moved=moved):
+            if (name := group(lineage.newest)) is not None:
+                lineages[lineage.newest.kind, name].append(lineage)
+        rated = []
+        for number, entry in enumerate(self.entries):
+            if number in self.found or (name := group(entry)) is None:
+                continue
+            for order, lineage in enumerate(lineages.get((entry.kind, name), ())):
+                likeness = _likeness(entry, lineage.read, least)
+                if likeness >= least:
+                    rated.append((-likeness, _preference(lineage), number, order, lineage))
+        for _, _, number, _, lineage in sorted(rated, key=lambda each: each[:4]):
+            if number not in self.found and id(lineage) not in self.taken:
+                self._take(number, lineage)
+
+    def _take(self, number: int, lineage: Lineage) -> None:
+        self.found[number] = lineage
+        self.taken.add(id(lineage))
+
+
+def _place(one: SourceEntry | Version) -> tuple[str, str]:
+    return one.path, one.key
+
+
+def _preference(lineage: Lineage) -> int:
+    return (ACTIVE, PENDING, SUCCEEDED, SETTLED, GONE).index(lineage.state)
+
+
+def _distance(entry: SourceEntry, lineage: Lineage) -> tuple[bool, bool, bool]:
+    """Return how far the place of an entry is from that of a lineage: a matter of path, key and file name."""
+    newest = lineage.newest
+    return newest.path != entry.path, newest.key != entry.key, stem(newest.path) != stem(entry.path)
+
+
+def _name(one: SourceEntry | Version) -> str | None:
+    """Return the name of the file of a record."""
+    return stem(one.path) if one.kind == ADR else None
+
+
+def _title(one: SourceEntry | Version) -> str:
+    return slug(one.entry.summary if isinstance(one, SourceEntry) else one.summary)
+
+
+def _number(one: SourceEntry | Version) -> int | None:
+    return number_of(one.path, "") if one.kind == ADR else None
+
+
+def _likeness(entry: SourceEntry, version: Version, least: float) -> float:
+    """Return how alike the texts of an entry and a version are, 0 where that is surely less than *least*."""
+    whole = entry.kind == ADR
+    ours = entry.text[:_COMPARED] if whole else entry.entry.summary
+    theirs = version.text[:_COMPARED] if whole else version.summary
+    matcher = SequenceMatcher(None, ours, theirs)
+    if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
+        return 0.0
+    return matcher.ratio()

@@ -1,0 +1,319 @@
+"""The synchroniser makes memory say what the sources say that it was imported from, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jidomem.anchor import Anchor, path_of
+from jidomem.errors import JidomemError
+from jidomem.exchange.adr import named_iri, record_iri
+from jidomem.exchange.adr_words import stem
+from jidomem.exchange.imported import BLOB, DIGEST, LOCAL_ID, PREVIOUS, STATE, imported
+from jidomem.exchange.importing import Entry, Report
+from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, lineages
+from jidomem.exchange.mentions import Find
+from jidomem.exchange.sources import SourceFile, Sources, read_sources
+from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, plan
+from jidomem.intent import Receipt
+from jidomem.read.reader import MemoryReader
+from jidomem.repository.elsewhere import ADR
+from jidomem.terms import bare
+from jidomem.vocab import JIDO
+from jidomem.write.correction import OWN
+from jidomem.write.stages import Manner
+from jidomem.write.writer import MemoryWriter
+
+_SHOWN = 10_000  # characters of the summary of a withdrawal
+_SOURCE = frozenset(map(bare, (LOCAL_ID, DIGEST, BLOB, PREVIOUS)))
+_REASON = {
+    "added": "Its source supersedes it.",
+    "changed": "It changed where it was imported from.",
+    "conflict": "It changed where it was imported from, and was settled otherwise here.",
+    "moved": "Its source was moved.",
+}
+Outcome = Receipt | JidomemError
+#: Gives the moments at which files were first committed, as far as git knows.
+Committed = Callable[[Collection[str]], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was looked at: *is_gone* tells whether a file was removed, *covers* whether the source of a lineage lies
+    within what was looked at, so that its absence says something.
+    """
+
+    is_gone: Callable[[str], bool] = lambda path: False
+    covers: Callable[[Lineage], bool] = lambda lineage: False
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronisation:
+    """What is to be written so that a memory says what some sources say; `submit` writes it."""
+
+    writer: MemoryWriter
+    project: str
+    sources: Sources
+    known: Sequence[Lineage]
+    plan: Plan
+
+    @classmethod
+    def of(
+        cls,
+        writer: MemoryWriter,
+        reader: MemoryReader,
+        project: str,
+        files: Sequence[SourceFile],
+        look: Look = Look(),
+        *,
+        find: Callable[[str], Find] = lambda path: lambda named: None,
+    ) -> Synchronisation:
+        """Return the synchronisation of the memory of *project* with *files*; nothing is written.
+
+        *find* gives, for the path of a file, what returns the file that a word of it names.
+        """
+        writer.refresh(project)
+        known = lineages(imported(reader.index, project))
+        records = {stem(each.newest.path) for each in known if each.newest.kind == ADR and each.active}
+        sources = read_sources(files, largest=writer.literal, is_known=records.__contains__, find=find)
+
+        def is_absent(path: str) -> bool:
+            return path in sources.whole or look.is_gone(path)
+
+        def is_removed(lineage: Lineage) -> bool:
+            path = lineage.newest.path
+            return path in sources.whole or (look.covers(lineage) and look.is_gone(path))
+
+        planned = plan(sources.entries, known, is_absent=is_absent, is_removed=is_removed)
+        return cls(writer, project, sources, known, planned)
+
+    def submit(self, committed: Committed = lambda paths: {}, *, dry_run: bool = False) -> Report:
+        """Return what became of each entry, all of it in one commit; with *dry_run* all is judged and nothing kept.
+
+        The refusal of one entry stops no other. Records that have no date have the moment of their first commit.
+        Raises Failed where the journal cannot be written.
+        """
+        report = Report(notes=[*self.sources.notes], left_out=self.sources.left_out, passed=self.sources.passed)
+        report.entries += [Entry("", "", broken.place, broken.error) for broken in self.sources.broken]
+        written = [step for step in self.plan.steps if step.write]
+        intents = Intents(self, written, committed)
+        outcomes: list[Outcome] = []
+        if written or any(step.ends for step in self.plan.steps):
+            outcomes = self.writer.submit_together(self.project, intents.all, dry_run=dry_run)
+        outcome_of = {id(step): outcome for step, outcome in zip(intents.submitted, outcomes, strict=False)}
+        report.entries += [_entry(step, outcome_of.get(id(step))) for step in self.plan.steps]
+        report.notes += intents.notes
+        return report
+
+
+def _entry(step: Step, outcome: Outcome | None) -> Entry:
+    """Return what became of a step; what another import has written meanwhile is there already."""
+    change, lineage = step.change, step.lineage
+    iri = lineage.newest.iri if lineage else ""
+    if lineage and lineage.current:
+        iri = lineage.current.iri
+    if isinstance(outcome, JidomemError):
+        outcome.position = None  # it has a place of its own
+        if outcome.code == "iri_exists":
+            change, outcome = "unchanged", None
+    elif outcome is not None:
+        iri = outcome.iri
+    place = step.entry.entry.place if step.entry else step.path
+    return Entry(iri, step.summary, place, outcome, change, step.kind, step.path, step.moved_from, step.note)
+
+
+@dataclass(slots=True)
+class Intents:
+    """The intents of a synchronisation: one for each step of *written*, then those that withdraw stale proposals.
+
+    `notes` are what is to be said about them, and `submitted` the steps that there were intents of, once all were
+    judged.
+    """
+
+    of: Synchronisation
+    written: Sequence[Step]
+    committed: Committed
+    notes: list[str] = field(default_factory=list)
+    submitted: list[Step] = field(default_factory=list)
+    _made: dict[tuple[str, str], str] = field(default_factory=dict)
+    _lineage_of: dict[tuple[str, str], Lineage] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
+    _dates: Mapping[str, str] = field(default_factory=dict)
+    _restated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._taken = {version.iri for lineage in self.of.known for version in lineage.versions}
+        records = [each for each in self.of.known if each.newest.kind == ADR and each.active]
+        self._lineage_of = {(ADR, stem(each.newest.path)): each for each in records}
+        for step in self.of.plan.steps:
+            if step.entry is not None:
+                self._lineage_of.pop(_key(step.entry), None)
+                if step.lineage is not None:
+                    self._lineage_of[_key(step.entry)] = step.lineage
+        undated = [step.path for step in self.written if step.entry and _is_undated(step.entry)]
+        self._dates = self.committed(undated) if undated else {}
+        moved = [step.lineage.active[0].iri for step in self.written if step.lineage and step.write == "relocation"]
+        self._restated = {iri: self.of.writer.restated(self.of.project, iri) for iri in moved}
+
+    def all(self, outcomes: Sequence[Outcome]) -> Iterator[tuple[Mapping[str, Any], Manner]]:
+        """Yield each intent and how it is submitted, after the *outcomes* of those before it."""
+        self.notes.clear()
+        self.submitted.clear()
+        self._made.clear()
+        ending = frozenset(iri for step in self.written if step.write != "withdrawal" for iri in step.supersedes)
+        taken = set(self._taken)
+        for step in self.written:
+            if step.write == "withdrawal":
+                self.submitted.append(step)
+                yield self._removal(step), Manner(propose=True)
+                continue
+            values = self._relocated(step) if step.write == "relocation" else self._values(step)
+            if _only_links(step) and set(values["supersedes"]) == set(step.supersedes):
+                continue  # what it supersedes was refused
+            values["iri"] = self._iri(step, taken)
+            taken.add(values["iri"])
+            relocates = step.write == "relocation" and self._is_about_the_same(step, values)
+            propose = step.write == "proposal" or (not relocates and step.entry is not None and step.entry.kind != ADR)
+            self.submitted.append(step)
+            yield values, Manner(propose=propose, ending=ending, relocates=relocates)
+            if step.entry and isinstance(outcomes[len(self.submitted) - 1], Receipt):
+                self._made[_key(step.entry)] = values["iri"]
+        for state in (REPLACED, REMOVED):
+            ends = [iri for step in self.of.plan.steps if _state(step) == state for iri in step.ends]
+            if ends:
+                yield self._ending(ends, state), Manner()
+
+    def _values(self, step: Step) -> dict[str, Any]:
+        """Return the intent of an entry, which supersedes what it was before."""
+        entry = step.entry
+        assert entry is not None
+        fields = dict(entry.entry.fields)
+        values: dict[str, Any] = {**self._said_here(), "source_type": entry.source_type, **fields}
+        if entry.kind == ADR and _is_undated(entry) and entry.path in self._dates:
+            values["timestamp"] = self._dates[entry.path]
+        values["about"] = [*dict.fromkeys([*fields.get("about", ()), *entry.entry.files])]
+        values["extra_triples"] = [*fields.get("extra_triples", ()), *self._source(step)]
+        values["supersedes"], values["revives"] = [*step.supersedes], [*step.revives]
+        self._link(values, entry)
+        if values["supersedes"] or step.revives:
+            values["reason"] = _REASON.get(step.change)
+        return {name: value for name, value in values.items() if value not in (None, [])}
+
+    def _link(self, values: dict[str, Any], entry: SourceEntry) -> None:
+        """Add the links of an entry to others; one to what is not here yet, as in a circle, is noted and left out."""
+        for name, key in entry.entry.links:
+            lineage = self._lineage_of.get((entry.kind, key))
+            before = [each.iri for each in lineage.active] if lineage else []
+            if name == "supersedes":
+                made = self._made.get((entry.kind, key))
+                values[name] += [each for each in ([made] if made else before) if each not in values[name]]
+                continue
+            current = lineage.current.iri if lineage and lineage.current else None
+            other = self._made.get((entry.kind, key)) or current
+            if other is None:
+                self.notes.append(f"{entry.entry.place}: the link to {key:.80} is left out: it is not here yet")
+            elif name in ("about", "evidence"):
+                values[name] = [*values.get(name, ()), other]
+            else:
+                values["extra_triples"].append([JIDO + name, {"@id": other}])
+
+    def _relocated(self, step: Step) -> dict[str, Any]:
+        """Return the intent that says what memory says, of a source that was moved."""
+        entry, lineage = step.entry, step.lineage
+        assert entry is not None
+        assert lineage is not None
+        old = lineage.active[0]
+        said = self._restated[old.iri]
+        values = {name: value for name, value in said.items() if name not in OWN or name == "timestamp"}
+        given = [path if path != old.path else entry.path for path in said.get("about", ())]
+        if not lineage.is_edited:
+            given = [
+                *entry.entry.fields.get("about", ()),
+                *entry.entry.files,
+                *(each for each in given if "://" in each),
+            ]
+        extra = [triple for triple in said.get("extra_triples", ()) if triple[0] not in _SOURCE]
+        evidence = [f"{entry.path}{text.removeprefix(old.path)}" if text.startswith(f"{old.path}: ") else text
+                    for text in said.get("evidence", ())]  # fmt: skip
+        values |= {"about": [*dict.fromkeys(given)], "evidence": evidence, "reason": _REASON["moved"]}
+        values |= {"extra_triples": [*extra, *self._source(step)], "supersedes": [*step.supersedes]}
+        return {**values, **self._said_here(confidence=said.get("confidence"))}
+
+    def _is_about_the_same(self, step: Step, values: Mapping[str, Any]) -> bool:
+        """Return whether a moved memory is about what it was about before, but for its own file."""
+        assert step.lineage is not None
+        assert step.entry is not None
+        said = self._restated[step.lineage.active[0].iri]
+        own = {step.lineage.active[0].path, step.entry.path}
+        return step.entry.kind == ADR or set(said.get("about", ())) - own == set(values["about"]) - own
+
+    def _removal(self, step: Step) -> dict[str, Any]:
+        """Return the proposal to withdraw what was imported from a source that is removed."""
+        summary = f"Withdraw, as its source is removed from {step.path}: {step.summary}"
+        return self._marker(summary, f"It is no longer in {step.path}.", step.supersedes, REMOVED)
+
+    def _ending(self, ends: Sequence[str], state: str) -> dict[str, Any]:
+        """Return what withdraws proposals that no longer stand for what their source says."""
+        several = f"{len(ends)} proposals whose sources" if len(ends) > 1 else "a proposal whose source"
+        verb = "are" if len(ends) > 1 else "is"
+        became = f"{verb} removed" if state == REMOVED else "changed or came back"
+        return self._marker(f"Withdrawn: {several} {became}", "The sources were imported again.", ends, state)
+
+    def _marker(self, summary: str, why: str, ends: Sequence[str], state: str) -> dict[str, Any]:
+        marker = {"type": "deleted_marker", "summary": summary[:_SHOWN], "rationale": why, "invalidates": [*ends]}
+        return {**self._said_here(confidence="high"), **marker, "extra_triples": [[bare(STATE), state]]}
+
+    def _said_here(self, confidence: Any = None) -> dict[str, Any]:
+        writer = self.of.writer
+        return {
+            "applies_to_project": self.of.project,
+            "asserted_by": writer.agent,
+            "asserted_in": writer.session,
+            "confidence": confidence or "medium",
+        }
+
+    def _source(self, step: Step) -> list[list[Any]]:
+        """Return the triples that say where an entry came from."""
+        entry = step.entry
+        assert entry is not None
+        digest = entry.digest
+        rows: list[list[Any]] = [[bare(LOCAL_ID), entry.entry.key], [bare(DIGEST), digest]]
+        if path_of(entry.path) == entry.path:
+            rows.append([bare(BLOB), str(Anchor(entry.path, entry.blob))])
+        if step.lineage is not None:
+            rows.append([bare(PREVIOUS), {"@id": step.lineage.newest.iri}])
+        return rows
+
+    def _iri(self, step: Step, taken: Collection[str]) -> str:
+        """Return the IRI of a version: the same wherever the same is imported after the same."""
+        entry = step.entry
+        assert entry is not None
+        if entry.kind == ADR and step.lineage is None:
+            first = record_iri(self.of.project, entry.entry.key)
+            if first not in taken:
+                return first
+        before = step.lineage.newest.iri if step.lineage else ""
+        parts = ["import", self.of.project, entry.kind, entry.path, entry.key, entry.digest, before]
+        iri = named_iri("\n".join(parts))
+        while iri in taken:
+            iri = named_iri(f"{iri}\n{before}")
+        return iri
+
+
+def _key(entry: SourceEntry) -> tuple[str, str]:
+    return entry.kind, entry.entry.key
+
+
+def _only_links(step: Step) -> bool:
+    """Return whether an entry says what memory has of it, and is written for what it supersedes alone."""
+    current = step.lineage.current if step.lineage and step.write in ("version", "proposal") else None
+    return current is not None and step.entry is not None and step.change != "moved" and step.entry.says(current)
+
+
+def _is_undated(entry: SourceEntry) -> bool:
+    return entry.kind == ADR and not entry.entry.fields.get("timestamp")
+
+
+def _state(step: Step) -> str:
+    return REMOVED if step.change == "removed" else REPLACED

@@ -1,0 +1,482 @@
+"""Importing again brings memory level with its sources: repeating is free, and nothing a curator did is undone."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jidomem
+from jidomem.authority import Change
+from jidomem.repository.elsewhere import KINDS, from_path, look
+from jidomem.runtime.adopting import Scope, adopt, compare
+from jidomem.write.settlement import Settlement
+
+ADR = "docs/adr/0001-use-a-queue.md"
+RECORD = "# {title}\n\n## Status\n\n{status}\n\n## Context\n\n{why}\n\n## Decision\n\nWe do it.\n"
+ANA = "https://jido.ai/agents/ana"
+
+
+def record(title="Use a queue", status="Accepted", why="Orders come in bursts."):
+    return RECORD.format(title=title, status=status, why=why)
+
+
+class Repository:
+    """A folder with sources, and a memory in it whose only agent is a curator."""
+
+    def __init__(self, base):
+        self.base = Path(base)
+        self.memory = jidomem.open(self.base / ".jidomem", project="p", agent="ana")
+        self.memory.writer.change_policy("p", [Change(agent=ANA, grants="Administrator")])
+
+    def write(self, path, text):
+        (self.base / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.base / path).write_text(text)
+
+    def remove(self, path):
+        (self.base / path).unlink()
+
+    def sync(self, path=None):
+        """Import what there is, or what is at *path*; return how many entries changed in which way."""
+        found = look(self.base) if path is None else from_path(self.base, self.base / path)
+        scope = Scope(tuple(KINDS)) if path is None else Scope((), (path,))
+        self.adopted, self.report = adopt(self.memory, self.base, found.sources, scope)
+        assert self.report.refusals == []
+        counts = {}
+        for each in self.adopted:
+            for change, count in each.changes().items():
+                counts[change] = counts.get(change, 0) + count
+        return {change: count for change, count in counts.items() if count and change != "unchanged"}
+
+    def differences(self):
+        scope = Scope(tuple(KINDS))
+        plan = compare(self.memory, self.base, look(self.base).sources, scope).plan
+        return [(step.change, step.path) for step in plan.steps if step.change != "unchanged"]
+
+    def commits(self):
+        return sorted(path.name for path in (self.base / ".jidomem").rglob("*.ttl"))
+
+    def pending(self):
+        rows = self.memory.reader.ask("proposals", project="p")
+        return {row["item"]: row["summary"] for row in rows}
+
+    def accept_all(self):
+        outcomes = self.memory.writer.settle_many("p", [Settlement(item, "accept") for item in self.pending()])
+        assert [outcome.status for outcome in outcomes] == ["asserted"] * len(outcomes)
+
+    def active(self):
+        """The imported memories that are active, by what they say and where it stands."""
+        rows = self.memory.reader.select("p", _ACTIVE)
+        return sorted((row["summary"], row["status"] or "", row["why"] or "", row["blob"][41:]) for row in rows)
+
+    def item(self, summary):
+        (item,) = {row["item"] for row in self.memory.reader.select("p", _ACTIVE) if row["summary"] == summary}
+        return item
+
+    def said(self, item):
+        return self.memory.reader.get_memory("p", item)
+
+
+_ACTIVE = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?summary ?status ?why ?blob WHERE {
+  ?item jido:hasAssertionStatus jido:Asserted ; jido:sourceBlob ?blob ; jido:summary ?summary .
+  OPTIONAL { ?item jido:decisionStatus ?status }
+  OPTIONAL { ?item jido:rationale ?why }
+  FILTER NOT EXISTS { ?item jido:supersededBy|jido:invalidatedBy ?end }
+} ORDER BY ?item ?summary ?status ?why ?blob
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    found = Repository(tmp_path)
+    yield found
+    found.memory.close()
+
+
+def test_a_record_that_is_deprecated_now_gives_an_inactive_decision_that_supersedes_the_old_one(repository):
+    repository.write(ADR, record())
+    assert repository.sync() == {"added": 1}
+    old = repository.item("Use a queue")
+
+    repository.write(ADR, record(status="Deprecated"))
+
+    assert repository.sync() == {"changed": 1}
+    new = repository.said(repository.item("Use a queue"))["properties"]
+    assert (new["decisionStatus"], new["supersedes"], new["previousImport"]) == (["deprecated"], [old], [old])
+    assert repository.said(old)["status"] == "superseded"
+
+
+def test_an_unchanged_source_writes_nothing_and_all_that_changed_is_one_commit(repository):
+    repository.write(ADR, record())
+    repository.write("docs/adr/0002-use-a-log.md", record("Use a log"))
+    repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n- Sign every commit\n")
+    assert repository.sync() == {"added": 4}
+    before = repository.commits()
+
+    assert (repository.sync(), repository.differences(), repository.commits()) == ({}, [], before)
+
+    repository.write(ADR, record(why="Other reasons."))
+    repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n- Sign each and every commit\n")
+    assert repository.differences() == [("changed", ADR), ("changed", "CLAUDE.md")]
+    assert repository.sync() == {"changed": 2}
+    assert len(repository.commits()) == len(before) + 1
+
+
+def test_a_record_that_says_it_is_superseded_ends_with_the_one_that_supersedes_it(repository):
+    repository.write(ADR, record())
+    repository.sync()
+    old = repository.item("Use a queue")
+    repository.write(ADR, record(status="Superseded by [a log](0002-use-a-log.md)"))
+    repository.write("docs/adr/0002-use-a-log.md", record("Use a log"))
+
+    assert repository.sync() == {"added": 1, "changed": 1}
+
+    assert [row[0] for row in repository.active()] == ["Use a log"]
+    assert repository.said(repository.item("Use a log"))["properties"]["supersedes"] == [old]
+    assert repository.differences() == []
+
+
+def test_a_record_superseded_by_one_that_was_imported_before_ends_too_and_comes_back_when_it_says_so(repository):
+    repository.write(ADR, record())
+    repository.write("docs/adr/0002-use-a-log.md", record("Use a log"))
+    repository.sync()
+
+    repository.write(ADR, record(status="Superseded by ADR-0002"))
+    repository.sync()
+    assert ([row[0] for row in repository.active()], repository.differences()) == (["Use a log"], [])
+
+    repository.write(ADR, record())
+    repository.sync()
+    assert [row[0] for row in repository.active()] == ["Use a log", "Use a queue"]
+    assert repository.differences() == []
+
+
+@pytest.mark.parametrize("name", ["docs/adr/0001-queues.md", "doc/adr/0001-use-a-queue.md", "docs/adr/0007-q.md"])
+def test_a_record_that_was_moved_stays_the_same_memory_with_its_new_path(repository, name):
+    repository.write(ADR, record())
+    repository.sync()
+    old = repository.item("Use a queue")
+    repository.remove(ADR)
+    repository.write(name, record())
+
+    assert repository.sync() == {"moved": 1}
+
+    new = repository.said(repository.item("Use a queue"))["properties"]
+    assert (new["about"], new["supersedes"], repository.pending()) == ([name], [old], {})
+    assert repository.report.entries[0].moved_from == ADR
+    assert repository.differences() == []
+
+
+def test_of_several_moved_records_of_one_number_the_content_tells_which_is_which(repository):
+    for folder, title in (("docs/adr", "Use a queue"), ("web/adr", "Render on the server")):
+        repository.write(f"{folder}/0001-a.md", record(title, why=f"Because of {title.lower()}."))
+    repository.sync()
+    for folder, title in (("adr/one", "Render on the server"), ("adr/two", "Use a queue")):
+        repository.write(f"{folder}/0001-b.md", record(title, "Deprecated", f"Because of {title.lower()}."))
+    shutil.rmtree(repository.base / "docs")
+    shutil.rmtree(repository.base / "web")
+
+    assert repository.sync() == {"changed": 2}
+
+    for folder, title in (("adr/one", "Render on the server"), ("adr/two", "Use a queue")):
+        said = repository.said(repository.item(title))["properties"]
+        (old,) = said["supersedes"]
+        assert (said["about"], repository.said(old)["properties"]["summary"]) == ([f"{folder}/0001-b.md"], [title])
+
+
+def test_notes_that_were_accepted_stay_accepted_when_their_page_is_renamed(repository):
+    repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n")
+    repository.sync()
+    repository.accept_all()
+    (repository.base / "CLAUDE.md").rename(repository.base / "AGENTS.md")
+
+    assert repository.sync() == {"moved": 1}
+
+    said = repository.said(repository.item("Never edit generated files"))
+    assert (said["properties"]["confirmedBy"], repository.pending()) == ([ANA], {})
+    assert [row[3] for row in repository.active()] == ["AGENTS.md"]
+
+
+def test_a_page_that_is_moved_to_where_it_is_for_other_files_is_judged_again(repository):
+    repository.write("web/AGENTS.md", "# Rules\n\n- Never edit generated files\n")
+    repository.sync()
+    repository.accept_all()
+    repository.write("api/AGENTS.md", "# Rules\n\n- Never edit generated files\n")
+    repository.remove("web/AGENTS.md")
+
+    assert repository.sync() == {"moved": 1}
+
+    (item,) = repository.pending()
+    assert repository.said(item)["properties"]["about"] == ["api"]
+    assert repository.differences() == []
+
+
+def test_a_removed_source_is_proposed_to_be_withdrawn_once_and_no_more_when_it_is_back(repository):
+    repository.write(ADR, record())
+    repository.sync()
+    repository.remove(ADR)
+
+    assert repository.sync() == {"removed": 1}
+    (proposal,) = repository.pending()
+    assert "Use a queue" in repository.pending()[proposal]
+    assert (repository.sync(), repository.differences(), len(repository.active())) == ({}, [], 1)
+
+    repository.write(ADR, record())
+    assert repository.sync() == {"added": 1}
+    assert (repository.pending(), len(repository.active()), repository.differences()) == ({}, 1, [])
+
+    repository.remove(ADR)
+    repository.sync()
+    repository.accept_all()
+    assert (repository.active(), repository.differences()) == ([], [])
+    repository.write(ADR, record())
+    assert repository.sync() == {"added": 1}
+    assert [row[0] for row in repository.active()] == ["Use a queue"]
+
+
+def test_a_withdrawal_that_a_curator_rejected_is_not_proposed_again(repository):
+    repository.write(ADR, record())
+    repository.sync()
+    repository.remove(ADR)
+    repository.sync()
+    (proposal,) = repository.pending()
+
+    repository.memory.writer.settle("p", proposal, "reject", reason="it holds without the page, too")
+
+    assert (repository.sync(), repository.pending(), len(repository.active())) == ({}, {}, 1)
+
+
+def test_proposals_of_removed_and_of_changed_notes_leave_the_queue(repository):
+    repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n- Sign every commit\n")
+    repository.sync()
+    for text in ("Sign every commit with a key", "Sign every commit with an ssh key"):
+        repository.write("CLAUDE.md", f"# Rules\n\n- Never edit generated files\n- {text}\n")
+        repository.sync()
+    assert sorted(repository.pending().values()) == [
+        "Never edit generated files",
+        "Sign every commit with an ssh key",
+    ]
+
+    repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n")
+    assert repository.sync() == {"removed": 1}
+    assert [*repository.pending().values()] == ["Never edit generated files"]
+
+
+@pytest.mark.parametrize("deed", ["edit", "withdraw", "replace"])
+def test_a_memory_that_a_curator_changed_is_neither_overwritten_nor_brought_back(repository, deed):
+    repository.write(ADR, record())
+    repository.sync()
+    item, writer = repository.item("Use a queue"), repository.memory.writer
+    if deed == "edit":
+        own = writer.revise("p", item, changes={"summary": "Use one queue"}, reason="better said").iri
+    elif deed == "withdraw":
+        own = writer.invalidate("p", item, reason="it never held").iri
+    else:
+        own = writer.submit_intent("p", {
+            "type": "architectural_decision", "summary": "Use two queues", "rationale": "one is slow", "reason": "r",
+            "applies_to_project": "p", "asserted_by": "ana", "asserted_in": "s", "confidence": "high",
+            "supersedes": [item],
+        }).iri  # fmt: skip
+    assert (repository.sync(), repository.differences()) == ({}, [])
+
+    repository.write(ADR, record(status="Deprecated"))
+
+    assert repository.sync() == {"conflict": 1}
+    (proposal,) = repository.pending()
+    assert (repository.report.entries[0].iri, repository.report.entries[0].outcome.status) == (proposal, "proposed")
+    assert repository.said(own)["status"] in ("active", "asserted")
+    assert repository.said(item)["status"] != "active"
+    assert (repository.sync(), repository.differences()) == ({}, [])
+
+    writer.settle("p", proposal, "reject", reason="ours is right")
+    assert (repository.sync(), repository.differences(), repository.pending()) == ({}, [], {})
+
+
+def test_what_was_rejected_stays_rejected_as_long_as_the_source_says_the_same(repository):
+    repository.write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
+    repository.sync()
+    (proposal,) = repository.pending()
+    repository.memory.writer.settle("p", proposal, "reject", reason="we do not")
+
+    assert (repository.sync(), repository.pending()) == ({}, {})
+
+
+def test_only_sources_within_what_was_named_are_removed(repository):
+    repository.write(ADR, record())
+    repository.write("web/adr/0001-a.md", record("Render on the server"))
+    repository.write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
+    repository.sync()
+    repository.remove(ADR)
+    repository.remove("CLAUDE.md")
+
+    assert repository.sync("web/adr") == {}
+    assert repository.sync("docs") == {"removed": 1} if (repository.base / "docs").exists() else True
+    assert set(repository.differences()) <= {("removed", "CLAUDE.md"), ("removed", ADR)}
+
+
+def test_a_file_that_cannot_be_read_or_is_not_checked_out_is_not_removed(repository):
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=repository.base, check=True)
+
+    git("init", "-q")
+    repository.write(ADR, record())
+    repository.write("web/adr/0001-a.md", record("Render on the server"))
+    repository.write("web/adr/0002-b.md", record("Cache in the browser"))
+    git("add", "docs", "web")
+    git("commit", "-qm", "records")
+    repository.sync()
+
+    git("sparse-checkout", "set", "web")
+    (repository.base / "web/adr/0001-a.md").write_bytes(b"# Caf\xe9\n")
+    adopted, report = adopt(repository.memory, repository.base, look(repository.base).sources, Scope(tuple(KINDS)))
+
+    assert not (repository.base / ADR).exists()
+    assert [entry.place for entry in report.refusals] == ["web/adr/0001-a.md"]
+    assert sum(each.changes()["removed"] for each in adopted) == 0
+    assert repository.pending() == {}
+
+
+def test_records_that_version_0_1_0_imported_are_recognised_by_their_iri(repository):
+    intent = {
+        "type": "architectural_decision", "iri": jidomem_iri("p", "0001-use-a-queue"), "summary": "Use a queue",
+        "rationale": "the old reading", "applies_to_project": "p", "asserted_by": "ana", "asserted_in": "s",
+        "confidence": "high", "topic": "use-a-queue", "about": [ADR], "status": "accepted",
+    }  # fmt: skip
+    old = repository.memory.writer.submit_intent("p", intent).iri
+    repository.write(ADR, record())
+
+    assert repository.sync() == {"changed": 1}
+
+    assert repository.said(repository.item("Use a queue"))["properties"]["supersedes"] == [old]
+    assert repository.differences() == []
+
+
+def jidomem_iri(project, name):
+    from jidomem.exchange.adr import record_iri
+
+    return record_iri(project, name)
+
+
+def test_issues_and_graphs_are_synchronised_like_records(repository):
+    issue = {"id": "bd-1", "title": "Ship it", "status": "open", "issue_type": "task"}
+    other = {**issue, "id": "bd-2", "title": "Test it"}
+    entity = {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["reviews on Fridays"]}
+    repository.write(".beads/issues.jsonl", f"{json.dumps(issue)}\n{json.dumps(other)}\n")
+    repository.write("memory.jsonl", f"{json.dumps(entity)}\n")
+    assert repository.sync() == {"added": 3}
+    repository.accept_all()
+
+    repository.write(".beads/issues.jsonl", json.dumps({**issue, "status": "closed"}) + "\n")
+    repository.write("memory.jsonl", json.dumps({**entity, "observations": ["reviews on Mondays"]}) + "\n")
+
+    assert repository.sync() == {"changed": 2, "removed": 1}
+    repository.accept_all()
+    assert [row[0] for row in repository.active()] == ["Ana (person): reviews on Mondays", "Ship it"]
+    assert (repository.differences(), repository.pending()) == ([], {})
+
+
+#: Documents that move about: each has a text of its own at every version.
+TITLES = ("Use a queue", "Render on the server", "Keep one journal", "Sign all releases")
+WHY = {
+    "Use a queue": "Orders come in bursts, and the shop must answer while the warehouse is slow.",
+    "Render on the server": "Pages were blank for seconds on telephones; HTML arrives faster than scripts run.",
+    "Keep one journal": "Two logs disagreed after every crash, so nobody knew which of them had the truth.",
+    "Sign all releases": "A mirror was broken into last spring. Customers verify what they download.",
+}
+RULES = ("Never edit generated files", "Run the linter before a push", "Keep functions short and pure")
+PLACES = ("docs/adr/0001-a.md", "docs/adr/0002-b.md", "docs/adr/0003-c.md", "adr/0001-d.md", "docs/adr/0001-e.md")
+PAGES = ("CLAUDE.md", "AGENTS.md", "web/AGENTS.md")
+STATUSES = ("Accepted", "Deprecated", "Rejected", "Superseded by ADR-0002", "Accepted\n\nSupersedes ADR-0001")
+
+
+@st.composite
+def histories(draw, statuses=STATUSES):
+    """States of a repository, one after the other: which document stands where, and at which version."""
+    states = []
+    for _ in range(draw(st.integers(2, 5))):
+        places = draw(st.lists(st.sampled_from(PLACES), unique=True, max_size=4))
+        titles = draw(st.permutations(TITLES))
+        state = {
+            place: (title, draw(st.sampled_from(statuses)), draw(st.integers(1, 2)))
+            for place, title in zip(places, titles, strict=False)
+        }
+        pages = draw(st.lists(st.sampled_from(PAGES), unique=True, max_size=2))
+        rules = draw(st.permutations(RULES))
+        cut = draw(st.integers(0, len(RULES)))
+        state |= dict(zip(pages, (tuple(rules[:cut]), tuple(rules[cut:])), strict=False))
+        states.append(state)
+    return states
+
+
+def lay_out(base, state):
+    for path in (*PLACES, *PAGES):
+        (base / path).unlink(missing_ok=True)
+    for path, said in state.items():
+        (base / path).parent.mkdir(parents=True, exist_ok=True)
+        if path in PLACES:
+            title, status, version = said
+            text = record(title, status, f"{WHY[title]} Version {version}.")
+        else:
+            text = f"# Rules of {path.replace('/', ' ')}\n\n" + "".join(f"- {rule}\n" for rule in said)
+        (base / path).write_text(text)
+
+
+@settings(max_examples=25, deadline=None)
+@given(histories())
+def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh(states):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        here = Repository(Path(name) / "here")
+        for number, state in enumerate(states):
+            lay_out(here.base, state)
+            here.sync()
+            assert (here.sync(), here.differences()) == ({}, [])
+            here.accept_all()
+            here.sync()
+            here.accept_all()
+            before = here.commits()
+            assert (here.sync(), here.differences(), here.commits()) == ({}, [], before)
+
+            afresh = Repository(Path(name) / str(number))
+            lay_out(afresh.base, state)
+            afresh.sync()
+            afresh.accept_all()
+            assert here.active() == afresh.active()
+            afresh.memory.close()
+        here.memory.close()
+
+
+@settings(max_examples=25, deadline=None)
+@given(histories(STATUSES[:3]), st.data())
+def test_nothing_that_a_curator_did_is_undone(states, data):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        here = Repository(Path(name))
+        writer, edited, ended = here.memory.writer, [], []
+        for state in states:
+            lay_out(here.base, state)
+            here.sync()
+            assert here.sync() == {}
+            assert set(edited) <= {summary for summary, *_ in here.active()}
+            assert all(here.said(item)["status"] not in ("active", "proposed") for item in ended)
+            rows = here.memory.reader.select("p", _ACTIVE)
+            free = {row["item"] for row in rows if not row["summary"].startswith("Edited")}
+            deed = data.draw(st.sampled_from(["edit", "withdraw", "reject", "accept"]))
+            if deed == "edit" and free:
+                item = data.draw(st.sampled_from(sorted(free)))
+                edited.append(f"Edited {len(edited)}")
+                changes = {"rationale": "said by hand", "summary": edited[-1], "topic": edited[-1]}
+                writer.revise("p", item, changes=changes, reason="r")
+            elif deed == "withdraw" and free:
+                item = data.draw(st.sampled_from(sorted(free)))
+                writer.invalidate("p", item, reason="wrong")
+                ended.append(item)
+            elif deed == "reject" and here.pending():
+                item = data.draw(st.sampled_from(sorted(here.pending())))
+                writer.settle("p", item, "reject", reason="no")
+                ended.append(item)
+        here.memory.close()
