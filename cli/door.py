@@ -22,6 +22,8 @@ ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 
 #: Seconds for which a recall makes vectors before it answers: a process of a moment has no background.
 EMBEDS_FOR = 1.0
+#: How many damaged files are named where something else is asked for.
+_WARNINGS = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -92,8 +94,11 @@ class Door:
             return memory
         if memory.project in memory.projects():
             memory.catch_up(memory.project)  # what is damaged in a file shows when it is read
-        for damage in memory.damage(memory.project):
+        damaged = memory.damage(memory.project)
+        for damage in damaged[:_WARNINGS]:
             self.warn(f"{damage.code}: {damage.detail}")
+        if len(damaged) > _WARNINGS:
+            self.warn(f"{len(damaged) - _WARNINGS:,} more are damaged: jidomem verify lists them")
         return memory
 
     def streams(self, memory: Jidomem) -> list[Stream]:

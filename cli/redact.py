@@ -11,7 +11,7 @@ import click
 from jidomem import Jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.govern.keeper import Plan, gives_away
-from jidomem.govern.leftovers import Leftover, leftovers
+from jidomem.govern.leftovers import NOT_SEARCHED, Leftover, leftovers
 from jidomem.govern.spellings import AS_IT_IS
 from jidomem.terms import bare
 from jidomem.version import SHORT
@@ -140,7 +140,8 @@ def _warn_left(door: Door, left: Sequence[Leftover]) -> None:
     for found in left:
         where = "the name of " if found.in_name else ""
         form = "" if found.form == AS_IT_IS else f" ({found.form})"
-        door.warn(f"it stands in {where}{found.path}{form}, which no redaction rewrites: {found.hint}")
+        stands = "may stand" if found.form == NOT_SEARCHED else "stands"
+        door.warn(f"it {stands} in {where}{found.path}{form}, which no redaction rewrites: {found.hint}")
 
 
 def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None) -> None:

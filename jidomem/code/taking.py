@@ -27,6 +27,8 @@ ENDINGS = (".py", ".ex", ".exs")
 LARGEST, LONGEST_LINE = 2 * 1024 * 1024, 100_000
 #: Triples of one commit; a first import of more is kept in several, each of whole files.
 AT_ONCE = 150_000
+#: The most triples of one file: a commit takes 200,000.
+OF_FILE = 50_000
 #: Counted up when a reader finds something else in the same file, so that all are read again.
 _READER = {"python": 1, "elixir": 2}
 
@@ -181,12 +183,16 @@ class _Taking:
             self.report.files["unchanged"] += 1
             return
         extracted = _extract(language, data or b"", name)
-        self._tell(path, extracted)
-        self.report.files["changed" if before else "new"] += 1
         version = Version(path, blob, read_as)
         # what was gone, and is back as it was, is another version than the one that ended
         earlier = [each.node for each in before] or self._past.get(path, [])
         rows = described(self._names, language, version, earlier, extracted)
+        if len(rows) > OF_FILE:
+            self._leave_out(path, f"{len(rows):,} triples would say what it defines, more than {OF_FILE:,}")
+            batch.gone += _all(before)
+            return
+        self._tell(path, extracted)
+        self.report.files["changed" if before else "new"] += 1
         batch.rows += rows
         batch.came.append(rows[2][0])
         batch.gone += _all(before)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jidomem.errors import JidomemError, NotFound
 from jidomem.exchange import turtle
@@ -14,13 +14,13 @@ from jidomem.exchange.documents import Form, parse
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.journal.files import NAMES, Stream
 from jidomem.schema import Schema
-from jidomem.terms import Triple
+from jidomem.terms import Term, Triple
 from jidomem.vocab import BASE, TYPE, jido, local_name
 from jidomem.write.names import plain_path
 from jidomem.write.writer import MemoryWriter
 
-if TYPE_CHECKING:
-    pass
+#: Triples of one commit; a stream of more is kept in several, each of whole subjects.
+_AT_ONCE = 150_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ def import_document(
         rows = [row for row in said if row[0] not in answers]
         if answers:
             report.notes.append(f"{name}: {len(answers)} answers to proposed terms left out, a curator gives them")
-        writer.append(project, stream, turtle.mapped(rows, schema))
+        for part in _parts(turtle.mapped(rows, schema)):
+            writer.append(project, stream, part)
         report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} are here now")
     if found.declarations:
         known = writer.declare(project, found.declarations)
@@ -95,6 +96,23 @@ def import_document(
     places = [f"{name}:{statement.line}" if statement.line else name for statement in found.statements]
     report.entries += _bring_in(writer, project, found.statements, places)
     return report
+
+
+def _parts(rows: Sequence[Triple]) -> Iterator[Sequence[Triple]]:
+    """Yield *rows* in parts that a commit takes, all of a subject in one; the rows themselves where one will do."""
+    if len(rows) <= _AT_ONCE:
+        yield rows
+        return
+    about: dict[Term, list[Triple]] = defaultdict(list)
+    for row in rows:
+        about[row[0]].append(row)
+    part: list[Triple] = []
+    for said in about.values():
+        if part and len(part) + len(said) > _AT_ONCE:
+            yield part
+            part = []
+        part += said
+    yield part
 
 
 def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> dict[str, list[Triple]]:

@@ -8,10 +8,13 @@ from pathlib import Path
 from shlex import quote
 
 from jidomem.govern.spellings import Spelling, form_of
+from jidomem.journal.disk import LARGEST
 
 #: The folder that is built from the journal, and how the files of a journal are found.
 _DERIVED, _JOURNAL, _ASIDE = "index", "projects", ".aside"
 _STATE = ("state", "cache")
+#: The form of a text that may stand in a file which is too large to be searched.
+NOT_SEARCHED = "not searched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Le
     if own or not path.is_file():
         return None
     try:
+        if (size := path.stat().st_size) > LARGEST:
+            return Leftover(path, NOT_SEARCHED, False, f"it has {size:,} bytes, search it: less {quote(str(path))}")
         form = form_of(path.read_bytes().decode("utf-8", "replace"), given)
     except OSError:  # it has gone
         return None

@@ -8,18 +8,32 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
+from io import BytesIO
 from itertools import zip_longest
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyoxigraph
 
 from jidomem import vocab
+from jidomem.errors import TooLarge
 from jidomem.journal.leaf import identity_of, leaves_of
 from jidomem.terms import Term, Triple, date_time, integer, iri, literal, parts
 from jidomem.version import Head, Version
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
 FORMAT = 1
 COMMIT = "urn:jido:commit:"
+#: The most bytes and triples of a commit that is built, and of one that is read: a redacted form has a salt for each
+#: triple. A journal may come from anybody, so nothing larger is even read.
+BYTES_BUILT, TRIPLES_BUILT = 24 << 20, 200_000
+BYTES, TRIPLES = 48 << 20, 300_000
+#: The most bytes of its triples one by one: a line each, subject and all, they may be thousands of times the document.
+_EXPANDED = 80 << 20
+#: A document of fewer bytes cannot say too much.
+_SMALL = 1 << 16
+_IN_PARTS = "keep it in parts: several intents, or several files"
 
 _PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
 _NAMESPACES = tuple(f"<{namespace}" for namespace in _PREFIXES.values())
@@ -33,6 +47,10 @@ _OWN = re.compile(f"<{COMMIT}([0-9a-f]{{64}})>")
 _LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>')
 _BLANK = re.compile(r"_:|[\[(]")
+#: What a document is made of outside plain words, and in group 1 what this format writes nowhere outside a text.
+_PIECE = re.compile(rb'("""|[\[(\'\\]|<<)|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(\Z|\n))|<[^<>"\n]*+>?|#[^\n]*+')
+#: So many brackets are parsed without a look at where they stand.
+_BRACKETS = 100
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
 _POSITION = re.compile(rf'"([1-9][0-9]{{0,17}})"\^\^<{vocab.XSD}integer>')
 
@@ -61,6 +79,10 @@ class FormatError(ValueError):
 
 class UnknownFormat(FormatError):
     """A document is nothing this reader can judge: no journal file at all, or one of a later format."""
+
+
+class TooMuch(FormatError):
+    """A document says more than a commit may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +144,13 @@ def build(
     """Return the commit that adds *body* on top of *parents*; `vocab.THIS` in it stands for the commit's own IRI.
 
     *graph* and *committer* are bare IRIs. Raise FormatError unless the document, parsed strictly, is exactly what was
-    built: an illegal IRI, a blank node or a term that is not canonical is refused here.
+    built: an illegal IRI, a blank node or a term that is not canonical is refused here. Raise TooLarge for more than
+    TRIPLES_BUILT triples or BYTES_BUILT bytes.
     """
     if len(nonce) != 32:
         raise FormatError(f"a nonce is 32 bytes, not {len(nonce)}")
     said, ids = set(body), tuple(sorted(parents.ids))
+    _check_size(len(said), TRIPLES_BUILT, "triples")
     of_itself = [triple for triple in said if vocab.THIS in triple]
     for subject, predicate, _ in of_itself:
         if predicate == vocab.THIS or (subject == vocab.THIS and predicate in DESCRIPTION):
@@ -146,14 +170,27 @@ def build(
         data = _turtle_of([f"# nonce {nonce.hex()}"], blocks)
     except UnicodeEncodeError as error:
         raise FormatError(f"not text: {error.object!r} holds half a character") from error
-    if _n_triples(data) != "".join([f"{s} {p} {o} .\n" for s, rows in blocks for _, p, o in rows]).encode():
+    _check_size(len(data), BYTES_BUILT, "bytes")
+    try:
+        read_back = _n_triples(data)
+    except TooMuch as error:
+        raise TooLarge(str(error), hint=_IN_PARTS) from error
+    if read_back != "".join([f"{s} {p} {o} .\n" for s, rows in blocks for _, p, o in rows]).encode():
         _, read = _turtle(data)
         raise FormatError(f"not canonical: {min(triples - read, default=min(read - triples, default=()))}")
     return _described(identity, triples, data, redacted=False)
 
 
+def _check_size(size: int, most: int, what: str) -> None:
+    """Raise TooLarge where a commit that is to be built has more than *most* of something."""
+    if size > most:
+        raise TooLarge(f"a commit of {size:,} {what}; it has at most {most:,}", hint=_IN_PARTS)
+
+
 def parse(data: bytes) -> Commit:
     """Return the commit in the document *data*; raise FormatError unless every byte of it is what its id stands for."""
+    if len(data) > BYTES:
+        raise TooMuch(f"{len(data):,} bytes; a commit has at most {BYTES:,}")
     text = _text(data)
     secrets = secrets_of(text)
     own, triples = _turtle(data)
@@ -213,18 +250,46 @@ def secrets_of(text: str) -> list[str]:
     return lines
 
 
+class _Bounded(BytesIO):
+    """A file in memory that takes at most so many bytes and lines."""
+
+    lines = 0
+
+    def write(self, data: Buffer) -> int:
+        """Take *data* in; raise TooMuch where that is too much."""
+        piece = bytes(data)
+        self.lines += piece.count(b"\n")
+        if self.tell() + len(piece) > _EXPANDED or self.lines > TRIPLES:
+            raise TooMuch(f"more than {TRIPLES:,} triples, or {_EXPANDED:,} bytes of them")
+        return super().write(piece)
+
+
 def _n_triples(data: bytes) -> bytes:
     """Return *data* as canonical N-Triples, in the same order; raise FormatError unless it is strict Turtle."""
+    _refuse_nesting(data)
+    out = _Bounded() if len(data) > _SMALL else None
     try:
         quads = pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE)
-        return pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES) or b""
+        if out is None:
+            return pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_TRIPLES) or b""
+        pyoxigraph.serialize(quads, out, format=pyoxigraph.RdfFormat.N_TRIPLES)
+        return out.getvalue()
     except SyntaxError as error:
         raise FormatError(error.msg, error.lineno) from error
 
 
+def _refuse_nesting(data: bytes) -> None:
+    """Raise FormatError for brackets outside texts where there are many: a parser takes too long for them."""
+    if data.count(b"[") + data.count(b"(") + data.count(b"<<") > _BRACKETS:
+        for piece in _PIECE.finditer(data):
+            if piece.lastindex:
+                line = data.count(b"\n", 0, piece.start()) + 1
+                raise FormatError("brackets, or a text that is not written as this format does", line)
+
+
 def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
     """Return the subject of the first triple and all triples; raise FormatError unless *data* is strict Turtle."""
-    lines = _n_triples(data).decode().split("\n")[:-1]
+    lines = [line.decode() for line in _n_triples(data).split(b"\n")[:-1]]
     if not lines:
         raise FormatError("no description of the commit")
     # in canonical N-Triples the first two spaces end the subject and the predicate

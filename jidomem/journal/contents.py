@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from time import time_ns
 
 from jidomem.errors import JournalDamaged
 from jidomem.journal import disk
@@ -12,6 +13,7 @@ from jidomem.journal.harm import harm
 from jidomem.journal.names import ASIDE, each_file, file_name, is_pack, set_aside, short_id, stem
 from jidomem.journal.packs import Entry, Pack, Row
 from jidomem.journal.shelf import Shelf
+from jidomem.journal.sight import Marks
 from jidomem.version import SHORT, Head
 
 #: How many bytes of parsed commits are kept for the read that follows the look that parsed them.
@@ -29,6 +31,8 @@ class Contents:
         self.places: dict[str, set[str]] = {}  # id prefix -> names of commit files
         self.entries: dict[str, Entry] = {}  # by the name of a commit file
         self.broken: dict[str, JournalDamaged] = {}  # by the name of a file, or pack#stem
+        self._marks = Marks(path)
+        self._asides: frozenset[str] | None = None  # first digits of the ids of what was set aside
         self._at_hand: dict[str, Commit] = {}
         self._in_hand = 0
 
@@ -116,14 +120,35 @@ class Contents:
         """Return whether damage of a file, or that it was set aside, is why the commit *identity* is not found."""
         if self.shelf.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys():
             return True
-        return any(short_id(name.removesuffix(ASIDE)) == identity[:SHORT] for name in set_aside(self.path))
+        if self._asides is None:
+            self._asides = frozenset(short_id(name.removesuffix(ASIDE)) or "" for name in set_aside(self.path))
+        return identity[:SHORT] in self._asides
 
-    def unread(self, key: str = "") -> set[str]:
-        """Return the paths of the files that could not be read, and of the commit of a stem, which was not found."""
-        names = {name.partition("#")[0] for name in (*self.broken, *self.shelf.broken)}
-        if not any(key in name for name in self.broken) and key:
-            names.add(f"{key}.ttl")  # it has gone
-        return {f"{self.path}/{name}" for name in names}
+    def list_anew(self) -> None:
+        """Look at what was set aside again when it is next asked for."""
+        self._asides = None
+
+    def unread(self) -> set[str]:
+        """Return the paths of the files that could not be read."""
+        return {f"{self.path}/{name.partition('#')[0]}" for name in (*self.broken, *self.shelf.broken)}
+
+    def lacking(self, key: str) -> set[str]:
+        """Return the paths of the damaged files with the commit of a stem, which was not found; else its own path."""
+        names = (f"{key}.redacted.ttl", f"{key}.ttl", *(f"{pack.name}#{key}" for pack, _ in self.shelf.at(key)))
+        found = {f"{self.path}/{name.partition('#')[0]}" for name in names if name in self.broken}
+        return found or {f"{self.path}/{key}.ttl"}  # it has gone
+
+    def is_as_read(self) -> bool:
+        """Return whether everything that is broken is certain to be broken still, and in the same way."""
+        return all(map(self._marks.holds, self.broken)) and self.shelf.is_as_read()
+
+    def mend(self) -> None:
+        """Forget the damage of all files but those that are as they were when they were read.
+
+        Of a commit in a pack it is forgotten: a file that came beside may stand for it.
+        """
+        keeps = {name for name in self.broken if "#" not in name and self._marks.holds(name)}
+        self.broken = {name: damage for name, damage in self.broken.items() if name in keeps}
 
     def place(self, names: Iterable[str]) -> None:
         """Take note that these commit files are there."""
@@ -161,15 +186,20 @@ class Contents:
     def read(self, name: str) -> Commit | None:
         """Return the commit in a file as it is on disk now, verified; note the damage, or that the file has gone."""
         self.entries.pop(name, None)
+        if name in self.broken and self._marks.holds(name):
+            return None
+        now = time_ns()
         try:
             commit = parse(disk.read(f"{self.path}/{name}"))
         except FileNotFoundError:
             return None
         except OSError as error:
             self.broken[name] = self.damaged(name, f"cannot be read: {error.strerror}")
+            self._marks.note(name, now)
             return None
         except FormatError as error:
             self.broken[name] = self.damaged(name, _worded(error), line=error.line)
+            self._marks.note(name, now)
             return None
         fitting = file_name(commit.head, redacted=commit.redacted)
         if name != fitting or commit.graph != self.graph:
@@ -183,7 +213,7 @@ class Contents:
 
     def packed(self, pack: Pack, row: Row) -> Commit | None:
         """Return a commit of a pack, verified; note the damage, or that the pack has gone."""
-        name, line = f"{pack.name}#{stem(row.head)}", None
+        name, line, now = f"{pack.name}#{stem(row.head)}", None, time_ns()
         try:
             commit = parse(pack.document(row))
             if (Entry(commit.head, commit.parents), commit.redacted, commit.graph) == (
@@ -204,6 +234,7 @@ class Contents:
             with suppress(OSError):
                 line = pack.lines_before(row) + (error.line or 1)
         self.broken[name] = self.damaged(name, problem, line=line, identity=row.head.id)
+        self._marks.note(name, now)
         return None
 
     def stands_beside(self, row: Row) -> bool:

@@ -15,6 +15,10 @@ from jidomem import here
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+#: The most bytes of a file that is read at once: of a commit, and of what is kept beside one.
+LARGEST = 48 << 20
+#: How much of a larger one is read at once, and once more with the next part.
+_PIECE, _OVERLAP = 1 << 20, 64
 #: The file that tells a folder of this disk from its copies; git ignores it.
 HERE = ".here.lock"
 
@@ -47,6 +51,12 @@ def settle(path: str) -> None:
         here.settle(path, HERE)
 
 
+def mark(path: str) -> tuple[int, ...]:
+    """Return what is another one as soon as a file is changed, but for two changes in one tick of the clock."""
+    status = os.stat(path, follow_symlinks=False)
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def device(path: str) -> int:
     """Return the number of the file system a path is on."""
     return os.stat(path).st_dev
@@ -57,10 +67,24 @@ def exists(path: str) -> bool:
     return os.path.exists(path)
 
 
-def read(path: str) -> bytes:
-    """Return the bytes of a file; raise OSError for what is none: a link, or a device that may have no end."""
+def read(path: str, most: int = LARGEST) -> bytes:
+    """Return the bytes of a file; raise OSError for one of more than *most*.
+
+    So it is for what is no file: a link, or a device that may have no end.
+    """
     with _opened(path) as file:
+        if (there := os.fstat(file.fileno()).st_size) > most:
+            raise OSError(errno.EFBIG, f"it has {there:,} bytes, more than {most:,}", path)
         return file.readall()
+
+
+def pieces(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file a part at a time, each with the end of the one before it."""
+    with _opened(path) as file:
+        end = b""
+        while piece := file.read(_PIECE):
+            yield end + piece
+            end = piece[-_OVERLAP:]
 
 
 def read_back(path: str) -> bytes:

@@ -66,7 +66,7 @@ def orders(folder: Folder) -> Iterator[Commit]:
     met: set[str] = set()
     for pack in folder.contents.shelf.packs():
         with suppress(OSError):
-            if is_order(disk.read(pack.path)):
+            if any(map(is_order, disk.pieces(pack.path))):
                 met |= {key for key, row in folder.contents.shelf.rows(pack).items() if is_order(pack.document(row))}
     for name in folder.contents.files():
         with suppress(OSError):

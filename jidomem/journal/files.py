@@ -129,7 +129,6 @@ class FileJournal:
         known, apart = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # nobody waits for it
         if found := apart.verify():
             return known.verify()
-        known.look()
         if known.sight.is_of_names(apart.sight) and known.sight.version != apart.sight.version:
             known.read_anew()
         return found

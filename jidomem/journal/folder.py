@@ -21,6 +21,8 @@ from jidomem.journal.sight import NOTHING, Sight, is_settled
 from jidomem.version import Head, Version
 
 LOCK = ".lock"
+#: More damaged files than this are not looked at by each look, but once in so many nanoseconds for each of them.
+_FEW, _EACH = 100, 25_000
 
 
 class Folder:
@@ -45,6 +47,7 @@ class Folder:
             self._base = Version()
             self._heard: set[str] = set()  # names in _places known from a version, not from a listing
             self._gaps: dict[str, JournalDamaged] = {}
+            self._still_until = 0  # until when the damage found is believed to be there, in nanoseconds
 
     def look(self, *, holding: bool = False) -> Version:
         """Return the version of the folder now; list it only where its time and the lock file leave a doubt.
@@ -53,8 +56,11 @@ class Folder:
         """
         with self._lock:
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.place(self.path)
+            is_same = (self.sight.since, self.sight.mtime, self.sight.place) == (0, mtime, place)
+            if self.is_damaged and not holding and is_same and self._is_damaged_still(now):
+                return self.sight.version
             if holding or (self._names is not None and not self.is_damaged):
-                if ((self.sight.since, self.sight.mtime, self.sight.place) == (0, mtime, place)) or self.is_damaged:
+                if is_same or self.is_damaged:
                     return self.sight.version
                 kept = Sight.load(self.lock_path, place)
                 if kept is not None and (kept.holds_at(mtime, now) or (holding and kept.mtime == mtime)):
@@ -63,6 +69,15 @@ class Folder:
                     return kept.version
             self._list()
             return self.sight.version
+
+    def _is_damaged_still(self, now: int) -> bool:
+        """Return whether the files that are damaged are as they were: of many that is believed for a while."""
+        if now >= self._still_until:
+            if not self.contents.is_as_read():
+                return False
+            many = len(self.contents.broken)
+            self._still_until = now + many * _EACH if many > _FEW else 0
+        return True
 
     def is_as_seen(self) -> bool:
         """Return whether all is as it was last seen, for who holds the lock: only a checkout could have changed it."""
@@ -168,7 +183,7 @@ class Folder:
             with self._lock:
                 commit = self.contents.commit(key)
                 if commit is None:
-                    missed |= self.contents.unread(key)
+                    missed |= self.contents.lacking(key)
             if commit is not None:
                 yield commit
         with self._lock:
@@ -214,6 +229,7 @@ class Folder:
         with self._lock:
             mtime = disk.mtime(self.path)
             self.contents.remove(gone)
+            self.contents.list_anew()
             self.contents.place(name for name in came if not is_pack(name))
             if any(map(is_pack, (*came, *gone))):
                 self.contents.hold_packs()
@@ -232,6 +248,7 @@ class Folder:
                 self.forget()
                 return
             names = set(each_file(self.path))
+            self.contents.list_anew()
             seen, since = self.sight, 0 if is_settled(mtime, now) else now
             found = Sight(mtime, since, len(names), seen.sum, seen.loose, self._base, place)
             is_changed = names != self._names or self.is_damaged
@@ -269,7 +286,8 @@ class Folder:
     def _start_over(self, files: set[str]) -> None:
         """Set the version of *files* and the packs from what they say themselves; what was damaged is read again."""
         doubted = [name for name in (*self.contents.broken, *self._gaps) if "#" in name]
-        self.contents.broken, self._gaps = {}, {}
+        self._gaps = {}
+        self.contents.mend()
         self.contents.shelf.forget_broken()
         entries = self._enter(files)
         tips, after = self.contents.shelf.heads()

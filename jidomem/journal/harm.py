@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from shlex import quote
 
 from jidomem.journal import disk
 
 _LOOK = 1 << 20
-_MARKS = (b"<<<<<<< ", b"=======", b">>>>>>> ", b"||||||| ")
+_MARKS = re.compile(rb"^(?:<<<<<<< |=======|>>>>>>> |\|{7} )", re.MULTILINE)
 
 
 def harm(path: str) -> tuple[str, str] | None:
@@ -16,7 +17,8 @@ def harm(path: str) -> tuple[str, str] | None:
         data = disk.read_part(path, 0, _LOOK)
     except OSError:
         return None
-    marked = next((n for n, line in enumerate(data.split(b"\n"), 1) if line.startswith(_MARKS)), None)
+    mark = _MARKS.search(data)
+    marked = data.count(b"\n", 0, mark.start()) + 1 if mark else None
     folder, name = path.rpartition("/")[::2]
     if marked is not None and ".redacted." in name:
         return (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from jidomem.journal import disk
-from jidomem.journal.commit import EDITED, FormatError, parse
+from jidomem.journal.commit import BYTES, EDITED, FormatError, parse
 from jidomem.journal.names import compact, pack_name, stem
 from jidomem.journal.writing import move, prepare
 from jidomem.version import Head
@@ -33,6 +33,10 @@ _SAID = re.compile(
     rb"|recordedAt \"([^\"]{27})\"\^\^xsd:dateTime) [;.]"
 )
 _READ = 4096
+#: The most bytes of the top of a pack, and of its table: several times what 2,000 commits take.
+_TOP_BYTES, _TABLE_BYTES = 1 << 20, 8 << 20
+#: How far into a pack lines are counted.
+_COUNTED = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,8 @@ class Pack:
         expected = pack_name(first, _digest(top))
         if (name or path.rpartition("/")[2]) != expected:
             raise FormatError(f"what begins like this is named {expected}: it was moved or changed", 1)
+        if int(table) > _TABLE_BYTES:
+            raise FormatError(f"a table of {int(table):,} bytes; it has at most {_TABLE_BYTES:,}")
         if disk.size(path) != len(top) + int(table) + int(blocks):
             raise FormatError(
                 f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was cut short or added to",
@@ -146,6 +152,8 @@ class Pack:
             or tuple(sorted(named - {head.id for head in heads})) != self.after
         ):
             raise FormatError("the top of the pack does not fit its table", 1)
+        if (largest := max(row.size for row in rows.values())) > BYTES:
+            raise FormatError(f"a commit of {largest:,} bytes; it has at most {BYTES:,}")
         return rows
 
     @property
@@ -158,8 +166,8 @@ class Pack:
         return disk.read_part(self.path, row.offset, row.size)
 
     def lines_before(self, row: Row) -> int:
-        """Return how many lines of the file are before the document of *row*."""
-        return disk.read_part(self.path, 0, row.offset).count(b"\n")
+        """Return how many lines of the file are before the document of *row*; 0 where that is far into it."""
+        return disk.read_part(self.path, 0, row.offset).count(b"\n") if row.offset <= _COUNTED else 0
 
 
 def write_pack(sealed: Sequence[tuple[Entry, bool, bytes]]) -> tuple[str, bytes]:
@@ -250,6 +258,8 @@ def _top(path: str) -> tuple[bytes, tuple[str, ...]]:
             return data[: match.end()], match.groups()
         if len(data) < size or not data.startswith(b"# jidomem pack 1\n# commits "):
             raise FormatError("not the top of a pack of format 1", 1)
+        if size >= _TOP_BYTES:
+            raise FormatError(f"the top of a pack has at most {_TOP_BYTES:,} bytes", 1)
         size *= 4
 
 

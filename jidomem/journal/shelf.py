@@ -8,10 +8,12 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import accumulate
 from threading import RLock
+from time import time_ns
 
 from jidomem.journal.commit import FormatError
 from jidomem.journal.names import stem
 from jidomem.journal.packs import Entry, Pack, Row
+from jidomem.journal.sight import Marks
 from jidomem.version import Head
 
 #: Tables kept; one of 2,000 commits takes about a megabyte.
@@ -30,6 +32,7 @@ class Shelf:
         self._sorted: list[Pack] | None = None
         self._reach: list[str] = []  # the latest moment in a pack and all before it
         self.broken: dict[str, FormatError] = {}
+        self._marks = Marks(path)
 
     def hold(self, names: Iterable[str]) -> None:
         """Hold exactly the packs of these names."""
@@ -41,10 +44,16 @@ class Shelf:
                     for gone in known.keys() - found:
                         del known[gone]
 
+    def is_as_read(self) -> bool:
+        """Return whether every pack that could not be read is certain to be as it was then."""
+        return all(map(self._marks.holds, self.broken))
+
     def forget_broken(self) -> None:
-        """Try the packs that could not be read once more, their tables too."""
+        """Try the packs that could not be read once more, their tables too, but for those that are as they were."""
         with self._lock:
-            doubted, self.broken, self._sorted = set(self.broken), {}, None
+            before, self._sorted = self.broken, None
+            self.broken = {name: error for name, error in before.items() if self._marks.holds(name)}
+            doubted = before.keys() - self.broken.keys()
             for pack in [pack for pack in self.packs() if pack.name in doubted]:
                 self._tables.pop(pack.name, None)
                 with suppress(FileNotFoundError):
@@ -61,12 +70,14 @@ class Shelf:
             return self._sorted
 
     def _open(self, name: str) -> None:
+        began = time_ns()
         try:
             self._packs[name] = Pack.load(f"{self._path}/{name}")
         except FileNotFoundError:
             pass  # whoever misses what was in it lists the folder again
         except (OSError, FormatError) as error:
             self.broken[name] = _unread(error)
+            self._marks.note(name, began)
 
     def rows(self, pack: Pack) -> dict[str, Row]:
         """Return the table of a pack, by stem; empty where it is damaged, which `broken` then tells.
@@ -75,12 +86,14 @@ class Shelf:
         """
         with self._lock:
             if pack.name not in self._tables:
+                began = time_ns()
                 try:
                     rows = pack.rows()
                 except FileNotFoundError:
                     raise
                 except (OSError, FormatError) as error:
                     self.broken[pack.name] = _unread(error)
+                    self._marks.note(pack.name, began)
                     self._packs.pop(pack.name, None)
                     self._sorted = None
                     return {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import nlargest
@@ -88,6 +89,32 @@ class Sight:
             return None
         mtime, since, count, total, loose, heads = json.loads(text)
         return cls(mtime, since, count, total, loose, Version.of(Head(*head) for head in heads), place)
+
+
+class Marks:
+    """The states of broken files, by name, or by `pack#stem` for a commit in one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._marks: dict[str, tuple[int, ...]] = {}
+
+    def note(self, name: str, began: int) -> None:
+        """Note the state of a file that was read from *began* on, where every later change is certain to show."""
+        self._marks.pop(name, None)
+        with suppress(OSError):
+            mark = self._now(name)
+            if is_settled(mark[-1], began):
+                self._marks[name] = mark
+
+    def holds(self, name: str) -> bool:
+        """Return whether a file is certain to be as it was noted."""
+        mark = self._marks.get(name)
+        with suppress(OSError):
+            return mark is not None and mark == self._now(name)
+        return False
+
+    def _now(self, name: str) -> tuple[int, ...]:
+        return disk.mark(f"{self._path}/{name.partition('#')[0]}")
 
 
 #: What was seen of a folder that nobody looked at.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from jidomem.errors import Failed
 
 #: How many bytes, and how many files, all of one folder of an overlay may have.
 OVERLAY, OVERLAY_FILES = 16 * 1024 * 1024, 10_000
-#: How many bytes a configuration may have.
-CONFIG = 1024 * 1024
+#: How many bytes a configuration may have, and a baseline, which is read by a check alone.
+CONFIG, BASELINE = 128 * 1024, 1024 * 1024
+#: A key of more parts than any in them has: a reader of TOML takes time with the square of their number.
+_LONG_KEY = re.compile(r"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){8}["'\w-]++[ \t]*+[=\]]""")
 _OVERLAYS = ("ontology", "shapes", "queries")
 #: How the files of an overlay end that are read.
 _READ = (".ttl", ".rq")
@@ -64,15 +67,21 @@ def _check_overlay(top: Path, found: Iterator[Path], depth: int) -> None:
             raise Failed(f"{top} has more than {most}", hint=hint, code="invalid_config")
 
 
-def read_config(path: Path) -> str:
-    """Return the text of the configuration, or baseline, at *path*; raises OSError, ValueError and Failed."""
+def read_config(path: Path, most: int = CONFIG) -> str:
+    """Return the text of the configuration, or baseline, at *path*, of *most* bytes at most.
+
+    Raises OSError, ValueError and Failed.
+    """
     refuse_link(path)
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        data = file.read(CONFIG + 1)
-    if len(data) > CONFIG:
+        data = file.read(most + 1)
+    if len(data) > most:
         hint = "it has a few keys: take out what is none"
-        raise Failed(f"{path} has more than {CONFIG:,} bytes", hint=hint, code="invalid_config")
-    return data.decode()
+        raise Failed(f"{path} has more than {most:,} bytes", hint=hint, code="invalid_config")
+    text = data.decode()
+    if long := _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than 8 parts (at line {text.count(chr(10), 0, long.start()) + 1})")
+    return text
 
 
 def refuse_link(path: Path) -> None:

@@ -13,7 +13,7 @@ def of_root(root: Path) -> Baseline | None:
     """Return the baseline of *root*, None where it has none; raises InvalidRequest, Failed for what is none."""
     path = root / BASELINE
     try:
-        text = bounds.read_config(path)
+        text = bounds.read_config(path, bounds.BASELINE)
     except FileNotFoundError:
         return None
     except (ValueError, OSError) as error:

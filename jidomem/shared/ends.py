@@ -7,8 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.journal.commit import Commit, FormatError, parse
+from jidomem.journal.disk import LARGEST
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.names import ASIDE, set_aside, short_id
 from jidomem.journal.redaction import is_order, taken_out
@@ -144,6 +145,9 @@ class FolderEnd:
             paths += [folder / name for name in set_aside(str(folder))]
         for path in sorted(paths):
             if path.is_file() and not path.is_symlink():
+                if path.stat().st_size > LARGEST:
+                    detail = f"{path} has more than {LARGEST:,} bytes"
+                    raise Failed(detail, hint=f"take it out of the root: mv {path} /tmp", code="invalid_config")
                 yield path.relative_to(self.root).as_posix(), path.read_bytes()
 
     def put(self, name: str, data: bytes) -> None:

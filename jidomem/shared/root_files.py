@@ -14,6 +14,7 @@ from pathlib import Path
 
 from jidomem.decoding import decode_json
 from jidomem.errors import Failed, InvalidRequest
+from jidomem.journal.disk import LARGEST
 from jidomem.shared.copies import copying
 from jidomem.shared.log import SharedLog, check_file
 
@@ -70,6 +71,8 @@ def of_folder(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(_there(folder)):
         try:
+            if (size := (folder / path).stat().st_size) > LARGEST:
+                raise ValueError(f"it has {size:,} bytes, more than {LARGEST:,}")
             found[path] = (folder / path).read_text("utf-8")
         except (OSError, ValueError) as error:
             raise InvalidRequest(f"{folder / path}: {error}", hint="a root has texts: take it out") from error

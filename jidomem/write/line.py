@@ -64,7 +64,7 @@ class _Block:
         """Take *judged* in, where the members after it see it."""
         self.members.append((ticket, judged))
         self.triples += judged.triples
-        self.characters += sum(map(len, chain.from_iterable(judged.triples)))
+        self.characters += _characters(judged)
         self.known.view.add(judged.triples)
 
     def reopen(self) -> bool:
@@ -94,6 +94,10 @@ class _Block:
     def full(self) -> bool:
         """Return whether the block has reached its size."""
         return len(self.triples) >= BLOCK_TRIPLES or self.characters >= BLOCK_CHARACTERS
+
+
+def _characters(judged: Judged) -> int:
+    return sum(map(len, chain.from_iterable(judged.triples)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +235,11 @@ class CommitLine:
                     ticket = self._waiting.popleft()
                     block.judged.append(ticket)
                     try:
-                        block.add(ticket, ticket.judge(block.known.view, now))
+                        judged = ticket.judge(block.known.view, now)
+                        if block.members and _characters(judged) > BLOCK_CHARACTERS:  # a commit of its own
+                            self._waiting.appendleft(block.judged.pop())
+                            break
+                        block.add(ticket, judged)
                     except Exception as refusal:
                         ticket.outcome = refusal
                     except BaseException:  # interrupted before anything was kept: others serve what still waits

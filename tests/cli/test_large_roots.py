@@ -1,0 +1,144 @@
+"""A cloned root of which a file costs whoever reads it their memory or their afternoon: every verb ends soon."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import intent
+from every_verb import calls
+from test_linked_roots import clone, places  # noqa: F401  # the fixtures
+
+import jidomem
+
+#: Runs a command and says how many bytes of memory it, or what it started, had at most.
+MEASURED = """
+import json, resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, capture_output=True)
+most = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+shown = (done.stdout[:100_000] + done.stderr[:100_000]).decode("utf-8", "replace")
+print(json.dumps([done.returncode, most, shown]))
+"""
+MOST = 500_000_000
+COMMIT = "20261121T080000.000000Z-000000000000.ttl"
+PACK = f"pack-{COMMIT}"
+#: Generous: on a machine with nothing else to do none takes five seconds.
+SECONDS = 60
+
+
+def sparse(path, size, head=b""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(head)
+        file.truncate(size)
+
+
+def document(said):
+    return lambda path, head: path.write_bytes(head + b"<urn:jido:commit:" + b"0" * 64 + b">\n" + said)
+
+
+def says_much(path, head):
+    rows = b"".join(b"    jido:p%d jido:x ;\n" % number for number in range(200_000))
+    path.write_bytes(head + b"<urn:x:" + b"0" * 1_000_000 + b">\n" + rows[:-2] + b".\n")
+
+
+def text(said):
+    def write(path, head):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(said)
+
+    return write
+
+
+#: kind -> the file below the root, where {} is the stream; how it is made; whether it is named by who opens the root.
+ROOTS = {
+    "a commit of 600 MB": ("{}/" + COMMIT, lambda path, head: sparse(path, 600_000_000), True),
+    "a commit of 600 MB that begins well": ("{}/" + COMMIT, lambda path, head: sparse(path, 600_000_000, head), True),
+    "a commit of nested brackets": ("{}/" + COMMIT, document(b"    a " + b"[a" * 3_000_000 + b"\n"), True),
+    "a commit of nested lists": ("{}/" + COMMIT, document(b"    a " + b"(" * 6_000_000 + b"\n"), True),
+    "a commit that repeats a long subject": ("{}/" + COMMIT, says_much, True),
+    "the top of a pack of 600 MB": (
+        "{}/" + PACK,
+        lambda path, head: sparse(path, 600_000_000, b"# jidomem pack 1\n# commits 1\n"),
+        True,
+    ),
+    "a lock of 3 GB": ("{}/.lock", lambda path, head: sparse(path, 3_000_000_000), False),
+    "a set-aside file of 3 GB": ("{}/" + COMMIT + ".aside", lambda path, head: sparse(path, 3_000_000_000), False),
+    "a configuration of nested lists": ("config.toml", text('project = "p"\nx = ' + "[" * 60_000), True),
+    "a configuration of one long key": ("config.toml", text(".".join(["a"] * 60_000) + " = 1\n"), True),
+    "a configuration of 3 GB": ("config.toml", lambda path, head: sparse(path, 3_000_000_000), True),
+    "a baseline of one long key": ("baseline.toml", text(".".join(["a"] * 500_000) + " = 1\n"), False),
+    "terms of nested brackets": ("ontology/own.ttl", text("<urn:a> <urn:b> " + "[a" * 3_000_000), True),
+    "a question of nested brackets": ("queries/mine/own.rq", text("ASK { " + "{ " * 1_000_000), True),
+    "a snapshot of nested lists": ("index/snapshots/0/snapshot.json", text("[" * 15_000_000), False),
+    "rules of the guard of nested lists": ("cache/guard/p.json", text("[" * 1_000_000), False),
+}
+
+
+def spoil(root, kind):
+    """Put the file of a kind into a root, and return its path and whether it is named."""
+    place, make, is_named = ROOTS[kind]
+    stream = root / "projects" / "p" / "memory"
+    head = min(stream.glob("*.ttl")).read_bytes().partition(b"\n\n")[0] + b"\n\n"
+    path = root / place.format("projects/p/memory")
+    make(path, head)
+    return path, is_named
+
+
+def measured(root, words):
+    """The exit code, the memory and the output of a verb."""
+    command = [sys.executable, "-c", MEASURED, f"{os.path.dirname(sys.executable)}/jidomem", *words]
+    done = subprocess.run(command, cwd=root.parent, capture_output=True, text=True, timeout=SECONDS, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("kind", ROOTS)
+def test_what_opens_and_reads_a_root_takes_little_memory_and_names_the_file(clone, kind):  # noqa: F811
+    path, is_named = spoil(clone, kind)
+
+    for verb in ("status", "check", "verify", "remember it-is", "doctor --full", "guard a.py"):
+        code, most, shown = measured(clone, [*verb.split(), "--root", str(clone)])
+        assert most < MOST, (verb, most)
+        assert "this is a bug" not in shown, (verb, shown)
+        assert not is_named or verb.startswith("guard") or "/".join(path.parts[-2:]) in shown, (
+            verb,
+            code,
+            shown[:2000],
+        )
+
+
+@pytest.mark.parametrize("kind", ["a commit of 600 MB", "the top of a pack of 600 MB", "a set-aside file of 3 GB"])
+def test_every_verb_ends_on_a_root_with_a_file_of_hundreds_of_megabytes(clone, places, kind, tmp_path):  # noqa: F811
+    spoil(clone, kind)
+    words = [[*call.words(**places), "--root", str(clone)] for call in calls() if call.verb not in ("init", "mcp")]
+    script = "import sys, json\nfrom click.testing import CliRunner\nfrom jidomem_cli.main import cli\n"
+    script += "for words in json.loads(sys.argv[1]):\n"
+    script += "    shown = CliRunner().invoke(cli, words, input='').output\n"
+    script += "    assert 'this is a bug' not in shown, (words, shown)\n"
+
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, sys.executable, "-c", script, json.dumps(words)],
+        cwd=clone.parent,
+        capture_output=True,
+        text=True,
+        timeout=5 * SECONDS,
+        check=True,
+    )
+
+    code, most, shown = json.loads(done.stdout)
+    assert (code, most < MOST) == (0, True), (most, shown)
+
+
+def test_a_submission_that_no_commit_takes_is_refused_alone(clone, monkeypatch):  # noqa: F811
+    from jidomem.journal import commit
+    from jidomem.write import line
+
+    monkeypatch.setattr(commit, "BYTES_BUILT", 50_000)
+    monkeypatch.setattr(line, "BLOCK_CHARACTERS", 40_000)
+    intents = [intent(summary=f"fact {number}", rationale="x" * (60_000 if number == 2 else 10)) for number in range(5)]
+    with jidomem.open(clone) as memory:
+        outcomes = memory.writer.submit_many("p", intents)
+
+    assert [getattr(each, "code", "kept") for each in outcomes] == ["kept"] * 2 + ["payload_too_large"] + ["kept"] * 2
+    assert "it has at most 50,000" in outcomes[2].detail

@@ -1,0 +1,234 @@
+"""What a hostile folder makes a reader do: it is looked at by its size and form before it is read, and only once."""
+
+import time
+from collections import Counter
+
+import pytest
+from journal_world import STREAM, add, commit_on, fact
+
+from jidomem.errors import TooLarge
+from jidomem.journal import commit as commits
+from jidomem.journal import disk, harm
+from jidomem.journal.commit import FormatError, parse
+from jidomem.journal.files import FileJournal
+from jidomem.journal.names import file_name
+from jidomem.journal.sight import SETTLE
+from jidomem.nesting import DEEPEST, too_deep
+from jidomem.version import Version
+
+MANY = 2_000
+NAME = "20261121T080000.000000Z-000000000000.ttl"
+PACK = "pack-20261121T080000.000000Z-000000000000.ttl"
+HEAD = commit_on(Version()).data.partition(b"\n\n")[0] + b"\n\n"
+TOP = b"# jidomem pack 1\n# commits 1\n# first 2026-11-21T08:00:00.000000Z\n# last 2026-11-21T08:00:00.000000Z\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    add(FileJournal(tmp_path), "sound")
+    return tmp_path / "projects/demo/memory"
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """How many files were read, how many bytes of them, and how many were looked at for what git did to them."""
+    done = Counter()
+
+    def counted(name, real):
+        def call(path, *more):
+            found = real(path, *more)
+            done[name] += 1
+            done["bytes"] += len(found) if isinstance(found, bytes) else 0
+            return found
+
+        return call
+
+    for name in ("read", "read_part"):
+        monkeypatch.setattr(disk, name, counted("read", getattr(disk, name)))
+    monkeypatch.setattr(harm.disk, "mark", counted("mark", disk.mark))
+    return done
+
+
+def sparse(path, size, head=b""):
+    with open(path, "wb") as file:
+        file.write(head)
+        file.truncate(size)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "why"),
+    [
+        (NAME, b"", "cannot be read: it has 3,000,000,000 bytes, more than 50,331,648"),
+        (NAME, HEAD, "cannot be read: it has 3,000,000,000 bytes, more than 50,331,648"),
+        (PACK, b"# jidomem pack 1\n# commits 1\n", "the top of a pack has at most 1,048,576 bytes"),
+        (PACK, TOP + b"# tip x\n" * 200_000, "the top of a pack has at most 1,048,576 bytes"),
+    ],
+)
+def test_a_commit_or_the_top_of_a_pack_that_is_too_large_is_damage_and_not_read(folder, work, name, head, why):
+    sparse(folder / name, 3_000_000_000, head)
+    journal = FileJournal(folder.parents[2])
+
+    (damage,) = journal.damage(STREAM)
+
+    assert (damage.path, why in damage.detail) == (str(folder / name), True)
+    assert journal.head(STREAM).position == 1
+    assert work["bytes"] < 6_000_000
+
+
+def test_a_pack_whose_table_or_document_is_too_large_is_damage_and_not_read(folder, work):
+    journal = FileJournal(folder.parents[2])
+    for name in "abc":
+        add(journal, name)
+    journal.seal(STREAM)
+    (pack,) = folder.glob("pack-*")
+    top, _, rest = pack.read_bytes().partition(b"# table ")
+    changed = top + b"# table 3000000000 " + rest.partition(b" ")[2]
+    pack.unlink()
+    end = changed.index(b"\n", changed.index(b"# blocks")) + 1
+    name = f"{PACK[:-16]}{commits.blake2b(changed[:end], digest_size=32).hexdigest()[:12]}.ttl"
+    name = name.replace("20261121T080000.000000Z", pack.name.split("-")[1])
+    sparse(folder / name, 3_000_000_000 + len(changed), changed)
+
+    (damage,) = (found for found in FileJournal(folder.parents[2]).damage(STREAM) if "table" in found.detail)
+
+    assert "a table of 3,000,000,000 bytes; it has at most 8,388,608" in damage.detail
+    assert work["bytes"] < 6_000_000
+
+
+@pytest.mark.parametrize("bracket", [b"[a", b"(", b"<<(", b"[", b'"\\"" , [a', b"jido:a\\# [a", b"'\"' , [a"])
+def test_brackets_in_brackets_are_refused_before_the_turtle_is_parsed(bracket, monkeypatch):
+    monkeypatch.setattr(commits.pyoxigraph, "parse", lambda *data, **options: pytest.fail("it was parsed"))
+    document = HEAD + b"<urn:jido:commit:" + b"0" * 64 + b">\n    jido:x " + bracket * 100_000 + b"\n"
+
+    with pytest.raises(FormatError, match="brackets, or a text that is not written as this format does") as refused:
+        parse(document)
+
+    assert refused.value.line == 10
+
+
+def test_texts_may_hold_any_number_of_brackets():
+    said = "[(<<" * 10_000 + "\"\\'\n[(" * 1_000
+    commit = commit_on(Version(), body=fact("code", said))
+
+    assert parse(commit.data) == commit
+
+
+def test_a_document_that_says_thousands_of_times_its_size_is_refused_on_the_way():
+    rows = b"".join(b"    jido:p%d jido:x ;\n" % number for number in range(20_000))
+    document = HEAD + b"<urn:x:" + b"0" * 100_000 + b">\n" + rows[:-2] + b".\n"
+
+    with pytest.raises(FormatError, match="more than 300,000 triples, or 83,886,080 bytes of them"):
+        parse(document)
+
+
+def test_a_commit_that_no_reader_would_take_is_not_built(monkeypatch):
+    monkeypatch.setattr(commits, "TRIPLES_BUILT", 10)
+    monkeypatch.setattr(commits, "BYTES_BUILT", 5_000)
+
+    with pytest.raises(TooLarge, match=r"a commit of 1\d triples; it has at most 10") as many:
+        commit_on(Version(), body=fact("a", *map(str, range(10))))
+    with pytest.raises(TooLarge, match=r"a commit of \d,\d+ bytes; it has at most 5,000"):
+        commit_on(Version(), body=fact("a", "x" * 5_000))
+
+    assert many.value.hint
+    assert commits.BYTES_BUILT + 72 * commits.TRIPLES_BUILT < commits.BYTES
+
+
+def test_the_limits_leave_room_for_the_redacted_form_of_the_largest_commit():
+    assert (commits.BYTES_BUILT, commits.TRIPLES_BUILT) == (24 << 20, 200_000)
+    assert commits.BYTES_BUILT + 72 * commits.TRIPLES_BUILT < commits.BYTES <= disk.LARGEST
+    assert commits.TRIPLES_BUILT < commits.TRIPLES
+
+
+@pytest.mark.parametrize("spoil", ["empty", "line ends"])
+def test_many_damaged_files_are_read_once_whatever_is_asked_of_them(folder, work, spoil):
+    for number in range(MANY):
+        name = f"20261121T08{number // 60:02}{number % 60:02}.000000Z-{number:012x}.ttl"
+        (folder / name).write_bytes(b"" if spoil == "empty" else HEAD.replace(b"\n", b"\r\n"))
+    settle(folder)
+    journal = FileJournal(folder.parents[2])
+
+    for _ in range(20):
+        journal.head(STREAM)
+        assert len(journal.damage(STREAM)) == MANY
+    missed = set()
+    assert len(list(journal.read(STREAM, missed=missed))) == 1
+
+    assert len(missed) == MANY
+    assert work["read"] < 4 * MANY
+    assert work["mark"] < 12 * MANY
+
+
+def test_commits_whose_parents_are_missing_list_the_folder_no_more_often_than_one(folder, monkeypatch):
+    lists = []
+    real = disk.names
+    monkeypatch.setattr(disk, "names", lambda path: (lists.append(path), real(path))[1])
+    nowhere = commit_on(Version(), "nowhere")
+    counts = []
+    for number in range(1, 21):
+        orphan = commit_on(Version.of([nowhere.head]), f"n{number}", second=number + 10)
+        (folder / f"{orphan.recorded_at.replace('-', '').replace(':', '')}-{orphan.id[:12]}.ttl").write_bytes(
+            orphan.data
+        )
+        lists.clear()
+        assert len(FileJournal(folder.parents[2]).damage(STREAM)) == number
+        counts.append(len(lists))
+
+    assert counts[-1] <= counts[0]
+
+
+def test_damage_that_is_restored_in_place_is_seen_at_the_next_look(folder):
+    (commit,) = folder.glob("*.ttl")
+    sound = commit.read_bytes()
+    commit.write_bytes(sound.replace(b"\n", b"\r\n"))
+    (folder / ".lock").unlink()
+    settle(folder)
+    journal = FileJournal(folder.parents[2])
+    assert len(journal.damage(STREAM)) == 1
+    assert len(journal.damage(STREAM)) == 1
+
+    commit.write_bytes(sound)
+
+    assert journal.damage(STREAM) == ()
+    assert journal.head(STREAM).position == 1
+
+
+def test_a_commit_that_is_spoiled_in_a_pack_is_whole_again_once_its_own_file_lies_beside(folder):
+    journal = FileJournal(folder.parents[2])
+    commit = add(journal, "a")
+    add(journal, "b")
+    data = max(folder.glob("*.ttl"))
+    journal.seal(STREAM)
+    (pack,) = folder.glob("pack-*")
+    pack.write_bytes(pack.read_bytes().replace(b'jido:summary "a"', b'jido:summary "x"'))
+    settle(folder)
+    journal = FileJournal(folder.parents[2])
+    assert len(journal.verify(STREAM)) == 1
+    assert len(journal.damage(STREAM)) == 1
+
+    (folder / file_name(commit.head)).write_bytes(commit.data)
+
+    assert data.exists()
+    assert journal.damage(STREAM) == ()
+
+
+@pytest.mark.parametrize(
+    ("turtle", "line"),
+    [
+        (b"<urn:a> <urn:b> " + b"[ a " * 101, 1),
+        (b"<urn:a> <urn:b>\n" + b"( " * 101, 2),
+        (b"<urn:a> <urn:b> '" + b"[" * 200 + b"' .", None),
+        (b'<urn:a> <urn:b> """"' + b"[" * 200 + b'""" .', None),
+        (b"<urn:a> <urn:b> 'it\\'s " + b"[" * 200 + b"' .", None),
+        (b"# it's\n<urn:a#b> <urn:b> " + b"[ a " * 101, 2),
+        (b"<urn:a> <urn:b> a:b\\'c, " + b"[ a " * 101, 1),
+        (b"<urn:a> <urn:b> " + b"[], " * 1_000, None),
+    ],
+)
+def test_brackets_are_counted_where_they_stand_in_each_other_and_not_in_texts(turtle, line):
+    assert (too_deep(turtle), DEEPEST) == (line, 100)
+
+
+def settle(folder):
+    """Wait until a change of what is in a folder is certain to show in its times."""
+    time.sleep(2 * SETTLE / 1e9)
