@@ -1,0 +1,133 @@
+"""The 17 rules of writing and of the shapes: each is applied at write and in check as its row of the page says."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import decision, intent
+from writing import MEMORY, journalled, refusal, said
+
+from jidomem import schema
+from jidomem.errors import Conflict, IntentRefused
+from jidomem.govern.check import check_files, check_project
+from jidomem.vocab import TYPE, jido, local_name
+
+ROOT = Path(__file__).parents[2]
+CASES = ROOT / "tests" / "shapes" / "cases"
+ROW = re.compile(r"^\| `(R\d\d)` \| (.+) \| .+ \| (\w+) \| (\w+) \| (.+) \|$", re.MULTILINE)
+RULES = {
+    number: (at_write, in_check, re.findall(r"`(\w+)`", shapes))
+    for number, _, at_write, in_check, shapes in ROW.findall(
+        (ROOT / "docs" / "statements" / "rules.md").read_text("utf-8")
+    )
+}
+PREFIXES = "@prefix jido: <https://jido.ai/ontology#> . @prefix m: <https://jido.ai/memory/> .\n"
+#: What is given in place of the case of a shape, where the rule is none of SHACL.
+TURTLE = {
+    "TermIsDeclared": "m:a a jido:Fact ; jido:sumary 'x' .",
+    "EveryReferenceExists": "m:a a jido:Fact ; jido:derivedFrom m:nobody .",
+    "SupersessionHasOneEnd": "m:a a jido:Fact ; jido:supersededBy m:b , m:c . m:b a jido:Fact . m:c a jido:Fact .",
+}
+#: A git merge can bring two successors, one of which is in force: that counts in check.
+AT_WRITE_ONLY = {"ItemHasOneSuccessor"}
+LEFT_OUT = [{name: None} for name in ("summary", "confidence", "asserted_by", "asserted_in", "applies_to_project")]
+THING = [["jido:impactLevel", "huge"]]
+#: The intents that break a rule at write, or leave out what is filled; OLD is a memory that is there.
+BROKEN = {
+    "R01": [*LEFT_OUT, {"summary": "  "}, {"confidence": "sure"}, {"timestamp": "yesterday"}],
+    "R02": [decision(rationale=None), decision(status="wished"), decision(extra_triples=THING)],
+    "R03": [{"supersedes": ["ENDED"]}, {"iri": MEMORY + "self", "supersedes": [MEMORY + "self"]},
+            {"supersedes": [MEMORY + "of-nobody"]}],
+    "R04": [{"invalidates": [MEMORY + "of-nobody"]}, {"iri": MEMORY + "self", "invalidates": [MEMORY + "self"]}],
+    "R05": [{"type": "task", "assigned_to": "bob"}],
+    "R06": [{"type": "task"}],
+    "R07": [{"type": "error", "severity": "dire"}, {"type": "error", "status": "Gone"}],
+    "R08": [{"type": "root_cause"}],
+    "R09": [{"type": "convention"}],
+    "R10": [{"type": "assumption"}],
+    "R11": [{"supersedes": ["HYPOTHESIS"]}],
+    "R12": [{"type": "lesson"}],
+    "R13": [{"asserted_by": "somebody-new"}],
+    "R14": [{"asserted_in": "a-new-session"}],
+    "R15": [{"extra_triples": [["jido:sumary", "x"]]}, {"extra_triples": [["jido:hasTaskStatus", "x"]]},
+            {"type": "no_such_type"}],
+    "R16": [{"evidence": [MEMORY + "nobody"]}, {"about": [MEMORY + "nobody"]}],
+    "R17": [{"iri": "OLD"}],
+}  # fmt: skip
+AT_WRITE = [(number, fields) for number, several in BROKEN.items() for fields in several]
+IN_CHECK = [
+    (number, name)
+    for number, (*_, names) in RULES.items()
+    for name in names
+    if number != "R17" and name not in AT_WRITE_ONLY
+]
+FILLED = {
+    "R05": ["hasTaskStatus"],
+    "R09": ["conventionName", "hasConventionScope", "hasEnforcementLevel"],
+    "R13": ["hasRole", "hasCapability"],
+    "R14": ["hasStatus", "startedAt"],
+}
+#: The word of a warning.
+WARNED = {"R06": "jido:assignedTo", "R08": "jido:hasRootCause", "R10": "jido:expiresOn", "R12": "jido:derivedFrom"}
+
+
+def test_the_page_has_seventeen_rules_and_each_is_tried():  # C041
+    assert [*RULES] == [f"R{number:02}" for number in range(1, 18)] == [*BROKEN]
+    assert {number for number, (at_write, *_) in RULES.items() if at_write == "filled"} == FILLED.keys()
+    assert {number for number, (at_write, *_) in RULES.items() if at_write == "warning"} == WARNED.keys()
+
+
+@pytest.mark.parametrize(
+    ("number", "fields"), [(number, each) for number in BROKEN for each in BROKEN[number]], ids=str
+)
+def test_a_rule_is_applied_to_an_intent_as_its_row_says(memory, number, fields):  # C041
+    submit = memory.writer.submit_intent
+    old = submit("p", intent(summary="what is there")).iri
+    ended = submit("p", intent(summary="what has ended")).iri
+    submit("p", intent(summary="its successor", supersedes=[ended]))
+    named = {"OLD": old, "ENDED": ended, "HYPOTHESIS": submit("p", intent(type="hypothesis", summary="perhaps")).iri}
+
+    def whole(value):
+        return [*map(whole, value)] if isinstance(value, list) else named.get(value, value) if value else value
+
+    given = {**intent(summary="a new one"), **{name: whole(value) for name, value in fields.items()}}
+    before, (at_write, *_) = journalled(memory), RULES[number]
+
+    if at_write == "violation":
+        assert isinstance(refusal(submit, "p", given), IntentRefused | Conflict)
+        assert journalled(memory) == before
+        return
+    receipt = submit("p", given)
+
+    assert receipt.status == "asserted"
+    about = {"R13": "https://jido.ai/agents/somebody-new", "R14": "https://jido.ai/sessions/a-new-session"}
+    assert all(said(memory, about.get(number, receipt.iri), name) for name in FILLED.get(number, ()))
+    assert any(WARNED.get(number, "") in warning for warning in receipt.warnings) == (number in WARNED)
+
+
+@pytest.mark.parametrize(("number", "name"), IN_CHECK)
+def test_a_rule_is_applied_in_check_as_its_row_says(number, name):  # C041
+    text = PREFIXES + TURTLE[name] if name in TURTLE else (CASES / name / "violates.ttl").read_text("utf-8")
+
+    found = check_files([("memory.ttl", text.encode())], schema.load()).problems
+
+    severities = {problem.severity for problem in found if problem.name == name}
+    assert severities == {RULES[number][1]}
+
+
+def test_every_intent_is_a_block_of_its_own_and_a_changed_one_is_a_finding(memory):  # C041
+    first = memory.writer.submit_intent("p", intent()).iri
+    before = journalled(memory)
+
+    second = memory.writer.submit_intent("p", intent(summary="another", supersedes=[first])).iri
+
+    added = journalled(memory) - before
+    assert before < journalled(memory)
+    assert first != second
+    assert [(p, o) for s, p, o in added if s == f"<{first}>"] == [(jido("supersededBy"), f"<{second}>")]
+    properties = {local_name(p) for s, p, _ in added if s == f"<{second}>"}
+    assert {"hasTimestamp", "assertedBy", "assertedIn", "supersedes", "recordedAt", local_name(TYPE)} <= properties
+    (path, _) = sorted((memory.settings.root / "projects").rglob("*.ttl"))
+    path.write_bytes(path.read_bytes().replace(b"Rust 1.80", b"Rust 1.81"))
+    found = check_project(memory.tail, memory.schema, "p").problems
+    assert {each.severity for each in found if each.name == "JournalIsIntact"} == {RULES["R17"][1]}
