@@ -52,10 +52,16 @@ def shelf():
 def test_a_store_is_whatever_has_the_three_operations(shelf):
     store: Store = shelf()
 
-    assert write(store, WriteRequest(ENTRY)) == WriteResult(WriteRequest(ENTRY), ENTRY)  # B035, B046
-    assert recall(store, REQUEST) == RecallResult(REQUEST, [ENTRY])
-    assert list_entries(store) == [ENTRY]
-    assert [verb for verb, *_ in shelf.asked] == ["write", "recall", "list_entries"]
+    opts = {"tenant": "t-1"}
+    for given in (store, (store, opts)):
+        shelf.asked.clear()
+        passed = {} if given is store else opts
+        assert write(given, WriteRequest(ENTRY)) == WriteResult(WriteRequest(ENTRY), ENTRY)  # B035, B046
+        assert recall(given, REQUEST) == RecallResult(REQUEST, [ENTRY])
+        assert list_entries(given) == [ENTRY]
+        assert shelf.asked == [
+            ("write", WriteRequest(ENTRY), passed), ("recall", REQUEST, passed), ("list_entries", passed)
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["instance", "class"])

@@ -112,6 +112,16 @@ def test_heat_weighs_visits_pages_and_recency():
     assert heat(hot, START + timedelta(days=1), config) == pytest.approx(4.235758882)
 
 
+# D050 D054
+@given(*[st.floats(0, 1e3)] * 3, st.integers(0, 50), st.integers(0, 9), st.floats(0, 1e8), st.floats(1, 1e8))
+def test_heat_is_the_weighed_sum_whatever_the_weights(alpha, beta, gamma, visits, pages, seconds, constant):
+    config = MemoryOSConfig(heat_alpha=alpha, heat_beta=beta, heat_gamma=gamma, time_constant=constant)
+    found = heat(segment(pages=pages, visit_count=visits), START + timedelta(seconds=seconds), config)
+
+    passed = timedelta(seconds=seconds).total_seconds()  # to the microsecond
+    assert found == pytest.approx(alpha * visits + beta * pages + gamma * math.exp(-passed / constant), abs=1e-6)
+
+
 # D071
 def test_heat_counts_no_more_what_the_personas_were_taught_from():
     taught = segment(visit_count=5, visits_taught=4, pages=(page(1, analysed=True), page(2), page(3)))

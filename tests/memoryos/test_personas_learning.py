@@ -87,6 +87,24 @@ def test_an_agent_has_one_persona_whose_profile_merges_the_keys_it_is_given():
         Tiers("ada", agent=AgentPersona("bob"))
 
 
+# D031 D021
+def test_the_profile_of_an_object_merges_the_keys_it_is_given_and_no_other_profile_changes():
+    tiers = taught(
+        ADA, of_ana(profile={"language": "pt", "likes": {"tea": 1}}), Learnt("user", "bob", {"language": "en"})
+    )
+
+    after = taught(tiers, of_ana(profile={"age": 41, "likes": {"maps": 2}}), of_ana(profile={}))
+
+    assert after.persona(ANA).profile == {
+        "language": "pt",
+        "age": 41,
+        "likes": {"maps": 2},
+    }
+    assert after.persona(ObjectKey("user", "bob")).profile == {"language": "en"}
+    assert after.agent.profile == {}
+    assert tiers.persona(ANA).profile == {"language": "pt", "likes": {"tea": 1}}
+
+
 # D024 D117
 def test_a_type_may_say_what_its_profiles_have_and_any_other_takes_any_map():
     told = policy(profiles={"user": {"language": "text", "age": "number", "languages": "list", "active": "truth"}})

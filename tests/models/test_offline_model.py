@@ -1,6 +1,10 @@
 """The language model by rule: what it finds, and that nothing that is said can break it."""
 
+import json
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
 
@@ -387,6 +391,45 @@ def test_whatever_is_said_is_read_the_same_way_again_and_within_bounds(query, re
     assert all(len(fact.text) <= 30 for fact in learned.facts)
     assert all(0 <= rate <= 1 for rate in rates)
     assert all(map(math.isfinite, vector))
+
+
+READER = """
+import json, sys
+from datetime import UTC, datetime
+from jidomem.memoryos.values import DialoguePage, DialogueSegment
+from jidomem.models.offline import OfflineModel
+
+moment, model = datetime(2026, 11, 21, 8, tzinfo=UTC), OfflineModel()
+texts = json.loads(sys.argv[1])
+pages = tuple(DialoguePage(f"p{n}", "ada", t, "Noted.", moment, segment_id="s1") for n, t in enumerate(texts))
+print(json.dumps({
+    "keywords": [list(model.extract_keywords(text)) for text in texts],
+    "vectors": [list(vector) for vector in model.calculate_embeddings(texts)],
+    "chain": model.generate_meta_chain(pages),
+    "summary": model.generate_segment_summary(pages),
+    "traits": repr(model.extract_traits(DialogueSegment("s1", "ada", "it", moment, moment, pages=pages))),
+    "importance": list(model.rate_importance(texts)),
+}))
+"""
+
+
+def test_another_process_reads_the_same_whatever_the_order_of_its_sets():  # D087
+    texts = ["I live in Lisbon and like old maps, green tea and sailing.", "My name is Ana, I am 41.", "Ünïcode ☃",
+             "Never deploy on Fridays; the build needs Rust 1.80 and the index lies on disk."]  # fmt: skip
+    ran = [
+        subprocess.run(
+            [sys.executable, "-c", READER, json.dumps(texts)],
+            env={**os.environ, "PYTHONHASHSEED": seed, "JIDOMEM_EMBEDDER": "none"},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4711", "random")
+    ]
+
+    assert len(set(ran)) == 1
+    told = json.loads(ran[0])
+    assert all(told.values())
+    assert len({len(vector) for vector in told["vectors"]}) == 1
 
 
 def test_a_text_without_an_end_is_read_in_time_that_grows_with_it():

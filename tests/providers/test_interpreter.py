@@ -93,6 +93,59 @@ def test_a_provider_needs_four_calls_and_may_answer_queries():  # A104 A112
         assert held.provider.seen == [("query", 0, {"x": 1})]
 
 
+class Telling:
+    """A provider that tells what each call was given."""
+
+    def __init__(self):
+        self.given = []
+
+    def init(self, opts):
+        self.given.append(("init", dict(opts)))
+        return "opened"
+
+    def get(self, state, key, opts):
+        self.given.append(("get", state, key, dict(opts)))
+        return Found(state, 1)
+
+    def put(self, state, key, value, opts):
+        self.given.append(("put", state, key, value, dict(opts)))
+        return Done(state, {})
+
+    def delete(self, state, key, opts):
+        self.given.append(("delete", state, key, dict(opts)))
+        return Done(state)
+
+    def query(self, state, query, opts):
+        self.given.append(("query", state, query["text"], dict(opts)))
+        return Answer(state, [])
+
+
+def test_each_call_of_a_provider_is_given_the_options_of_its_directive_and_its_own_are_those_of_init():  # A104
+    provider, vector = Telling(), [1.0, 0.5]
+    providers = having(provider, tenant="t-1")
+    directives = [
+        lookup("a", provider="mine", opts={"depth": 1}),
+        remember("a", 2, provider="mine", opts={"ttl": 3}),
+        remember("a", 2, embedding=vector, provider="mine", opts={"ttl": 3}),
+        forget("a", "b", provider="mine", opts={"reason": "old"}),
+        recall("what?", provider="mine", opts={"depth": 4}),
+        lookup("a", provider="mine"),
+    ]
+
+    assert all(execute_directive(each, providers).ok for each in directives)
+
+    assert provider.given == [
+        ("init", {"tenant": "t-1"}),
+        ("get", "opened", "a", {"depth": 1}),
+        ("put", "opened", "a", 2, {"ttl": 3}),
+        ("put", "opened", "a", 2, {"ttl": 3, "embedding": tuple(vector)}),
+        ("delete", "opened", "a", {"reason": "old"}),
+        ("delete", "opened", "b", {"reason": "old"}),
+        ("query", "opened", "what?", {"depth": 4}),
+        ("get", "opened", "a", {}),
+    ]
+
+
 def test_a_provider_that_cannot_be_opened_is_not_registered():  # A105
     providers = Providers()
 

@@ -59,6 +59,19 @@ def test_it_passes_every_check_of_the_contract(tmp_path, check, by):  # B035 B04
         check(lambda: next(roots).entries)
 
 
+def test_the_options_of_a_store_reach_what_is_written_recalled_and_listed(store):  # B035
+    other = store, {"project": "another"}
+
+    written = write(other, Entry(id="e1", agent_id="architect", content="we ship on Friday"))
+
+    assert written.entry.id == "e1"
+    assert contents(list_entries(other)) == ["we ship on Friday"]
+    assert found(other, "when do we ship?") == ["we ship on Friday"]
+    assert (list_entries(store), found(store, "when do we ship?")) == ([], [])
+    early = store, {"project": "another", "as_of": "2020-01-01"}
+    assert (list_entries(early), found(early, "when do we ship?")) == ([], [])
+
+
 def test_an_entry_is_there_as_it_was_when_the_root_is_opened_again(root):  # B005 B009 B033
     entry = Entry(id='any "id" <of>/mine\n', agent_id="Time Agent ☃", session_id="s 7", content=" as it is \n",
                   metadata={**SHIP, "deep": [1, 2.5, None, {"ä": True}]})  # fmt: skip

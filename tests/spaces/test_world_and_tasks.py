@@ -131,7 +131,17 @@ def test_a_task_has_an_id_a_text_and_a_status():
     agent = tasks_add(START, "ship", id="t1")
 
     assert tasks(agent) == [{"id": "t1", "text": "ship", "status": "open"}]  # A087 A090
-    assert tasks(tasks_add(START, "ship", id="t1", status="done"))[0]["status"] == "done"  # A091
+
+
+@pytest.mark.parametrize("add", [tasks_add, lambda agent, *a, **o: tasks_insert(agent, 0, *a, **o)])
+def test_a_task_takes_its_id_its_status_and_the_moment_it_is_added(add):  # A091
+    later = get(START).updated_at + 5
+
+    agent = add(START, "ship", id="t1", status="done", now=later)
+
+    assert tasks(agent) == [{"id": "t1", "text": "ship", "status": "done"}]
+    assert get(agent).updated_at == later
+    assert get(add(agent, "sail", now=later + 1)).updated_at == later + 1
 
 
 def test_each_added_task_goes_to_the_end_with_an_id_of_its_own():

@@ -1,0 +1,146 @@
+"""The 23 questions of the playbook by their meaning: each finds what its condition says, and nothing that misses it."""
+
+import pytest
+from reader_world import new_index, reader_of, shortened, triples
+from test_playbook import NUMBERED
+
+from jidomem.vocab import graph_iri
+
+WHEN = '"2026-01-01T00:00:00Z"^^xsd:dateTime'
+KEPT = f"jido:recordedAt {WHEN} ; jido:hasAssertionStatus jido:Asserted"
+OF = f"jido:appliesToProject p:demo ; {KEPT}"
+OTHER = f"jido:appliesToProject p:other ; {KEPT}"
+
+
+def item(name, kind, said="", of=OF):
+    return f'm:{name} a jido:{kind} ; {of} ; jido:summary "{name}" {"; " + said if said else ""} .\n'
+
+
+#: Superseded, withdrawn and of another project: no condition on what is active finds them.
+def gone(name, kind, said=""):
+    ends = f"jido:supersededBy m:{name}-next", "jido:invalidatedBy m:marker"
+    every = [item(f"{name}-old{n}", kind, f"{said} ; {end}" if said else end) for n, end in enumerate(ends)]
+    return "".join(every) + item(f"{name}-elsewhere", kind, said, OTHER)
+
+
+SURE, LEVEL = "jido:hasConfidence jido:High", "jido:hasEnforcementLevel jido:"
+NAMED = 'jido:conventionName "n" ; jido:hasEnforcementLevel jido:'
+#: question -> the statements that meet its condition or miss it in one point, and the rows: the playbook's columns.
+MEANING = {
+    "active-decisions": (
+        item("yes", "ArchitecturalDecision") + item("below", "Decision") + gone("a", "ArchitecturalDecision")
+        + item("next", "ImplementationDecision")
+        + item("no", "ArchitecturalDecision", 'jido:decisionStatus "rejected"'),
+        [["yes", "yes"]]),
+    "conventions": (
+        item("yes", "Convention", NAMED + "Strict") + item("soft", "Convention", NAMED + "Advisory")
+        + item("unnamed", "Convention", LEVEL + "Strict") + gone("a", "Convention", NAMED + "Strict"),
+        [["soft", "n", "Advisory"], ["yes", "n", "Strict"]]),
+    "risks": (item("yes", "Risk") + item("no", "Fact") + gone("a", "Risk"), [["yes", "yes"]]),
+    "open-tasks": (
+        "".join(item(each, "Task", f"jido:hasTaskStatus jido:{each}")
+                for each in ("Planned", "InProgress", "Blocked", "Completed"))
+        + gone("a", "Task", "jido:hasTaskStatus jido:Planned"),
+        [[each, each, each] for each in ("Blocked", "InProgress", "Planned")]),
+    "task-dependencies": (
+        item("yes", "Task", "jido:hasTaskStatus jido:Planned ; jido:dependsOn m:first")
+        + item("first", "Task", "jido:hasTaskStatus jido:Planned ; jido:blockedBy m:wall")
+        + gone("a", "Task", "jido:hasTaskStatus jido:Planned ; jido:dependsOn m:first"),
+        [["yes", "first"]]),
+    "blocked-tasks": (
+        item("yes", "Task", "jido:hasTaskStatus jido:Blocked ; jido:blockedBy m:wall")
+        + item("wall", "Task", "jido:hasTaskStatus jido:Planned ; jido:dependsOn m:yes")
+        + gone("a", "Task", "jido:hasTaskStatus jido:Blocked ; jido:blockedBy m:wall"),
+        [["yes", "wall"]]),
+    "open-errors": (
+        item("yes", "Error", 'jido:hasErrorStatus jido:Reported ; jido:severityLevel "high"')
+        + item("done", "Error", 'jido:hasErrorStatus jido:Resolved ; jido:severityLevel "high"')
+        + gone("a", "Error", 'jido:hasErrorStatus jido:Reported ; jido:severityLevel "high"'),
+        [["yes", "yes", "high"]]),
+    "unexplained-root-causes": (
+        item("yes", "RootCause") + item("known", "RootCause") + item("error", "Error", "jido:hasRootCause m:known")
+        + gone("a", "RootCause"),
+        [["yes", "yes"]]),
+    "lessons": (item("yes", "LessonLearned") + item("no", "Fact") + gone("a", "LessonLearned"), [["yes", "yes"]]),
+    "facts": (
+        item("yes", "Fact", SURE) + item("no", "Hypothesis", SURE) + gone("a", "Fact", SURE),
+        [["yes", "yes", "High"]]),
+    "evidence-contradictions": (
+        item("one", "Fact") + item("two", "Fact") + item("three", "Fact") + item("elsewhere", "Fact", of=OTHER)
+        + f"m:measured a jido:Evidence ; jido:recordedAt {WHEN} ; jido:contradicts m:one , m:two .\n"
+        + f"m:alone a jido:Evidence ; jido:recordedAt {WHEN} ; jido:contradicts m:three .\n"
+        + f"m:far a jido:Evidence ; jido:recordedAt {WHEN} ; jido:contradicts m:three , m:elsewhere .\n",
+        [["one", "two"]]),
+    "items-without-project": (item("yes", "Fact", of=KEPT) + item("no", "Fact"), [["yes"]]),
+    "dangling-supersessions": (
+        item("yes", "Fact", "jido:supersededBy m:nobody") + item("no", "Fact", "jido:supersededBy m:there")
+        + item("there", "Fact"),
+        [["yes"]]),
+    "elixir-modules": (
+        f'm:yes a jido:ElixirModule ; jido:moduleName "Jido" ; jido:recordedAt {WHEN} .\n'
+        f'm:no a jido:SourceFile ; jido:moduleName "Jido" ; jido:recordedAt {WHEN} .\n'
+        f'm:far a jido:ElixirModule ; jido:moduleName "Jido" ; jido:partOfProject p:other ; jido:recordedAt {WHEN} .\n',
+        [["yes", "Jido"]]),
+    "commands-and-events": (
+        f"m:yes a jido:Command ; jido:emitsEvent m:made ; jido:recordedAt {WHEN} .\n"
+        f"m:no a jido:Event ; jido:emitsEvent m:made ; jido:recordedAt {WHEN} .\n"
+        f"m:idle a jido:Command ; jido:recordedAt {WHEN} .\n",
+        [["yes", "made"]]),
+    "projections": (
+        f"m:made a jido:Event ; jido:handledByProjection m:yes ; jido:recordedAt {WHEN} .\n"
+        f"m:lost a jido:Event ; jido:recordedAt {WHEN} .\n"
+        f"m:no a jido:Command ; jido:handledByProjection m:yes ; jido:recordedAt {WHEN} .\n",
+        [["yes", "made"]]),
+    "strict-conventions": (
+        item("yes", "Convention", NAMED + "Strict") + item("soft", "Convention", NAMED + "Required")
+        + gone("a", "Convention", NAMED + "Strict"),
+        [["yes", "n"]]),
+    "agent-rules": (item("yes", "AgentRule") + item("no", "Convention") + gone("a", "AgentRule"), [["yes", "yes"]]),
+    "active-sessions": (
+        f"s:yes a jido:WorkSession ; jido:hasStatus jido:Active ; jido:startedAt {WHEN} ; jido:partOfProject p:demo ;"
+        f" jido:recordedAt {WHEN} .\n"
+        f"s:far a jido:WorkSession ; jido:hasStatus jido:Active ; jido:startedAt {WHEN} ; jido:partOfProject p:other ;"
+        f" jido:recordedAt {WHEN} .\n",
+        [["yes", "2026-01-01T00:00:00+00:00"]]),
+    "continuations": (
+        f"s:second a jido:WorkSession ; jido:continuesSession s:first ; jido:partOfProject p:demo ;"
+        f" jido:recordedAt {WHEN} .\n"
+        f"s:third a jido:WorkSession ; jido:partOfProject p:demo ; jido:recordedAt {WHEN} .\n"
+        f"s:far a jido:WorkSession ; jido:continuesSession s:first ; jido:partOfProject p:other ;"
+        f" jido:recordedAt {WHEN} .\n",
+        [["first", "second"]]),
+    "items-without-confidence": (item("yes", "Fact") + item("no", "Fact", SURE) + gone("a", "Fact"), [["yes"]]),
+    "decisions-without-rationale": (
+        item("yes", "ImplementationDecision") + item("no", "Decision", 'jido:rationale "r"') + item("fact", "Fact")
+        + gone("a", "Decision"),
+        [["yes"]]),
+    "tasks-without-assignee": (
+        item("yes", "Task", "jido:hasTaskStatus jido:Planned")
+        + item("no", "Task", "jido:hasTaskStatus jido:Planned ; jido:assignedTo m:ana")
+        + gone("a", "Task", "jido:hasTaskStatus jido:Planned"),
+        [["yes"]]),
+}  # fmt: skip
+CODE = ("elixir-modules", "commands-and-events", "projections")
+
+
+def rows(name, turtle):
+    index = new_index()
+    ends = item("a-next", "Discovery", SURE) + item("marker", "DeletedMarker", SURE)
+    if name not in CODE:
+        turtle += ends if "a-old0" in turtle else ""
+    index.apply(graph_iri("demo", "codebase" if name in CODE else "context"), "1", triples(turtle))
+    found = shortened(reader_of(index).ask(name, project="demo"))
+    width = len(MEANING[name][1][0])  # what the playbook asks for; further columns may follow
+    return [row[:width] for row in found]
+
+
+@pytest.mark.parametrize("name", MEANING)
+def test_a_question_of_the_playbook_finds_what_meets_its_condition_and_nothing_else(name):  # C100
+    turtle, expected = MEANING[name]
+
+    assert rows(name, turtle) == expected
+
+
+def test_every_question_of_the_playbook_has_its_meaning_tried():  # C100
+    assert sorted(MEANING) == sorted(name for names in NUMBERED.values() for name in names)
+    assert len(MEANING) == 23
