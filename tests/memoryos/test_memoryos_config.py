@@ -137,7 +137,7 @@ def test_each_setting_refuses_every_value_that_makes_no_sense_wherever_it_is_set
             MemoryOSConfig(**{name: wrong})
 
 
-# D039
+# D037 D039 D042
 @pytest.mark.parametrize("name", [each.name for each in fields(MemoryOSConfig)])
 def test_each_setting_takes_the_ends_of_its_range_and_gives_them_back_from_json(name):
     for value in ENDS[name]:

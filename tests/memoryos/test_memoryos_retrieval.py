@@ -83,6 +83,40 @@ def test_how_much_is_found_has_a_default_in_the_settings_and_may_be_said_with_th
         retrieve(many, SYSTEM, QUESTION, PLAIN, retrieved_page=1)
 
 
+# D100
+@pytest.mark.parametrize("said", ["with the question", "in the settings"])
+@pytest.mark.parametrize(
+    ("name", "default", "count"),
+    [
+        ("retrieved_segments", 5, lambda found: len(found.segments)),
+        ("retrieved_pages", 7, lambda found: len(found.pages)),
+        ("retrieved_knowledge", 20, lambda found: sum(len(each.knowledge) for each in found.personas)),
+        ("retrieved_traits", 20, lambda found: len(found.agent.traits)),
+        ("retrieved_system", 20, lambda found: len(found.system)),
+    ],
+)
+def test_each_limit_of_what_is_found_is_a_parameter_with_its_default(name, default, count, said):
+    many = range(1, 31)
+    traits = tuple(TraitEntry(f"t{n}", f"index {n}", "liked", at()) for n in many)
+    tiers = Tiers(
+        "ada",
+        mtm=tuple(segment(n, (within(n, f"s{n}", "index"),), keywords={"index"}) for n in many),
+        personas=(ObjectPersona("ada", "user", "ana", {}, tuple(fact(n, f"an index {n}") for n in many), traits),),
+        agent=AgentPersona("ada", {}, traits),
+    )
+    system = SystemMemory(0, tuple(SystemEntry(f"y{n}", f"the index {n}", "bob", 0.9, at()) for n in many))
+
+    def found(**limits):
+        wide = {"retrieved_segments": 30, "retrieved_pages": 30} if name == "retrieved_pages" else {}
+        if said == "in the settings":
+            return count(retrieve(tiers, system, QUESTION, policy(**{**wide, **limits})))
+        return count(retrieve(tiers, system, QUESTION, PLAIN, **{**wide, **limits}))
+
+    assert [found(**{name: number}) for number in (1, 2, 25)] == [1, 2, 25]
+    enough = policy(retrieved_segments=30) if name == "retrieved_pages" else PLAIN
+    assert count(retrieve(tiers, system, QUESTION, enough)) == default
+
+
 # D095
 def test_who_asks_is_known_first_and_others_where_a_fact_of_them_is_on_the_question():
     found = retrieve(TIERS, SYSTEM, replace(QUESTION, object_type="user", object_identifier="bob"), PLAIN)
