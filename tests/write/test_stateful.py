@@ -105,7 +105,7 @@ class Memory(RuleBasedStateMachine):
             if outcome.code in self.denials:
                 return
             assert outcome.code == "conflict"
-            fields |= outcome.conflicts[0].resolve_with
+            fields |= {**outcome.conflicts[0].resolve_with, "reason": "agreed"}
         raise AssertionError(f"never settled: {outcome}")
 
     @rule(kind=kinds, summary=summaries, topic=topics, about=abouts, scope=scopes)
@@ -147,7 +147,7 @@ class Memory(RuleBasedStateMachine):
     def bring_back_or_confirm(self, pick, way):
         old = self.items[pick % len(self.items)]
         try:
-            receipt = getattr(self.memory.writer, way)("p", old)
+            receipt = getattr(self.memory.writer, way)("p", old, reason="seen again")
         except JidomemError as refused:
             outcome = refused
             assert outcome.code in ("conflict", "invalid_argument", "shape_violation", *self.denials)
