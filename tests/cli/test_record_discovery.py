@@ -78,4 +78,4 @@ def test_records_named_one_by_one_are_dated_by_their_first_commit_too(write):
 
     (row,) = json.loads(run("ask", "decision-log", "--json").stdout)["rows"]
 
-    assert row["timestamp"] == "2018-03-02T12:00:00Z"
+    assert row["timestamp"].startswith("2018-03-02T12:00:00")
