@@ -15,6 +15,8 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PROV = "http://www.w3.org/ns/prov#"
 BASE = "https://jido.ai/"
+#: Says of a memory that nobody knows when it was asserted.
+UNDATED = JIDO + "isUndated"
 PREFIXES: Mapping[str, str] = {"jido": JIDO, "rdf": RDF, "rdfs": RDFS, "xsd": XSD, "prov": PROV}
 
 TYPE = iri(RDF + "type")

@@ -20,7 +20,7 @@ from jidomem.intent import Receipt
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.elsewhere import ADR
 from jidomem.terms import bare
-from jidomem.vocab import JIDO
+from jidomem.vocab import JIDO, UNDATED
 from jidomem.write.correction import OWN
 from jidomem.write.stages import Manner
 from jidomem.write.writer import MemoryWriter
@@ -192,8 +192,10 @@ class Intents:
         values: dict[str, Any] = {**self._said_here(), "source_type": entry.source_type, **fields}
         if entry.kind == ADR and _is_undated(entry) and entry.path in self._dates:
             values["timestamp"] = self._dates[entry.path]
+        is_undated = entry.kind == ADR and "timestamp" not in values
         values["about"] = [*dict.fromkeys([*fields.get("about", ()), *entry.entry.files])]
         values["extra_triples"] = [*fields.get("extra_triples", ()), *self._source(step)]
+        values["extra_triples"] += [[UNDATED, True]] if is_undated else []
         values["supersedes"], values["revives"] = [*step.supersedes], [*step.revives]
         self._link(values, entry)
         if values["supersedes"] or step.revives:

@@ -58,8 +58,8 @@ def normalize(
     given = dict(values)
     values["type"] = _kind(tidy, values["type"])
     values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
-    values["timestamp"] = values["timestamp"] or now.isoformat()
     values["extra_triples"] = extra.lift(extra.written(tidy, values["extra_triples"], values["iri"]), values)
+    _timestamp(values, now)
     values["confidence"] = _confidence(tidy, values["confidence"])
     _choices(tidy, values)
     _references(tidy, values)
@@ -115,6 +115,15 @@ def _confidence(tidy: Tidy, given: Any) -> str | float | None:
     repair = names.put("confidence", near) if near else None
     tidy.refuse("invalid_confidence", "confidence", given, message, allowed=allowed, nearest=near, repair=repair)
     return None
+
+
+def _timestamp(values: dict[str, Any], now: datetime) -> None:
+    """Give the memory the moment *now* where it has none, unless it says that nobody knows; a moment settles that."""
+    undated = [triple for triple in values["extra_triples"] if triple[:2] == [values["iri"], vocab.UNDATED]]
+    if values["timestamp"]:
+        values["extra_triples"] = [triple for triple in values["extra_triples"] if triple not in undated]
+    elif not undated:
+        values["timestamp"] = now.isoformat()
 
 
 def _choices(tidy: Tidy, values: dict[str, Any]) -> None:

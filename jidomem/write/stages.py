@@ -158,7 +158,7 @@ class Stages:
             return Judged(first)
         allowed = permission.permitted(intent, view, self.policy, self.speaker)
         intent = promotion.borne_out(intent, view, allowed.is_curator)
-        described, declared, warnings = self._validate(intent, project, view, known, manner)
+        described, declared, warnings = self._validate(intent, project, view, now, known, manner)
         keys = conflict.keys(intent)
         if not manner.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
@@ -254,7 +254,13 @@ class Stages:
         return validate.judge_shapes(kept, focus, view, self.schema.judge)
 
     def _validate(
-        self, intent: MemoryUpdateIntent, project: str, view: View, known: Callable[[], list[str]], manner: Manner
+        self,
+        intent: MemoryUpdateIntent,
+        project: str,
+        view: View,
+        now: datetime,
+        known: Callable[[], list[str]],
+        manner: Manner,
     ) -> tuple[list[Triple], list[Triple], list[str]]:
         """Return what the intent says, the stubs it declares and the warnings; raises IntentRefused."""
         validate.require_fields(intent, project)
@@ -270,7 +276,7 @@ class Stages:
         ]
         described += anchored(iri(intent.iri or ""), intent.about, manner.blobs)
         described += placement.declare_objects(intent, view, self.schema)
-        declared = triples.stubs(intent, view, self.policy)
+        declared = triples.stubs(intent, view, self.policy, now)
         warnings = placement.check_terms(described, view, self.schema, self.policy)
         item = iri(intent.iri or "")
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -12,8 +13,9 @@ from pyoxigraph import RdfFormat, parse
 from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
 from jidomem.intent import MemoryUpdateIntent
+from jidomem.moments import stamp
 from jidomem.policy import AgentPolicy, Policy
-from jidomem.terms import Term, Triple, date_time, decimal, iri, line, literal
+from jidomem.terms import Term, Triple, boolean, date_time, decimal, iri, line, literal
 from jidomem.vocab import TYPE, jido
 from jidomem.write.kinds import DECISIONS, ERRORS
 from jidomem.write.view import View
@@ -89,12 +91,14 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
     return links
 
 
-def stubs(intent: MemoryUpdateIntent, view: View, policy: Policy) -> list[Triple]:
-    """Return the descriptions of the project, agents and session this intent is the first to name."""
+def stubs(intent: MemoryUpdateIntent, view: View, policy: Policy, now: datetime) -> list[Triple]:
+    """Return the descriptions of the project, agents and session this intent is the first to name.
+
+    The session of a memory without a timestamp began *now*.
+    """
     assert intent.applies_to_project
     assert intent.asserted_by
     assert intent.asserted_in
-    assert intent.timestamp
     triples: list[Triple] = []
     project = iri(intent.applies_to_project)
     if not view.describes(project):
@@ -104,7 +108,7 @@ def stubs(intent: MemoryUpdateIntent, view: View, policy: Policy) -> list[Triple
             triples += agent_stub(iri(agent), policy.agents.get(name_of(iri(agent)), AgentPolicy()))
     session = iri(intent.asserted_in)
     if not view.describes(session):
-        triples += session_stub(session, project, iri(intent.asserted_by), intent.timestamp)
+        triples += session_stub(session, project, iri(intent.asserted_by), intent.timestamp or stamp(now))
     return triples
 
 
@@ -240,7 +244,9 @@ def _alternatives(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
             (item, jido("hasAlternative"), node),
             (node, TYPE, jido("Alternative")),
             (node, jido("summary"), literal(text)),
-            (node, jido("hasTimestamp"), date_time(intent.timestamp or "")),
+            (node, jido("hasTimestamp"), date_time(intent.timestamp))
+            if intent.timestamp
+            else (node, iri(vocab.UNDATED), boolean(True)),
             *_provenance(intent, node),
         ]
     return triples

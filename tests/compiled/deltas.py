@@ -72,6 +72,7 @@ ABOUT = {
     "ItemHasAnAuthor": ("assertedBy", ITEMS), "ItemHasASession": ("assertedIn", ITEMS),
     "ItemHasOneConfidence": ("hasConfidence", ITEMS), "ItemHasOneProject": ("appliesToProject", ITEMS),
     "ItemHasOneSummary": ("summary", ITEMS), "ItemHasOneTimestamp": ("hasTimestamp", ITEMS),
+    "Moment": ("hasTimestamp", ITEMS),
     "DecisionHasRationale": ("rationale", ["Decision", "ArchitecturalDecision"]),
     "DecisionStatusIsKnown": ("decisionStatus", ["Decision", "ArchitecturalDecision"]),
     "ImpactLevelIsKnown": ("impactLevel", ["Decision", "ArchitecturalDecision"]),
@@ -292,6 +293,13 @@ def lesson(made, rng, broken):
         )
 
 
+def undated(made, rng, broken):
+    """A memory that says whether it is undated: only yes is an answer."""
+    right, wrong = f'"true"^^<{XSD}boolean>', [f'"false"^^<{XSD}boolean>', '"true"', integer(1), "<urn:x>"]
+    node = made.add(rng.choice(ITEMS), hasTimestamp=None)
+    made.rows.append((node, jido("isUndated"), rng.choice(wrong) if broken else right))
+
+
 def assumption(made, rng, broken):
     node = made.add("Assumption", expiresOn=None)
     if not broken:
@@ -324,6 +332,7 @@ def turn(prop):
 
 
 SPECIAL = {
+    ("ItemHasOneTimestamp", "or"): undated, "Yes": undated,
     "AnchorNamesContentAndPath": anchor,
     "InvalidatorIsOfTheSameProject": same_project("invalidatedBy"),
     "SuccessorIsOfTheSameProject": same_project("supersededBy"),

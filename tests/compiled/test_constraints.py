@@ -17,6 +17,9 @@ REPORTED_AS = {
     ("FactHasEvidence", "minCount"): {("PromotedHypothesisHasEvidence", "or")},
     ("FactSupersedesNoHypothesis", "not"): {("PromotedHypothesisHasEvidence", "or")},
     ("Hypothesis", "class"): set(),
+    ("Moment", "datatype"): {("ItemHasOneTimestamp", "or")},
+    ("Moment", "pattern"): {("ItemHasOneTimestamp", "or")},
+    ("Yes", "in"): {("ItemHasOneTimestamp", "or")},
 }
 
 

@@ -49,7 +49,9 @@ def test_every_rule_has_an_iri_a_severity_and_one_message_to_its_author():
     shapes = {quad.subject.value for quad in RULES if not isinstance(quad.subject, ox.BlankNode)}
     speaking = [shape for shape, _ in of("message")]
     grouping = {shape for shape, _ in of("property")}
-    parts = {f"{SHAPE}{name}" for name in ("FactHasEvidence", "FactSupersedesNoHypothesis", "Hypothesis")}
+    parts = {
+        f"{SHAPE}{name}" for name in ("FactHasEvidence", "FactSupersedesNoHypothesis", "Hypothesis", "Moment", "Yes")
+    }
 
     assert all(shape.startswith(SHAPE) for shape in shapes)
     assert len(speaking) == len(set(speaking)) == len(of("severity"))
