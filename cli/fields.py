@@ -39,7 +39,7 @@ HELP: Mapping[str, str] = {
     "expires_on": "When it ends by itself, ISO 8601.",
     "valid_from": "From when it holds.",
     "valid_until": "Until when it holds.",
-    "timestamp": "When it came to be known; now when not said.",
+    "timestamp": "When it came to be known (default: now).",
     "source_type": f"{', '.join(vocab.SOURCE_TYPE)}.",
     "reason": "Why it replaces what it supersedes.",
     "iri": "An IRI of your own for it.",

@@ -41,7 +41,8 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what a person wants to see, the important first; what is empty is left out."""
     yield "id", short(found["iri"])
     yield from ((name.replace("_", " "), short(found[name])) for name in _PLAIN if found[name] is not None)
-    yield "said by", f"{short(found['asserted_by'])} in {short(found['asserted_in'])}, {short(found['timestamp'])}"
+    dated = short(found["timestamp"]) if found["timestamp"] else "date unknown"
+    yield "said by", f"{short(found['asserted_by'])} in {short(found['asserted_in'])}, {dated}"
     commit = f" in commit {found['commit'][:12]} by {short(found['committer'])}" if found["commit"] else ""
     yield "recorded", f"{short(found['recorded_at'])}{commit}"
     yield from (("rests on", _entry(each)) for each in found["evidence"])

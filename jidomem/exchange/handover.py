@@ -89,7 +89,7 @@ def _entry(memory: Memory) -> str:
         box = "[x] " if _DONE & {local_name(str(value)) for value in properties.get("hasTaskStatus", ())} else "[ ] "
     more = [_one(memory, name) for name in ("rationale", "detailedExplanation")]
     more += [f"{word}: {'; '.join(map(_short, properties[name]))}" for name, word in _NAMED if properties.get(name)]
-    who = [*map(_short, properties.get("assertedBy", ())), _one(memory, "hasTimestamp")[:10]]
+    who = [*map(_short, properties.get("assertedBy", ())), _one(memory, "hasTimestamp")[:10] or "date unknown"]
     how = [f"confidence {_short(value).lower()}" for value in properties.get("hasConfidence", ())]
     what = f"{_words(memory['class'])}, {', '.join([*who, *how])}, {memory['iri']}"
     paragraphs = [part for text in [*more, what] if text for part in re.split(r"\n\s*\n", text) if part.strip()]

@@ -1,0 +1,81 @@
+"""Memories of which nobody knows when they were asserted."""
+
+import pytest
+
+import jidomem
+from jidomem.errors import IntentRefused
+from jidomem.exchange import export as exporting
+from jidomem.exchange.importing import import_document
+from jidomem.journal.files import Stream
+
+PROJECT = "shop"
+DECISION = {
+    "type": "decision",
+    "summary": "Use a queue",
+    "rationale": "Orders come in bursts",
+    "alternatives": ["Use a table"],
+    "applies_to_project": PROJECT,
+    "asserted_by": "ana",
+    "asserted_in": "s1",
+    "confidence": "high",
+}
+UNDATED = DECISION | {"extra_triples": [["jido:isUndated", True]]}
+
+
+def properties(memory, iri):
+    return memory.reader.get_memory(PROJECT, iri)["properties"]
+
+
+def test_a_memory_that_says_so_has_no_timestamp_and_all_others_have_the_moment_of_writing(memory):
+    undated = memory.writer.submit_intent(PROJECT, UNDATED)
+    dated = memory.writer.submit_intent(PROJECT, DECISION | {"summary": "Use a log", "topic": "log"})
+
+    assert properties(memory, undated.iri)["isUndated"] == [True]
+    assert "hasTimestamp" not in properties(memory, undated.iri)
+    assert properties(memory, dated.iri)["hasTimestamp"]
+    assert "isUndated" not in properties(memory, dated.iri)
+
+
+def test_what_comes_with_an_undated_decision_is_undated_and_its_session_began_when_it_was_written(memory):
+    receipt = memory.writer.submit_intent(PROJECT, UNDATED)
+
+    rows = memory.reader.select(
+        PROJECT,
+        "PREFIX jido: <https://jido.ai/ontology#> SELECT ?undated ?began WHERE { ?item jido:hasAlternative ?other ; "
+        "jido:assertedIn/jido:startedAt ?began . ?other jido:isUndated ?undated "
+        "FILTER NOT EXISTS { ?other jido:hasTimestamp ?at } }",
+    )
+    (row,) = rows
+    assert row["undated"] is True
+    assert row["began"].date() == properties(memory, receipt.iri)["recordedAt"][0].date()
+
+
+def test_a_date_that_becomes_known_settles_that_nobody_knew_it(memory):
+    first = memory.writer.submit_intent(PROJECT, UNDATED)
+
+    same = memory.writer.revise(PROJECT, first.iri, changes={"summary": "Use one queue"}, reason="it is one")
+    dated = memory.writer.revise(PROJECT, same.iri, changes={"timestamp": "2018-03-02"}, reason="it was found")
+
+    assert properties(memory, same.iri)["isUndated"] == [True]
+    assert properties(memory, dated.iri)["hasTimestamp"][0].year == 2018
+    assert "isUndated" not in properties(memory, dated.iri)
+
+
+def test_only_yes_says_that_a_memory_is_undated(memory):
+    with pytest.raises(IntentRefused) as refusal:
+        memory.writer.submit_intent(PROJECT, DECISION | {"extra_triples": [["jido:isUndated", False]]})
+
+    assert "A memory says when it was asserted" in str(refusal.value)
+
+
+def test_an_undated_memory_stays_undated_in_an_export(memory, tmp_path):
+    iri = memory.writer.submit_intent(PROJECT, UNDATED).iri
+    data = exporting.turtle(PROJECT, [*memory.journal.read(Stream(PROJECT, "memory"))], memory.schema.version)
+
+    with jidomem.open(tmp_path / "other") as other:
+        report = import_document(other.writer, other.schema, PROJECT, "shop.ttl", data)
+        again = import_document(other.writer, other.schema, PROJECT, "shop.ttl", data)
+
+        assert (report.refusals, [entry.outcome for entry in again.entries]) == ([], [None])
+        assert properties(other, iri)["isUndated"] == [True]
+        assert "hasTimestamp" not in properties(other, iri)
