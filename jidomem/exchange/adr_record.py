@@ -257,7 +257,7 @@ class _Reading:
             self.note("warning", f"unknown status {plain!r}; read as proposed", entries[0].value.number)
             return "proposed"
         entry, word = found[-1]
-        if len({other for _, other in found} - {"superseded"}) > 1:
+        if len({WORDS.get(other, other) for _, other in found} - {"superseded"}) > 1:
             words = ", ".join(other for _, other in found)
             self.note("warning", f"several statuses ({words}); the last counts", entry.value.number)
         status = WORDS.get(word, word)

@@ -51,7 +51,7 @@ _STATUS: Mapping[str, tuple[str, ...]] = {
     "proposed": (
         "proposed", "draft", "on hold", "in progress", "in review", "under review", "in discussion",
         "under discussion", "pending", "open", "wip", "rfc", "deferred", "postponed", "work in progress", "incomplete",
-        "not implemented", "vorgeschlagen", "proposé", "proposée", "propuesto", "proposto", "entwurf", "提议",
+        "proposal", "vorgeschlagen", "proposé", "proposée", "propuesto", "proposto", "entwurf", "提议",
     ),
     "deprecated": ("deprecated", "obsolete", "outdated", "retired", "reverted", "veraltet", "已废弃"),
     "rejected": (
