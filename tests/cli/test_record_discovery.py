@@ -79,3 +79,19 @@ def test_records_named_one_by_one_are_dated_by_their_first_commit_too(write):
     (row,) = json.loads(run("ask", "decision-log", "--json").stdout)["rows"]
 
     assert row["timestamp"].startswith("2018-03-02T12:00:00")
+
+
+def test_a_record_that_nothing_dates_has_no_date_and_stands_last(write):
+    write("docs/adr/0001-a.md", "Dated", "Date: 2016-02-12")
+    write("docs/adr/0002-b.md", "Undated")
+    run("init", "--from", "auto")
+
+    rows = json.loads(run("ask", "recent-decisions", "--json").stdout)["rows"]
+
+    assert [(row["summary"], row["time"] and row["time"][:10]) for row in rows] == [
+        ("Dated", "2016-02-12"),
+        ("Undated", None),
+    ]
+    assert "date unknown" in run("why", rows[1]["decision"]).stdout
+    assert "nothing found" in run("check").stderr
+    assert run("init", "--from", "auto", "--json").exit_code == 0
