@@ -45,6 +45,8 @@ _UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SAMPLES = "in a folder of samples or third parties"
 #: The reasons to pass over files that come last where there are many.
 DULL = (record_files.TEMPLATE, record_files.INDEX, _SAMPLES)
+#: The largest page that is read to see whether it is a record.
+_READ = 256 * 1024
 #: Notes that are one person's, as a rule, and that git is told to ignore.
 _OWN = ("CLAUDE.local.md", "CLAUDE.md", "AGENTS.md", "GEMINI.md", "MEMORY.md", ".cursorrules", "memory.jsonl",
         "memory.json", ".beads/issues.jsonl")  # fmt: skip
@@ -114,7 +116,7 @@ def _records(base: Path, paths: Sequence[str], found: Found) -> list[str]:
     found.passed += [Passed(path, why) for path, why in survey.passed]
     read = []
     for path in survey.possible[: MOST[ADR]]:
-        text = (plain_file(base / path, LARGEST[ADR]) or b"").decode("utf-8", "replace")
+        text = (plain_file(base / path, _READ) or b"").decode("utf-8", "replace")
         if record_files.reads_like_record(text):
             read.append(path)
         elif record_files.is_proposal(path):

@@ -18,7 +18,9 @@ from jidomem.repository import git
 SECONDS, MOST, DEEPEST = 20.0, 20_000, 6
 #: Folders a walk does not enter, beside hidden ones, of which it enters those that tools keep their notes in.
 _BUILT = frozenset(("node_modules", "venv", "__pycache__", "target", "dist", "build", "vendor", "site-packages"))
-_HIDDEN = frozenset((".beads", ".claude", ".codex", ".cursor", ".gemini", ".github", ".memory", ".vscode", ".windsurf"))
+_HIDDEN = frozenset(
+    (".adr", ".beads", ".claude", ".codex", ".cursor", ".gemini", ".github", ".memory", ".vscode", ".windsurf")
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 from posixpath import basename, dirname, splitext
 
 MARKDOWN = (".md", ".mdx", ".markdown")
@@ -76,18 +78,16 @@ _LANGUAGE = (
 _LANGUAGE_FOLDER = re.compile(_LANGUAGE, re.IGNORECASE)
 _LANGUAGE_AT_END = re.compile(rf"(.+)[._]{_LANGUAGE}", re.IGNORECASE)
 _VERSIONED = re.compile(r"(?:^|/)\w*versioned_docs/[^/]+/")
-_HEADING = re.compile(
-    r"^ {0,3}(?:#{1,6}[ \t]+(?P<hash>.+?)[ \t#]*|(?P<under>\S.*?)[ \t]*\n {0,3}(?:=+|-{2,})[ \t]*"
-    r"|(?:\*\*|__)(?P<bold>.+?):?(?:\*\*|__):?[ \t]*)$",
-    re.MULTILINE,
-)
 _DECISION = re.compile(r"(?:[\d.]+ )?(?:the |our |final )?decisions?(?: (?:outcome|made|taken))?:?", re.IGNORECASE)
 _BESIDE = re.compile(
     r"(?:[\d.]+ )?(?:status|context|consequences?|problem statement|considered options)\b.*", re.IGNORECASE
 )
+_LONGEST_HEADING = 100
 _REQUEST = re.compile(r"^\W*rfc[ _-]?(?:pr|pull request|number|id)\b\W*:", re.IGNORECASE | re.MULTILINE)
 
 
+#: How many files of one name are compared.
+_ALIKE = 50
 #: The reasons to pass over a file that nobody takes for a record.
 TEMPLATE, INDEX = "a template", "an index, not a record"
 
@@ -125,16 +125,21 @@ def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
             found.passed.append((path, reason))
         elif chance is not None:
             judged[path] = chance
-    certain = {path for path, chance in judged.items() if chance is not Chance.POSSIBLE}
+    certain = sorted(path for path, chance in judged.items() if chance is not Chance.POSSIBLE)
+    beside, alike = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for path in certain:
+        beside[dirname(path)].append(path)
+        alike[basename(_without_language(path))].append(path)
     fronts = {dirname(path): path for path in certain if _is_own_folder(path)}
     for path in sorted(judged):
-        whole = fronts.get(dirname(path)) or _file_of_folder(path, certain)
-        if whole is not None and whole != path and path in certain:
+        is_certain = judged[path] is not Chance.POSSIBLE
+        whole = fronts.get(dirname(path)) or _file_of_folder(path, beside)
+        if is_certain and whole not in (None, path):
             found.passed.append((path, f"a part of {whole}"))
-        elif path in certain and (other := _original(path, certain)):
+        elif is_certain and (other := _original(path, alike[basename(_without_language(path))][:_ALIKE])):
             found.passed.append((path, other))
         else:
-            (found.records if path in certain else found.possible).append(path)
+            (found.records if is_certain else found.possible).append(path)
     found.passed.sort()
     return found
 
@@ -215,9 +220,19 @@ def reads_like_record(text: str) -> bool:
     >>> reads_like_record("# Queue\n## Status\nAccepted\n## Decision\nWe do.\n")
     True
     """
-    headings = [(found["hash"] or found["under"] or found["bold"]).strip("*_ ") for found in _HEADING.finditer(text)]
+    headings = [*_headings(text)]
     decides = any(map(_DECISION.fullmatch, headings))
     return bool((decides and any(map(_BESIDE.fullmatch, headings))) or _REQUEST.search(text[:2000]))
+
+
+def _headings(text: str) -> Iterator[str]:
+    """Yield the headings of a page, underlined ones and lines in bold too; no line is looked at more than once."""
+    for line, below in pairwise([*text.split("\n"), ""]):
+        words, rule = line.strip(), below.strip()
+        is_bold = len(words) > 4 and words[:2] == words.rstrip(":")[-2:] and words[:2] in ("**", "__")
+        is_heading = words.startswith("#") or is_bold or (len(rule) > 1 and rule in (len(rule) * "=", len(rule) * "-"))
+        if is_heading and len(words) <= _LONGEST_HEADING:
+            yield words.strip("#*_: \t")
 
 
 def sample_folder(folder: str) -> str | None:
@@ -261,34 +276,34 @@ def _is_called(folder: str) -> bool:
     return bool(is_numbered and re.search(r"[-_][A-Za-z]", folder))
 
 
-def _file_of_folder(path: str, records: set[str]) -> str | None:
-    """Return the record beside the folder that *path* lies in, where the folder has its name or its number."""
+def _file_of_folder(path: str, beside: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the record next to a folder that *path* lies in, where the folder has its name or its number."""
     folder = dirname(path)
     while folder:
         own, above = basename(folder), dirname(folder)
-        for record in records if is_record_name(own) else ():
+        for record in beside.get(above, ()) if is_record_name(own) else ():
             stem = splitext(basename(record))[0]
-            if dirname(record) == above and (stem == own or (own.isdigit() and stem.startswith(f"{own}-"))):
+            if stem == own or (own.isdigit() and stem.startswith(f"{own}-")):
                 return record
         folder = above
     return None
 
 
-def _original(path: str, records: Iterable[str]) -> str | None:
-    """Return why the record at *path* is a copy: a translation, or one for an older version; else None."""
+def _original(path: str, alike: Sequence[str]) -> str | None:
+    """Return why the record at *path* is a copy of one of *alike*, itself among them; None for any other record."""
     if _VERSIONED.search(path):
-        same = [each for each in records if basename(each) == basename(path) and not _VERSIONED.search(each)]
+        same = [each for each in alike if basename(each) == basename(path) and not _VERSIONED.search(each)]
         return f"an older version of {min(same)}" if same else None
     if not _names_language(path):
         return None
     own, is_apart = _without_language(path), not _LOCALES.isdisjoint(path.split("/"))
     same = [
         each
-        for each in records
+        for each in alike
         if _without_language(each) == own
         or (is_apart and basename(each) == basename(own) and _LOCALES.isdisjoint(each.split("/")))
     ]
-    first = min(same, key=lambda each: (_names_language(each), "en" not in re.split(r"[/._]", each), each))
+    first = min([*same, path], key=lambda each: (_names_language(each), "en" not in re.split(r"[/._]", each), each))
     return None if first == path else f"a translation of {first}"
 
 
