@@ -65,8 +65,8 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
     elif form == "md":
         click.echo(markdown(found), nl=False)
     else:
-        columns = (*_COLUMNS, "parts") if explain else _COLUMNS
-        show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory)
+        columns = (*_COLUMNS, *(["parts"] if explain else []), *([] if form == "table" else ["text"]))
+        show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory, below="text")
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
         door.say("there is more: raise --limit or --budget-tokens")
     if form != "json" and (error := found.metadata.get("vectors", {}).get("error")):
@@ -87,6 +87,7 @@ def _row(hit: Hit) -> Row:
         "recorded": said["recorded_at"],
         "status": said["status"],
         "time": said["time"],
+        "text": hit.excerpt,
         "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],
     }
 

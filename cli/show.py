@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from jidomem.excerpt import ANSWERS
 from jidomem.read.tables import plain
 from jidomem.read.turtle import turtle
 from jidomem_cli.door import Door, Verb, pass_door
@@ -45,7 +46,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("class", found["class"]),
         ("status", found["status"]),
     ]
-    head += [("summary", properties.pop("summary", [])), ("rationale", properties.pop("rationale", []))]
+    head += [(name, properties.pop(name, [])) for name in ("summary", *ANSWERS)]
     ends = [("superseded by", found["superseded_by"]), ("invalidated by", found["invalidated_by"])]
     tail = [(name, values) for name, values in properties.items() if name != "conflictKey"]
     return [(name, value) for name, value in [*head, *ends, *tail] if value]

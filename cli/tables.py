@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
@@ -36,21 +37,27 @@ _BETWEEN, _LEAST = 2, 16
 #: The columns that a narrow terminal goes without, the first of these first.
 _LEAST_WANTED = ("parts", "session", "sessions", "agent", "agents", "recorded", "freshness", "about", "kind", "level")
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\dZ$")
+_INDENT = "    "
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
 def show_rows(
-    door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *, memory: Jidomem | None = None
-) -> None:
+    door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
+    memory: Jidomem | None = None, below: str = "",
+) -> None:  # fmt: skip
     """Print *rows* in the format asked for, and where the next page begins.
 
-    Where there are none, and *memory* is given, it is said why: nothing was ever written, or all of it waits.
+    A table has the text that a row calls *below* under the row. Where there are none, and *memory* is given, it is
+    said why: nothing was ever written, or all of it waits.
     """
     form = form_of(door)
     if form == "json":
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
         return
-    _PRINTERS[form](door, rows, columns)
+    if form == "table":
+        _table(door, rows, columns, [clean(str(row.get(below) or "")) for row in rows])
+    else:
+        _PRINTERS[form](door, rows, columns)
     if not rows:
         door.say("none" + (_why_none(memory, door.as_of) if memory is not None else ""))
     if cursor:
@@ -99,7 +106,8 @@ def short(value: Any) -> str:
     return text
 
 
-def _table(door: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _table(door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str]) -> None:
+    """Print a table; each of *texts* stands below its row."""
     if not rows:
         return
     cells = [[clean(short(row.get(column))) for column in columns] for row in rows]
@@ -107,9 +115,12 @@ def _table(door: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
     if (width := line_width(door)) is not None:
         columns, cells, left_out = fitted(columns, cells, width)
     widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
-    for number, row in enumerate([list(columns), *cells]):
+    for number, (row, text) in enumerate(zip([list(columns), *cells], ["", *texts], strict=True)):
         line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
         click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
+        if text:
+            indented = f"{_INDENT}{text}"
+            click.echo(indented if width is None else fill(indented, width, subsequent_indent=_INDENT))
     if left_out:
         door.say(f"left out for want of width: {', '.join(left_out)}; -v shows all")
 
@@ -205,5 +216,5 @@ def _markdown(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 
 _PRINTERS: Mapping[str, Callable[[Door, Sequence[Row], Sequence[str]], None]] = {
-    "table": _table, "jsonl": _json_lines, "csv": _csv, "tsv": _tsv, "md": _markdown,
+    "jsonl": _json_lines, "csv": _csv, "tsv": _tsv, "md": _markdown,
 }  # fmt: skip

@@ -7,14 +7,17 @@ from typing import Any
 
 import click
 
+from jidomem.excerpt import cut
 from jidomem.read.tables import plain
 from jidomem.vocab import local_name
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 _PLAIN = (
-    "class", "status", "summary", "rationale", "reason", "confidence", "valid_from", "valid_until", "expires_on",
+    "class", "status", "summary", "excerpt", "confidence", "valid_from", "valid_until", "expires_on",
 )  # fmt: skip
+_LABELS = {"excerpt": "text"}
+_REASON = 200
 
 
 @click.command(cls=Verb, formats=("table", "json", "md"), as_of=True, valid_at=True)
@@ -40,7 +43,7 @@ def why(door: Door, item: str) -> None:
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what a person wants to see, the important first; what is empty is left out."""
     yield "id", short(found["iri"])
-    yield from ((name.replace("_", " "), short(found[name])) for name in _PLAIN if found[name] is not None)
+    yield from ((_LABELS.get(name, name.replace("_", " ")), short(found[name])) for name in _PLAIN if found[name])
     dated = short(found["timestamp"]) if found["timestamp"] else "date unknown"
     yield "said by", f"{short(found['asserted_by'])} in {short(found['asserted_in'])}, {dated}"
     commit = f" in commit {found['commit'][:12]} by {short(found['committer'])}" if found["commit"] else ""
@@ -69,5 +72,5 @@ def _entry(each: dict[str, Any]) -> str:
     """Return one memory, or one piece of evidence, on one line."""
     if each.get("status") is None:
         return each.get("text") or f"<{each['iri']}>"
-    reason = f": {each['reason']}" if each.get("reason") else ""
+    reason = f": {cut(each['reason'], _REASON)[0]}" if each.get("reason") else ""
     return f"{short(each['iri'])} ({each['status']}) {each['summary']}{reason}"

@@ -152,16 +152,18 @@ class RecallResult:
 class Hit(Entry):
     """A memory that was found by its words: an entry with its IRI as `id` and the score it ranks by.
 
+    `content` is its summary and `excerpt` the text that answers: the decision and its reasons first, cut at a sentence.
     `metadata` holds kind, status and the rest; `parts` add up to the score, where that was asked for.
     """
 
     score: float
+    excerpt: str = ""
     parts: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as plain values."""
         said = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
-                "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
+                "excerpt": self.excerpt, "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
         return said if self.parts is None else {**said, "parts": dict(self.parts)}
 
 

@@ -13,20 +13,8 @@ LAYERS = [  # each row may import itself and the rows above it
     {"errors", "keyword_hints", "terms", "vocab", "resources", "moments", "clock"},
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
-    | {
-        "active",
-        "days",
-        "cues",
-        "keeping",
-        "embedder",
-        "model",
-        "stems",
-        "candidate",
-        "pieces",
-        "wal",
-        "decoding",
-        "nesting",
-    },
+    | {"active", "days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces", "wal", "decoding"}
+    | {"excerpt", "nesting"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository", "uncollected"},
@@ -92,6 +80,7 @@ PURE = [
     "entries/turns.py",
     "entries/kit.py",
     "words.py",
+    "excerpt.py",
     "pieces.py",
     "lexical.py",
     "reach.py",

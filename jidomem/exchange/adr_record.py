@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from jidomem.exchange.adr_dates import ISO_DATE, date_of_name, dates_in
@@ -13,17 +14,19 @@ from jidomem.exchange.adr_words import (
     DATE_KEYS,
     KEY,
     KEY_ALIASES,
+    ORDER,
     PART,
     PLACEMENT,
     RELATION,
-    UNTITLED,
     URL,
     WORDS,
     Reference,
     chosen,
     heading_name,
+    is_title,
     key_name,
     number_of,
+    part_of,
     references,
     slug,
     status_word,
@@ -43,6 +46,8 @@ _PLACEHOLDER = re.compile(
     r"^\{.*\}$|^<.*>$|^\[.*\]$|NUMBER\. TITLE|\{(?:short |adr[-_ ]?)?(?:title|number|name)[^}]*\}", re.IGNORECASE
 )
 _TABLE_KEYS = frozenset(("status", "date", *DATE_KEYS, *KEY_ALIASES))
+#: Parts that stand below the decision in some records and are no words of the decision.
+_APART = ("consequences", "confirmation", "options", "pros", "drivers", "links")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,8 @@ class _Reading:
             for s in page.sections
             if s is not self.title_at and heading_name(s.title) in PART
         ]
-        top = min((s.level for s, _ in parts), default=0)
+        others = (s.level for s in page.sections if s is not self.title_at and part_of(s.title))
+        top = min((s.level for s, _ in parts), default=min(others, default=0))
         self.parts = {part: s for s, part in reversed(parts) if s.level == top}
         below = {part: section for section, part in reversed(parts) if part in ("status", "date", "changelog")}
         self.parts = {**below, **self.parts}  # these may stand below another heading
@@ -198,7 +204,7 @@ class _Reading:
         ahead = [section for section in sections if section.level == 1]
         if not ahead and not any(key_name(field.key) == "title" for field in self.page.fields):
             ahead = list(sections[:1])
-        return next((s for s in ahead[:1] if heading_name(s.title) not in PART.keys() | UNTITLED), None)
+        return next((s for s in ahead[:1] if is_title(s.title)), None)
 
     def _title(self) -> str:
         """Return the title without its number, or nothing when this is no decision record."""
@@ -327,33 +333,67 @@ class _Reading:
         return chosen(self.page.text(section.body, section.own_end)) if section else ("", "")
 
     def _rationale(self) -> str:
-        """Return why: the record's own reason, a MADR justification, else the context; nothing is made up."""
-        option, why = self._chosen()
-        if why and "reason" not in self.parts:
-            return "\n\n".join([why, *self._arguments(option)])
-        for part in ("reason", "context", "drivers", "consequences"):
-            if text := self._part(part):
-                self.used |= set(range(self.parts[part].start, self.parts[part].end))
-                return text
-        text = self._part("decision")
-        self.note("warning", f"no reason is given; {'the decision stands for it' if text else 'none is made up'}")
-        return text or NO_REASON
+        """Return the decision as the record words it and the reasons it gives; nothing is made up.
 
-    def _arguments(self, option: str) -> Iterator[str]:
-        """Yield the pros and cons of *option*, where the options are discussed one by one."""
-        for discussed in (self.parts[part] for part in ("options", "pros") if part in self.parts):
-            for section in self.page.sections:
-                text = self.page.text(section.body, section.end)
-                if discussed.start < section.start < discussed.end and slug(section.title) == slug(option) and text:
-                    yield text
+        A record without a decision lends its proposal, else its consequences, drivers or context.
+        """
+        decision = self._take_decision() or self._take("proposal")
+        reason = self._take("reason")
+        has_reason = reason or self._chosen()[1] or any(map(self._part, ("context", "drivers", "consequences")))
+        if not has_reason:
+            stands = "the decision stands for it" if decision else "none is made up"
+            self.note("warning", f"no reason is given; {stands}")
+        texts = [text for text in (decision, reason) if text]
+        if not texts:
+            texts = [next(filter(None, map(self._take, ("consequences", "drivers", "context"))), NO_REASON)]
+        return "\n\n".join(texts)
+
+    def _take(self, part: str) -> str:
+        """Return the text of the first section of *part* that has one, which the explanation then leaves out."""
+        for section in self.top:
+            text = self.page.text(section.body, section.end)
+            if text and part_of(section.title) == part:
+                self.used |= set(range(section.start, section.end))
+                return text
+        return ""
+
+    def _take_decision(self) -> str:
+        """Return the text of the sections of the decision, each up to the first of another part below it."""
+        texts = []
+        for section in self.top:
+            if part_of(section.title) == "decision":
+                end = next((below.start for below in self._apart(section)), section.end)
+                if text := self.page.text(section.body, end):
+                    self.used |= set(range(section.start, end))
+                    texts.append(text)
+        return "\n\n".join(texts)
+
+    def _apart(self, decision: Section) -> Iterator[Section]:
+        """Yield the sections below *decision* that are another part of the record, such as its consequences."""
+        for section in self.page.sections:
+            if decision.start < section.start < decision.end and part_of(section.title) in _APART:
+                yield section
 
     def _explanation(self) -> str:
-        """Return every line that no other field says in full, as written; kept front matter comes first, fenced."""
+        """Return every line that no other field says in full, as written; sections stand in the order of ORDER.
+
+        The lines below the title follow the context; kept front matter comes last, fenced.
+        """
         page = self.page
+        decisions = [section for section in self.top if part_of(section.title) == "decision"]
+        opened = {s.start: s for s in [*self.top, *(below for each in decisions for below in self._apart(each))]}
+        cuts = {page.start, len(page.lines), *opened, *(section.end for section in opened.values())}
+        blocks = []
+        for start, end in pairwise(sorted(cuts)):
+            text = "\n".join(page.lines[n] for n in range(start, end) if n not in self.used).strip()
+            part = part_of(opened[start].title) if start in opened else None
+            is_head = start == page.start and start not in opened
+            blocks.append((ORDER.index("context" if is_head else part), is_head, start, text))
         matter = [page.lines[n] for n in range(1, max(1, page.start - 1)) if n not in self.used]
         matter = [line for line in matter if line.strip() and not line.startswith("#")]
-        body = "\n".join(page.lines[n] for n in range(page.start, len(page.lines)) if n not in self.used).strip()
-        return "\n\n".join(filter(None, ["\n".join(["```yaml", *matter, "```"]) if matter else "", body]))
+        fenced = "\n".join(["```yaml", *matter, "```"]) if matter else ""
+        ordered = [text for *_, text in sorted(blocks)]
+        return "\n\n".join(filter(None, [*ordered, fenced]))
 
     def _alternatives(self) -> tuple[str, ...]:
         """Return the considered options, as plain text, without the chosen one."""

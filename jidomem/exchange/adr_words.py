@@ -24,9 +24,10 @@ _HEADINGS: Mapping[str, tuple[str, ...]] = {
         "background", "motivation", "issue", "kontext", "contexte", "contexto", "contesto", "背景",
     ),
     "decision": (
-        "decision", "decision outcome", "outcome", "the decision", "resolution", "our decision", "final decision",
-        "decision made", "decision taken", "entscheidung", "décision", "decisión", "decisão", "decisione", "besluit",
-        "решение", "决策", "決定",
+        "decision", "decisions", "decision outcome", "outcome", "the decision", "resolution", "our decision",
+        "final decision", "what we decided", "what was decided", "what we will do", "chosen option", "chosen solution",
+        "decision and rationale", "decision made", "decision taken", "entscheidung", "décision", "decisión", "decisão",
+        "decisione", "besluit", "решение", "决策", "決定",
     ),
     "drivers": ("decision drivers", "drivers", "forces"),
     "consequences": (
@@ -41,6 +42,23 @@ _HEADINGS: Mapping[str, tuple[str, ...]] = {
     "links": ("links", "more information", "related decisions", "related adrs", "related", "references", "see also"),
 }  # fmt: skip
 PART = {name: part for part, names in _HEADINGS.items() for name in names}
+#: Further headings, which do not make a page a decision record.
+_FURTHER: Mapping[str, tuple[str, ...]] = {
+    "consequences": (
+        "positive consequences", "negative consequences", "neutral consequences", "impact", "trade-offs", "tradeoffs",
+        "drawbacks", "risks", "benefits",
+    ),
+    "confirmation": ("confirmation", "validation", "compliance", "verification"),
+    "proposal": (
+        "proposal", "proposed solution", "proposed design", "proposed change", "proposed changes", "solution",
+        "recommendation", "conclusion", "detailed design", "guide-level explanation", "summary", "abstract",
+    ),
+}  # fmt: skip
+_PART_OF = PART | {name: part for part, names in _FURTHER.items() for name in names}
+#: The parts of a record in the order in which a reader wants them: the decision first, the context after what follows
+#: from the decision; `None` are sections that have a heading of their own.
+ORDER = ("decision", "reason", "consequences", "confirmation", "proposal", None, "drivers", "context", "options",
+         "pros", "links", "changelog", "status", "date")  # fmt: skip
 
 _STATUS: Mapping[str, tuple[str, ...]] = {
     "accepted": (
@@ -146,6 +164,20 @@ def title_of_name(path: str) -> str:
 def heading_name(title: str) -> str:
     """Return a heading as it is looked up: lower case, without numbering and colon."""
     return " ".join(re.sub(r"^[\W\d_]+|[\W_]+$", "", title.casefold()).split())
+
+
+def part_of(title: str) -> str | None:
+    """Return the part of a record that a heading opens, None for a heading of its own.
+
+    >>> part_of("2. Decision Outcome:"), part_of("Positive Consequences"), part_of("Sidekiq")
+    ('decision', 'consequences', None)
+    """
+    return _PART_OF.get(heading_name(title))
+
+
+def is_title(heading: str) -> bool:
+    """Return whether the first heading of a page is its title: `# Decisions` is, of a list of them."""
+    return heading_name(heading) not in PART.keys() | UNTITLED or heading_name(heading) == "decisions"
 
 
 def key_name(text: str) -> str:

@@ -109,7 +109,7 @@ def escaped(text: str) -> str:
 
 def _told(memory: Memory) -> str:
     why = _one(memory, "rationale")
-    return f"{_words(memory['class'])}: {_one(memory, 'summary')}{f' (because {why})' if why else ''}"
+    return f"{_words(memory['class'])}: {_one(memory, 'summary')}{f' ({why})' if why else ''}"
 
 
 def _one(memory: Memory, name: str) -> str:

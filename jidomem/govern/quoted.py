@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from jidomem.excerpt import cut
+
 #: Bytes of UTF-8 that are counted as one token; English prose has about four, code and ids about three.
 BYTES_A_TOKEN = 3
 _FENCES = re.compile(r"`{3,}|~{3,}")
@@ -20,7 +22,7 @@ def tokens(text: str) -> int:
 
 
 def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
-    r"""Return *text* between quotation marks on one line, and whether it was cut after *longest* signs.
+    r"""Return *text* between quotation marks on one line, and whether it was cut to *longest* characters.
 
     What is no printable sign is written as a number, so that it can neither begin a line nor hide; a fence is none any
     more. White space is one blank, unless *blanks* are to be shown as they are, as those of a pattern.
@@ -30,12 +32,11 @@ def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]
     >>> quoted("^puts ", 100, blanks=True)
     ('"^puts "', False)
     """
-    words = text if blanks else " ".join(text.split())
-    kept = words if len(words) <= longest else words[: longest - 1].rsplit(" ", 1)[0] + "…"
+    kept, is_cut = cut(text, longest, blanks=blanks)
     plain = _FENCES.sub(lambda match: "'" * len(match[0]), kept)
     body = json.dumps(plain, ensure_ascii=False)[1:-1]
     shown = body if body.isprintable() else "".join(s if s.isprintable() else _numbered(s) for s in body)
-    return f'"{shown}"', kept != words
+    return f'"{shown}"', is_cut
 
 
 def visible(text: str) -> str:

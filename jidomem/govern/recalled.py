@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jidomem.errors import InvalidRequest
+from jidomem.excerpt import EXCERPT
 from jidomem.govern.quoted import quoted, tokens
 from jidomem.recall import Found, Hit
 from jidomem.repository.freshness import UNCHANGED, Freshness
@@ -75,16 +76,15 @@ def _line(hit: Hit) -> str:
     """Return one memory on one line that nothing in it can end."""
     said = hit.metadata
     text, is_cut = quoted(hit.content, LONGEST)
-    reason = said.get("rationale") or said.get("detailed_explanation")
-    why = f" because {quoted(str(reason), LONGEST)[0]}" if reason else ""
+    answer = f"; text: {quoted(hit.excerpt, EXCERPT)[0]}" if hit.excerpt else ""
     short = local_name(hit.id)[-8:]
-    mark = f" [cut; jidomem show {short}]" if is_cut else ""
+    mark = f" [cut; jidomem show {short}]" if is_cut or hit.excerpt.endswith("…") else ""
     status = "" if said["status"] == "active" else said["status"]
     about = ", ".join(_word(str(place)) for place in said["about"][:3])
     stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())
     day = (said["time"] or said["recorded_at"]).date().isoformat()
     words = [status, about, _word(hit.agent_id), day, said.get("source", ""), stale]
-    return f"- {_word(short)} {_word(said['kind'])}: {text}{mark}{why} ({', '.join(filter(None, words))})\n"
+    return f"- {_word(short)} {_word(said['kind'])}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
 
 
 def _word(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jidomem.candidate import Ranked
 from jidomem.errors import InvalidRequest, NotFound
+from jidomem.excerpt import excerpt
 from jidomem.index import OxigraphIndex
 from jidomem.index.held_texts import Readable
 from jidomem.index.kept_words import ENTRY
@@ -194,7 +195,7 @@ class Recalling:
         metadata |= {end: told[end] for end in ("superseded_by", "invalidated_by") if told[end]}
         agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
         return Hit(id=name, agent_id=agent or "unknown", session_id=session, content=str(said.get("summary") or name),
-                   score=score, metadata=metadata, parts=parts)  # fmt: skip
+                   excerpt=excerpt(told["properties"]), score=score, metadata=metadata, parts=parts)  # fmt: skip
 
 
 def _metadata(project: str, words: Iterable[str], stems: Iterable[str], counts: Counts, more: bool) -> dict[str, Any]:

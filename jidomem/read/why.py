@@ -7,6 +7,7 @@ from typing import Any
 
 from jidomem import rules
 from jidomem.errors import NotFound
+from jidomem.excerpt import excerpt
 from jidomem.query import FOREVER, to_term
 from jidomem.read.functions import Rows
 from jidomem.read.records import Records
@@ -20,8 +21,9 @@ Shown = Callable[[str, str, str], Rows]
 MOST = 1_000
 #: What is told of a memory as it stands in it: name -> property.
 _SAID = {
-    "summary": "summary", "rationale": "rationale", "reason": "revisionReason", "confidence": "hasConfidence",
-    "timestamp": "hasTimestamp", "valid_from": "validFrom", "valid_until": "validUntil", "expires_on": "expiresOn",
+    "summary": "summary", "rationale": "rationale", "explanation": "detailedExplanation", "reason": "revisionReason",
+    "confidence": "hasConfidence", "timestamp": "hasTimestamp",
+    "valid_from": "validFrom", "valid_until": "validUntil", "expires_on": "expiresOn",
 }  # fmt: skip
 _COMMITTED = (
     f"SELECT ?committer ?ontology {{ %s {jido('committer')} ?committer ; {jido('ontologyVersion')} ?ontology }}"
@@ -60,6 +62,7 @@ class Why:
         return {
             **{name: found[name] for name in ("iri", "class", "status")},
             **{name: said.get(prop, [None])[0] for name, prop in _SAID.items()},
+            "excerpt": excerpt(said),
             "asserted_by": said.get("assertedBy", []),
             "asserted_in": said.get("assertedIn", []),
             "recorded_at": found["recorded_at"],

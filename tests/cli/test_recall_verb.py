@@ -28,7 +28,7 @@ def test_memories_are_found_by_words_in_every_format():
     lines = run("recall", "cache shipping", "--format", "jsonl").stdout.splitlines()
     assert {json.loads(line)["content"] for line in lines[:2]} == {"the cache holds 2 GiB", "Ship the importer"}
     assert run("recall", "cache", "--format", "csv").stdout.startswith(
-        "score,item,kind,summary,about,agent,recorded,status,time\n"
+        "score,item,kind,summary,about,agent,recorded,status,time,text\n"
     )
     assert f'- {FACT} fact: "the cache holds 2 GiB" (architect, 2026-11-21)' in run(
         "recall", "cache", "--format", "md"
@@ -42,7 +42,7 @@ def test_options_narrow_what_is_looked_through_and_explain_shows_why(by):
     assert "lexical " in explained
     assert {"words": "import ", "likeness": "likeness "}[by] in explained
     few = run("recall", "import oxigraph journal", "--limit", "1")
-    assert len(few.stdout.splitlines()) == 2
+    assert len(few.stdout.splitlines()) == 3  # its text stands below it
     assert "there is more" in few.stderr
 
 

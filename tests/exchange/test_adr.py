@@ -26,6 +26,8 @@ LABELS = {
     "consequences",
     "adr",
     "background",
+    "decision",
+    "outcome",
 }
 
 
@@ -129,7 +131,7 @@ def test_bytes_that_are_no_text_are_an_error_that_names_the_place():
 
 
 def test_a_text_larger_than_a_memory_takes_is_an_error_and_only_that_record_is_left_out():
-    fits, larger = nygard(context="ü" * (LARGE // 2)), nygard(context="ü" * (LARGE // 2 + 1))
+    fits, larger = nygard(context="ü" * (LARGE // 2 - 6)), nygard(context="ü" * (LARGE // 2 + 1))
 
     read_in = read([("0001-a.md", fits), ("0002-b.md", larger)])
 

@@ -116,7 +116,7 @@ def test_other_memories_are_observations_of_what_they_are_about_or_of_the_projec
     memory.writer.submit_intent("p", decision(summary="Use Jena", rationale="it is known", about=["src/a", "src/b"]))
     memory.writer.submit_intent("p", intent(summary="the build needs Rust"))
 
-    said = "Architectural decision: Use Jena (because it is known)"
+    said = "Architectural decision: Use Jena (it is known)"
     assert graph(memory) == [
         {"type": "entity", "name": "src/a", "entityType": "subject", "observations": [said]},
         {"type": "entity", "name": "src/b", "entityType": "subject", "observations": [said]},

@@ -9,6 +9,7 @@ from flask import Response
 
 from jidomem.active import ENDED
 from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.excerpt import ANSWERS
 from jidomem.index.answers import written
 from jidomem.read.turtle import turtle
 from jidomem.serve import wire
@@ -58,12 +59,18 @@ def show(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name o
             for name, title in _LINKED.items()
             if why[name]
         ],
-        "properties": {name: values for name, values in found["properties"].items() if name not in _TOLD},
+        "properties": _properties(found["properties"]),
         "acts": {} if asked.as_of or why_not else {name: ACTS[name] for name in _possible(found["status"])},
         "why_not": why_not,
         "done": asked.given.get("done"),
         "whole": wire.flag(asked.given, "whole"),
     }
+
+
+def _properties(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page lists of a memory, the texts that answer first."""
+    names = [name for name in said if name not in (*_TOLD, *ANSWERS)]
+    return {name: said[name] for name in (*ANSWERS, *names) if name in said}
 
 
 def _linked(asked: Asked, one: Mapping[str, Any]) -> dict[str, Any]:

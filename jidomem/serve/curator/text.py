@@ -7,6 +7,7 @@ import unicodedata
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from jidomem.excerpt import cut
 from jidomem.moments import stamp
 from jidomem.read.item import short_id
 from jidomem.vocab import BASE, local_name
@@ -46,12 +47,8 @@ def _named(sign: str) -> str:
 
 
 def short(text: object, length: int = 240) -> str:
-    """Return the beginning of a long text, cut between words, on one line."""
-    line = " ".join(str(text)[: max(length * 4, _SHORT)].split())
-    if len(line) <= length:
-        return line
-    cut = line[:length]
-    return f"{cut.rpartition(' ')[0] or cut} …"
+    """Return the beginning of a long text on one line, cut at the end of a sentence where one is near."""
+    return cut(str(text)[: max(length * 4, _SHORT)], length)[0]
 
 
 def is_web(address: object) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jidomem.active import ENDED
+from jidomem.excerpt import excerpt
 from jidomem.moments import parse_moment, stamp
 from jidomem.read.item import short_id
 from jidomem.serve.curator.asked import Asked
@@ -19,6 +20,8 @@ _DATES = {
     "expiresOn": ("to be reviewed since", "to be reviewed by"),
     "validUntil": ("held until", "holds until"),
 }
+#: How many characters of the text that answers a list shows.
+_EXCERPT = 300
 _AGENTS, _SESSIONS = f"{BASE}agents/", f"{BASE}sessions/"
 
 
@@ -38,6 +41,7 @@ def of(asked: Asked, found: Mapping[str, Any]) -> dict[str, Any]:
         "class": found["class"],
         "status": found["status"],
         "summary": first(said, "summary") or "",
+        "excerpt": excerpt(said, _EXCERPT),
         "topic": first(said, "topic"),
         "confidence": str(first(said, "hasConfidence") or "").rpartition("#")[2],
         "agent": agent(first(said, "assertedBy") or ""),

@@ -1,0 +1,125 @@
+"""The text that answers for a memory: its decision and reasons first, the context last, cut at a sentence.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+#: How many characters an excerpt has at most where nothing else is asked for.
+EXCERPT = 800
+#: The properties that answer, in the order in which a reader wants them.
+ANSWERS = ("rationale", "detailedExplanation", "revisionReason")
+_NO_REASON = re.compile(r"The \w+ gives no reason\.")
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|!\[[^\[\]\n]{0,300}\]\([^()\n]{0,1000}\)", re.DOTALL)
+_LINK = re.compile(r"\[([^\[\]\n]{0,300})\](?:\([^()\n]{0,1000}\)|\[[^\[\]\n]{0,300}\])")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#:]*$")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_STRONG = re.compile(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
+#: Of a long text so many times as much is read as is shown.
+_READ = 20
+_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=\S)|[。！？]\s*(?=\S)")
+#: Words with a full stop that ends no sentence; so do a number and one letter.
+_SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|mr|ms|mrs|dr)|\b\w)\.\W*$", re.IGNORECASE)
+
+
+def answer(said: Mapping[str, Sequence[object]]) -> str:
+    """Return the text of a memory with the properties *said* that stands beside its summary, as it was written.
+
+    >>> answer({"summary": ["Use Oxigraph"], "rationale": ["It embeds."], "detailedExplanation": ["It embeds. Fast."]})
+    'It embeds. Fast.'
+    """
+    summary = " ".join(str(next(iter(said.get("summary", ())), "")).split())
+    found: list[str] = []
+    for name in ANSWERS:
+        for value in said.get(name, ()):
+            text = str(value).strip()
+            words = " ".join(text.split())
+            if not text or words == summary or _NO_REASON.fullmatch(text):
+                continue
+            found = [other for other in found if not words.startswith(" ".join(other.split()))]
+            if not any(words in " ".join(other.split()) for other in found):
+                found.append(text)
+    return "\n\n".join(found)
+
+
+def excerpt(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
+    """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
+
+    What the summary says already is not said again.
+    """
+    parts = [*sentences(answer(said)[: _READ * longest])]
+    summary = " ".join(str(next(iter(said.get("summary", ())), "")).split()).rstrip(".:… ")
+    if parts and summary and parts[0].rstrip(".:… ") == summary:
+        del parts[0]
+    return _joined(parts, longest)[0]
+
+
+def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
+    """Return *text* on one line of at most *longest* characters, and whether something of it was left out.
+
+    It ends with a sentence where one ends in its second half, else with a word, and then with an ellipsis. Where it is
+    not too long, *blanks* stay as they are.
+
+    >>> cut("Use one queue. It keeps the order of events.", 30)
+    ('Use one queue. …', True)
+    >>> cut("Use one queue a project", 12)
+    ('Use one …', True)
+    """
+    words = " ".join(text.split())
+    if blanks and len(text) <= longest:
+        return text, False
+    return (words, False) if len(words) <= longest else _joined([*_split(words)], longest)
+
+
+def sentences(text: str) -> Iterator[str]:
+    r"""Yield the sentences, headings and list entries of Markdown as plain words; addresses of links are left out.
+
+    >>> [*sentences("## Why\n\n* it is [small](https://a.example), e.g. here\n* fast. And cheap.")]
+    ['Why:', '- it is small, e.g. here', '- fast.', 'And cheap.']
+    """
+    block: list[str] = []
+    is_code = False
+    for line in _LINK.sub(r"\1", _HIDDEN.sub("", text)).split("\n"):
+        heading, item, fence = _HEADING.match(line), _ITEM.match(line), _FENCE.match(line)
+        if fence or heading or item or not line.strip() or is_code:
+            yield from _split(" ".join(block))
+            block = []
+        if fence:
+            is_code = not is_code
+        elif heading and not is_code:
+            yield f"{heading[1]}:"
+        elif item and not is_code:
+            marker = item[0].strip()
+            block = [marker if marker[0].isdigit() else "-", _STRONG.sub(r"\2", line[item.end() :])]
+        elif line.strip():
+            block.append(line if is_code else _STRONG.sub(r"\2", line.removeprefix(">")))
+    yield from _split(" ".join(block))
+
+
+def _split(words: str) -> Iterator[str]:
+    """Yield the sentences of one paragraph."""
+    words, start = " ".join(words.split()), 0
+    for end in _END.finditer(words):
+        if not _SHORT.search(words[max(start, end.start() - 12) : end.start() + 1]):
+            yield words[start : end.end()].strip()
+            start = end.end()
+    if words[start:]:
+        yield words[start:]
+
+
+def _joined(parts: Sequence[str], longest: int) -> tuple[str, bool]:
+    """Return as many of *parts* as fit on one line, and whether some were left out."""
+    whole = " ".join(parts)
+    if len(whole) <= longest:
+        return whole, False
+    room, text = longest - 2, ""
+    for part in parts:
+        longer = f"{text} {part}" if text else part
+        if len(longer) > room:
+            break
+        text = longer
+    if len(text) < room // 2:
+        text = whole[: room + 1]
+        text = text.rsplit(" ", 1)[0] if " " in text else text[:room]
+    return f"{text} …", True
