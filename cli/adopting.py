@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import tempfile
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, Step
+from jidomem.govern.nearness import is_about
 from jidomem.intent import Receipt
 from jidomem.repository.elsewhere import DULL, KINDS, Found, Passed, from_path, look
+from jidomem.repository.listing import listing
 from jidomem.runtime import settings
 from jidomem.runtime.adopting import Scope, compare
 from jidomem_cli.complain import tell
@@ -33,6 +36,8 @@ _COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
 _RARE = ("moved", "removed", "conflict", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
 _TOLD = 8
+#: Of so many files it is looked up whether something governs them.
+_TRIED = 10
 
 
 def looked(folder: Path, names: Sequence[str]) -> Found:
@@ -278,20 +283,33 @@ def _proposals(memory: Jidomem) -> list[dict[str, Any]]:
 
 
 def _governed(memory: Jidomem) -> str | None:
-    """Return a file that most decisions in force are about, else most of all that waits, None for none."""
+    """Return a source file that most active memories are about and something governs, None for none.
+
+    Where no memory names one, it is the first in a folder or of a pattern that one names.
+    """
     try:
-        rows = memory.reader.select(memory.project, _FILES)
+        rows = memory.reader.select(memory.project, _PLACES)
     except NotFound:  # nothing was written
         return None
-    files = [row["file"] for row in rows if memory.tree is None or memory.tree.has(row["file"])]
-    return files[0] if files else None
+    places: list[str] = [row["place"] for row in rows]
+    files = [place for place in places if memory.tree is None or memory.tree.has(place)]
+    named = [file for file in files if _SOURCE.search(file)]
+    if not named and memory.tree is not None:
+        sources = [file for file in listing(memory.tree.base).paths if _SOURCE.search(file)]
+        found = (next((file for file in sources if is_about(place, file)), None) for place in places)
+        named = [file for file in found if file is not None]
+    return next((file for file in named[:_TRIED] if memory.governing(file, limit=1)), None)
 
 
-_FILES = """
+#: The endings of files that people and agents edit as source code.
+_SOURCE = re.compile(
+    r"\.(?:bash|cc?|cljs?|cpp|cs|css|dart|erl|exs?|go|graphql|h|hpp|hs|html|java|jl|jsx?|kt|lua|ml|php|p[lp]|proto|ps1"
+    r"|py|rb?|rs|scala|scss|sh|sql|svelte|swift|tf|tsx?|vue|zig)$",
+    re.IGNORECASE,
+)
+_PLACES = """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?file (SUM(?weight) AS ?times) WHERE {
-  ?item jido:about ?file ; jido:hasAssertionStatus ?status
-  FILTER(isLiteral(?file) && CONTAINS(?file, ".") && !CONTAINS(?file, "*") && !STRENDS(?file, ".md"))
-  BIND(IF(?status = jido:Asserted, 100, 1) AS ?weight)
-} GROUP BY ?file ORDER BY DESC(?times) ?file LIMIT 20
+SELECT ?place (COUNT(?item) AS ?times) WHERE {
+  ?item jido:about ?place ; jido:hasAssertionStatus jido:Asserted FILTER(isLiteral(?place))
+} GROUP BY ?place ORDER BY DESC(?times) ?place LIMIT 1000
 """

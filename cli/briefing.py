@@ -24,18 +24,21 @@ from jidomem_cli.tables import form_of, show_json
 @click.option("--role", metavar="ROLE", help="Whose matters come first; else the role the agent is declared with.")
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long it may be (1500).")
 @click.option("--about", multiple=True, metavar="PATH", help="A file that will be worked on; repeat it for more.")
+@click.option("--task", metavar="TEXT", help="The work to be done, in words: memories that match come early.")
 @click.option("--hook", type=click.Choice(HOOKED), help="Answer a client that calls this when a session begins.")
 @pass_door
 def briefing(
-    door: Door, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...], hook: str | None
-) -> None:
-    """Tell what an agent should know first: rules, tasks, errors, decisions, what waits and what is new.
+    door: Door, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...],
+    task: str | None, hook: str | None,
+) -> None:  # fmt: skip
+    """Tell what an agent should know first: rules that bind, then what is near to its files and task, then the rest.
 
-    It fits into the budget, and says what was left out and how to ask for it. A token is counted for every three bytes.
+    It fills the budget, and says what was left out and how to ask for it. A token is counted for every three bytes.
 
     Examples:
       jidomem briefing
       jidomem briefing --agent architect --budget-tokens 800
+      jidomem briefing --about src/a.py --task "retry failed uploads"
       jidomem briefing --role Debugger --about src/a.py --json
     """
     if hook is not None:
@@ -49,6 +52,7 @@ def briefing(
         role=role,
         budget_tokens=budget_tokens,
         about=Paths(memory.settings.root, memory.tree).each(about),
+        task=task,
         as_of=door.as_of,
         valid_at=door.valid_at,
     )

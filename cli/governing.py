@@ -6,39 +6,58 @@ from collections.abc import Sequence
 
 import click
 
+from jidomem.excerpt import cut
 from jidomem.govern.besides import Besides, besides
-from jidomem.govern.governing import COLUMNS
+from jidomem.govern.governing import COLUMNS, nearest
+from jidomem.govern.nearness import SHOWN
+from jidomem.read.tables import plain
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.paths import Paths
-from jidomem_cli.tables import form_of, short, show_rows
+from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 _TOLD, _LONG = 5, 100
 
 
 @click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--all", "every", is_flag=True, help="All that governs the files, not the nearest alone.")
+@click.option("--limit", type=click.IntRange(1), metavar="N",
+              help=f"At most N memories a file (default: {SHOWN}; with --json all).")  # fmt: skip
 @click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
 @pass_door
-def governing(door: Door, paths: tuple[str, ...], include_inactive: bool) -> None:
-    """List the rules, decisions, errors and lessons that govern files, the most binding first.
+def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None, include_inactive: bool) -> None:
+    """List the rules, decisions, errors and lessons that govern files, the nearest first.
 
-    Each says whether the files it is about are as they were when it was written. A file need not be there yet. What is
-    only proposed, or a fact, governs nothing; the first of these are told besides, on standard error.
+    That is what is about the file itself, then about its folder and the folders above it, then about a pattern, then
+    strict and required conventions about the whole. Each says whether the files it is about are as they were when it
+    was written. A file need not exist yet. Proposals, facts and notes about no file govern nothing; the first proposals
+    and facts about the file are printed on standard error.
 
     Examples:
       jidomem governing README.md
+      jidomem governing README.md --all
       jidomem governing src/a.py src/b.py --json
     """
     memory = door.read()
     asked = Paths(memory.settings.root, memory.tree).each(paths)
-    rows = memory.governing(*asked, as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive)
-    if form_of(door) in ("table", "md"):
-        rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
-    show_rows(door, rows, COLUMNS if len(asked) > 1 else COLUMNS[1:], memory=memory)
+    found = memory.governing(*asked, as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive)
+    form = form_of(door)
+    is_read = form in ("table", "md")
+    if limit is None and is_read:
+        limit = SHOWN
+    rows = found if limit is None or every else nearest(found, limit)
+    if form == "json":
+        show_json({"rows": [plain(row) for row in rows], "cursor": None, "count": len(found)})
+    else:
+        if is_read:
+            rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
+        show_rows(door, rows, COLUMNS if len(asked) > 1 else COLUMNS[1:], memory=memory)
+    if len(rows) < len(found) and form != "json":
+        door.say(f"… {len(found) - len(rows)} more: --all")
     if not (include_inactive or door.quiet or door.as_of or door.valid_at):
-        found = besides(memory.reader, memory.project, asked, {row["item"] for row in rows})
-        _say_besides(door, "known of it, and binding nothing", [one for one in found if not one.waits])
-        _say_besides(door, "proposed, and not in force until accepted", [one for one in found if one.waits])
+        others = besides(memory.reader, memory.project, asked, {row["item"] for row in found})
+        _say_besides(door, "related, not binding", [one for one in others if not one.waits])
+        _say_besides(door, "pending proposals, not active until accepted", [one for one in others if one.waits])
 
 
 def _say_besides(door: Door, what: str, found: Sequence[Besides]) -> None:
@@ -47,8 +66,7 @@ def _say_besides(door: Door, what: str, found: Sequence[Besides]) -> None:
         return
     door.say(f"{what}: {len(found)}")
     for one in found[:_TOLD]:
-        summary = one.summary if len(one.summary) <= _LONG else f"{one.summary[:_LONG]}…"
-        door.say(f"  {short(one.item)}  {one.kind}: {summary}")
+        door.say(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")
     if found[0].waits:
         from jidomem_cli.complain import place  # it brings what each verb of writing takes
 

@@ -113,12 +113,12 @@ def _joined(parts: Sequence[str], longest: int) -> tuple[str, bool]:
     whole = " ".join(parts)
     if len(whole) <= longest:
         return whole, False
-    room, text = longest - 2, ""
-    for part in parts:
-        longer = f"{text} {part}" if text else part
-        if len(longer) > room:
-            break
-        text = longer
+    room, count = longest - 2, 0
+    while len(" ".join(parts[: count + 1])) <= room:
+        count += 1
+    while count and parts[count - 1].endswith(":"):  # a heading, or the sentence that leads to a list
+        count -= 1
+    text = " ".join(parts[:count])
     if len(text) < room // 2:
         text = whole[: room + 1]
         text = text.rsplit(" ", 1)[0] if " " in text else text[:room]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jidomem import active
 from jidomem.errors import NotFound
+from jidomem.govern.nearness import is_note
 from jidomem.query import to_term
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.ignored import matches
@@ -18,7 +19,7 @@ from jidomem.write.names import plain_path
 _QUERY = (
     """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded WHERE {
+SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded ?level WHERE {
   { VALUES ?about { %s } ?item jido:about ?about }
   UNION { %s ?item jido:about ?about FILTER(CONTAINS(STR(?about), "*")) }
   UNION { ?item a jido:Convention ; jido:hasAssertionStatus jido:Proposed
@@ -27,6 +28,7 @@ SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded WHERE {
   OPTIONAL { ?item jido:summary ?summary }
   OPTIONAL { ?item a ?kind }
   OPTIONAL { ?item jido:recordedAt ?recorded }
+  OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   FILTER(BOUND(?status) && BOUND(?summary) && BOUND(?kind) && BOUND(?recorded))
 """
     + active.valid_now()
@@ -62,7 +64,9 @@ def besides(reader: MemoryReader, project: str, paths: Sequence[str], known: Col
     found: dict[str, tuple[tuple[bool, int], Besides]] = {}
     for row in rows:
         about = row["about"]
-        if row["item"] in known or ("*" in about and not any(matches(plain_path(about), path) for path in plain)):
+        if row["item"] in known or is_note(about, row["level"]):
+            continue
+        if "*" in about and not any(matches(plain_path(about), path) for path in plain):
             continue
         near = plain_path(about) in plain, len(about.replace("*", ""))
         kind = type_of(row["kind"]) or local_name(row["kind"])

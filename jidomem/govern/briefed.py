@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from jidomem import vocab
 from jidomem.anchor import Anchor
 from jidomem.errors import InvalidRequest, NotFound
+from jidomem.excerpt import excerpt
+from jidomem.govern.besides import besides
 from jidomem.govern.briefing import BUDGET, Briefing, Entry, Found, fitted
 from jidomem.govern.freshness import anchors_by_item, anchors_in_force
 from jidomem.govern.governing import governing
+from jidomem.govern.nearness import is_about, is_general, nearness
 from jidomem.govern.quoted import quoted
 from jidomem.index import OxigraphIndex
 from jidomem.query import FOREVER, to_term
@@ -25,12 +27,29 @@ from jidomem.terms import iri
 from jidomem.vocab import BASE, jido, local_name
 from jidomem.write.names import slug
 
-#: How many signs of a text are shown; of a list one entry is looked at for so many tokens, and never more than so many.
-LONGEST, TOKENS_AN_ENTRY, MOST = 320, 100, 200
+#: How many characters of a summary are shown, and of the text that answers for a decision.
+LONGEST, EXCERPT = 320, 200
+#: Of a list one entry is looked at for so many tokens, and never more than so many.
+TOKENS_AN_ENTRY, MOST = 30, 600
+#: So many conventions, and so many facts, are ranked by what they bind and by how near they are to the files.
+RANKED = 1_000
+#: So many memories that recall finds for the task are told of at most.
+RELATED = 30
 #: Of so many files it is looked up what governs them; each is a question of its own to the index.
 MOST_FILES = 50
+#: An entry that is not made yet: the memory, its label and notes.
+_Told = tuple[str, str, Sequence[str]]
+#: How near a memory is that is about other places than the files.
+_ELSEWHERE = (-1, 0)
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
+_DETAILS = f"""SELECT ?item ?summary ?recorded ?about {{{{ VALUES ?item {{{{ {{items}} }}}}
+?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
+OPTIONAL {{{{ ?item {jido("about")} ?about }}}} }}}}"""
+#: How a rule that has no other mark of it says that it binds.
+_BINDS = re.compile(
+    r"\b(?:must|never|always|do not|don['’]t|shall|mandatory|forbidden|not allowed|required?)\b", re.IGNORECASE
+)
 _LAST = (
     """SELECT (MAX(?recorded) AS ?last) WHERE {{ ?item {by} {agent} ; {at} ?recorded FILTER(?recorded <= {moment}) }}"""
 )
@@ -63,11 +82,13 @@ class Briefed:
         agent: str | None = None,
         role: str | None = None,
         about: Sequence[str] = (),
+        related: Sequence[str] = (),
         as_of: object = None,
         valid_at: object = None,
     ) -> None:
         """Brief *agent*, a plain name or an IRI, in a *role*, about the files *about*, at *now* on the clock.
 
+        *related* are the memories that recall found for its task, the best first.
         Raises InvalidRequest for more than MOST_FILES files.
         """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
@@ -78,6 +99,7 @@ class Briefed:
         self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
         self._role = _role(role) if role else self._declared_role()
         self._about = tuple(dict.fromkeys(about))
+        self._related = {name: place for place, name in enumerate(related)}
         if len(self._about) > MOST_FILES:
             raise InvalidRequest(
                 f"a briefing is about {MOST_FILES} files at most, not {len(self._about):,}",
@@ -88,9 +110,12 @@ class Briefed:
     def brief(self, budget: int = BUDGET) -> Briefing:
         """Return the briefing that fits into *budget* tokens; raises InvalidRequest for one that is too small."""
         self._looked_at = min(MOST, 1 + budget // TOKENS_AN_ENTRY)
+        binding, general = self._conventions()
         found: dict[str, Found | None] = {
             "rules": self._page("strict-conventions", "conv", "strict convention"),
+            "binding": binding,
             "files": self._files(),
+            "related": self._found([(name, "", ()) for name in self._related]) if self._related else None,
             "tasks": self._tasks(),
             "errors": self._errors(),
             "decisions": self._page("recent-decisions", "decision", "decision"),
@@ -98,7 +123,8 @@ class Briefed:
             "questions": self._questions(),
             "lessons": self._page("recent-lessons", "lesson", "lesson"),
             "news": self._news(),
-            "facts": replace(self._page("facts", "fact", "fact"), only_counted=True),
+            "conventions": general,
+            "facts": self._facts(),
         }
         asked = {"agent": self._agent, "role": self._role, "about": list(self._about)}
         held = {name: section for name, section in found.items() if section is not None}
@@ -120,16 +146,62 @@ class Briefed:
         rows, more = self._rows(name)
         return self._found([(row[column], label, ()) for row in rows], more)
 
-    def _found(self, entries: Sequence[tuple[str, str, Sequence[str]]], more: bool = False) -> Found:
+    def _found(self, entries: Sequence[_Told], more: bool = False) -> Found:
         """Return what there is, each an IRI, what it is called, and what there is to say of it."""
         return Found(len(entries), lambda at: self._entry(*entries[at]), more)
 
+    def _conventions(self) -> tuple[Found, Found]:
+        """Return the conventions that bind, by level or by their words, and the others; the strict ones are apart.
+
+        The nearest to the files come first, then those that recall found for the task, then the newest.
+        """
+        page = self._reader.ask_page("conventions", project=self._project, limit=RANKED, **self._moment)
+        levels = {row["conv"]: local_name(row["level"]) for row in page.rows if local_name(row["level"]) != "Strict"}
+        required: list[_Told] = []
+        worded: list[_Told] = []
+        others: list[_Told] = []
+        for row in self._ranked(levels):
+            is_required = levels[row["item"]] == "Required"
+            kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
+            kind.append((row["item"], "required convention" if is_required else "convention", ()))
+        more = page.cursor is not None
+        return self._found([*required, *worded], more), self._found(others, more)
+
+    def _facts(self) -> Found:
+        page = self._reader.ask_page("facts", project=self._project, limit=RANKED, **self._moment)
+        rows = self._ranked({row["fact"] for row in page.rows})
+        return self._found([(row["item"], "fact", ()) for row in rows], page.cursor is not None)
+
+    def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
+        """Return *items*, those nearest to the files first, then those related to the task, then the newest.
+
+        Where there are files, those about other places come last.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        near: dict[str, tuple[int, int]] = {}
+        text = _DETAILS.format(items=" ".join(map(iri, items)))
+        for row in self._reader.select(self._project, text) if items else ():
+            name, place = row["item"], str(row["about"] or "")
+            found[name] = row
+            distances = [nearness(path, place) for path in self._about if is_about(place, path)]
+            distance = max(distances, default=_ELSEWHERE if self._about and not is_general(place) else (0, 0))
+            near[name] = max(near.get(name, _ELSEWHERE), distance)
+        ranked = sorted(found.values(), key=lambda row: (str(row["recorded"]), row["item"]), reverse=True)
+        ranked.sort(key=lambda row: self._related.get(row["item"], len(self._related)))
+        ranked.sort(key=lambda row: near[row["item"]], reverse=True)
+        return ranked
+
     def _files(self) -> Found | None:
+        """Return what governs the files, the nearest first, then what else is about them."""
         if not self._about:
             return None
         rows = governing(self._reader, self._index, self._tree, self._project, self._about, **self._moment)
         items = {row["item"]: row for row in rows if row["force"] != "strict" or row["about"]}
-        return self._found([(name, f"{row['force']} for {_word(row['path'])}", ()) for name, row in items.items()])
+        entries: list[_Told] = [(name, f"{row['force']} for {_word(row['path'])}", ()) for name, row in items.items()]
+        if self._moment["as_of"] is None:
+            others = besides(self._reader, self._project, self._about, items)
+            entries += [(one.item, f"{one.kind} about {_word(one.about)}", ()) for one in others if not one.waits]
+        return self._found(entries)
 
     def _tasks(self) -> Found:
         own: list[dict[str, Any]] = []
@@ -173,7 +245,7 @@ class Briefed:
                            more)  # fmt: skip
 
     def _conflicts(self) -> Found:
-        entries: list[tuple[str, str, Sequence[str]]] = []
+        entries: list[_Told] = []
         for row in self._reader.ask("conflicts", project=self._project, **self._moment):
             entries.append((row["a"], row["kind"].replace("_", " "), [f"against {item.short_id(row['b'])}"]))
         rows, more = self._rows("proposals", trusted_only=True)
@@ -231,6 +303,8 @@ class Briefed:
         told = item.get(self._index, self._project, name, self._moment["as_of"])
         said = {key: values[0] for key, values in told["properties"].items() if values}
         text, is_cut = quoted(str(said.get("summary", "")), LONGEST)
+        answer = excerpt(told["properties"], EXCERPT) if "rationale" in said else ""
+        label = label or told["type"] or told["class"]
         files = self._freshness(name)
         stale = [f"{_word(found.path)} {found.state}" for found in files if found.state != UNCHANGED]
         agent, source = local_name(str(said.get("assertedBy", ""))), local_name(str(said.get("hasSourceType", "")))
@@ -239,12 +313,14 @@ class Briefed:
         words = [*notes, *stale, status, _word(agent), recorded, source]
         short = item.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
-        line = f"- {_word(short)} {label}: {text}{mark} ({', '.join(filter(None, words))})"
+        why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
+        line = f"- {_word(short)} {label}: {text}{why}{mark} ({', '.join(filter(None, words))})"
         values = {
             "iri": name,
             "id": short,
             "label": label,
             "summary": said.get("summary"),
+            "excerpt": answer or None,
             "cut": is_cut,
             "notes": list(notes),
             "standing": told["status"],

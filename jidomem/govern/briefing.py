@@ -15,7 +15,9 @@ BUDGET, FIRST = 1_500, 3
 #: section -> its title, and what lists all of it. They are filled in this order, unless a role has favourites.
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "rules": ("Strict conventions", "jidomem ask strict-conventions"),
+    "binding": ("Rules that bind", "jidomem ask conventions"),
     "files": ("What governs the files", "jidomem governing PATH"),
+    "related": ("Related to the task", "jidomem recall TASK"),
     "tasks": ("Open tasks", "jidomem ask open-tasks"),
     "errors": ("Open errors", "jidomem ask open-errors"),
     "decisions": ("Decisions in force", "jidomem ask recent-decisions"),
@@ -23,15 +25,23 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "questions": ("To be looked at again", "jidomem ask stale"),
     "lessons": ("Lessons learned", "jidomem ask recent-lessons"),
     "news": ("Since you were here last", "jidomem ask timeline"),
+    "conventions": ("Other conventions", "jidomem ask conventions"),
     "facts": ("Facts", "jidomem ask facts"),
 }
 #: What the tool `ask` of a client without a command line is asked, where it is not what follows `jidomem`.
 _OF_TOOL: Mapping[str, str] = {
     "files": "ask governing (params file)",
+    "related": "recall",
     "conflicts": "ask conflicts, ask proposals",
 }
 _COMMAND = "jidomem "
-#: What comes first for a role, after the rules and what governs the files.
+#: Sections that have no more than one of so many parts of the budget before the others had their turn.
+_PARTS = {"binding": 3, "files": 4, "related": 5, "conventions": 4}
+#: Sections of memories that neither bind nor are near to anything: they have what the others leave.
+_GENERAL = ("conventions", "facts")
+#: After so many entries in a row that do not fit, a section is full.
+_MISSES = 5
+#: What comes first for a role, after the rules and what is related to the files and the task.
 FAVOURITES: Mapping[str, tuple[str, ...]] = {
     "Planner": ("tasks", "decisions"),
     "Architect": ("decisions", "conflicts"),
@@ -59,15 +69,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is for a section: so many entries at least, made one by one; `more` where there are others.
-
-    With `only_counted` none is shown.
-    """
+    """What there is for a section: so many entries at least, made one by one; `more` where there are others."""
 
     count: int
     entry: Callable[[int], Entry]
     more: bool = False
-    only_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,7 @@ class Briefing:
 
 def order_of(role: str | None) -> list[str]:
     """Return the sections in the order they are filled in for a role."""
-    first = ["rules", "files", *FAVOURITES.get(role or "", ())]
+    first = ["rules", "binding", "files", "related", *FAVOURITES.get(role or "", ())]
     return [*first, *(name for name in SECTIONS if name not in first)]
 
 
@@ -154,8 +160,8 @@ def fitted(
 ) -> Briefing:
     """Return the briefing of what was *found*: the first entries of each section in order, then the rest in order.
 
-    A memory is shown once, but for what waits; a section ends at the first entry that does not fit. Raises
-    InvalidRequest for a *budget* that does not hold what says what is left out.
+    A memory is shown once, but for what waits. Raises InvalidRequest for a *budget* that does not hold what says what
+    is left out.
     """
     order = [name for name in order_of(role) if name in found and found[name].count]
     frame = [_OPENING.format(project=project), _CLOSING, _EMPTY, "", "Left out:", ""]
@@ -165,24 +171,69 @@ def fitted(
     least = _cost(frame)
     if budget < least:
         raise InvalidRequest(f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more")
-    left, seen, full = budget - least, set[str](), {name for name in order if found[name].only_counted}
-    shown, passed = {name: list[Entry]() for name in order}, dict.fromkeys(order, 0)
-    for upto in (FIRST, sys.maxsize):
-        for name in order:
-            while name not in full and passed[name] < found[name].count and len(shown[name]) < upto:
-                entry = found[name].entry(passed[name])
-                cost = _cost([entry.line, *([] if shown[name] else [_heading(SECTIONS[name][0])])])
-                if entry.values["iri"] in seen and name not in _MATTERS:
-                    passed[name] += 1
-                elif cost > left:
-                    full.add(name)
+    filling = _Filling({name: found[name] for name in order}, budget - least)
+    parts = {name: budget // part for name, part in _PARTS.items()}
+    special = [name for name in order if name not in _GENERAL]
+    filling.fill(order, FIRST)
+    filling.fill(special, parts=parts)
+    filling.fill(special)
+    filling.fill(order, parts=parts)
+    filling.fill(order)
+    told = Briefing(project, filling.sections(), budget, about)
+    filling.left = budget - max(told.tokens, told.for_tools().tokens)  # what was set aside to say what is left out
+    filling.fill(order)
+    return replace(told, sections=filling.sections())
+
+
+class _Filling:
+    """The sections of a briefing while entries are put into them; `left` is how many tokens there are."""
+
+    def __init__(self, found: Mapping[str, Found], left: int) -> None:
+        self.left = left
+        self._found = found
+        self._shown: dict[str, list[Entry]] = {name: [] for name in found}
+        self._pending = {name: [*range(each.count)] for name, each in found.items()}
+        self._made: dict[tuple[str, int], Entry] = {}
+        self._spent = dict.fromkeys(found, 0)
+        self._seen: set[str] = set()
+
+    def fill(self, names: Iterable[str], most: int = sys.maxsize, parts: Mapping[str, int] | None = None) -> None:
+        """Put into the sections *names* in order what fits, up to *most* entries and as many tokens as *parts* gives.
+
+        An entry that does not fit stays pending, and a section is full after _MISSES of them in a row.
+        """
+        for name in names:
+            pending, misses, part = self._pending[name], 0, (parts or {}).get(name, sys.maxsize)
+            for place in [*pending]:
+                if len(self._shown[name]) >= most or misses == _MISSES:
+                    break
+                entry = self._entry(name, place)
+                heading = [] if self._shown[name] else [_heading(SECTIONS[name][0])]
+                cost = _cost([entry.line, *heading])
+                if entry.values["iri"] in self._seen and name not in _MATTERS:
+                    pending.remove(place)
+                elif self._spent[name] + cost > part:
+                    break
+                elif cost > self.left:
+                    misses += 1
                 else:
-                    passed[name] += 1
-                    seen.add(entry.values["iri"])
-                    shown[name].append(entry)
-                    left -= cost
-    sections = (_section(name, shown[name], found[name], found[name].count - passed[name]) for name in order)
-    return Briefing(project, tuple(sections), budget, about)
+                    misses = 0
+                    pending.remove(place)
+                    self._seen.add(entry.values["iri"])
+                    self._shown[name].append(entry)
+                    self._spent[name] += cost
+                    self.left -= cost
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the sections as they are."""
+        return tuple(
+            _section(name, self._shown[name], found, len(self._pending[name])) for name, found in self._found.items()
+        )
+
+    def _entry(self, name: str, place: int) -> Entry:
+        if (name, place) not in self._made:
+            self._made[name, place] = self._found[name].entry(place)
+        return self._made[name, place]
 
 
 def _section(name: str, entries: Sequence[Entry], found: Found, left_out: int) -> Section:

@@ -1,7 +1,8 @@
-"""What an agent should know before it touches a file: the rules, decisions and lessons that govern it, by force."""
+"""The rules, decisions, errors and lessons that govern files, the nearest to each file first."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from posixpath import normpath
@@ -9,6 +10,7 @@ from typing import Any
 
 from jidomem.errors import InvalidRequest
 from jidomem.govern.freshness import anchors_in_force, fresh
+from jidomem.govern.nearness import SHOWN, is_note, nearness
 from jidomem.index import OxigraphIndex
 from jidomem.read import item
 from jidomem.read.reader import MemoryReader
@@ -20,9 +22,10 @@ from jidomem.write.names import plain_path
 
 Row = dict[str, Any]
 COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary", "status", "time")
-#: How binding what is, the most binding first; what a list says stands in this order.
+#: How binding a memory is, the most binding first.
 FORCES = ("strict", "required", "decision", "open error", "lesson", "advisory", "past error")
 _PAGE = 200
+_NOWHERE = (-1, 0)
 _OF_LEVEL = {"Strict": "strict", "Required": "required", "Advisory": "advisory"}
 
 
@@ -34,13 +37,15 @@ def governing(
     paths: Sequence[str],
     **asked: Any,
 ) -> list[Row]:
-    """Return what governs each of *paths*, the most binding first, then the nearest, then the newest.
+    """Return what governs each of *paths*, the nearest first, then the most binding, then the newest.
 
     Paths are relative to the folder that holds the root, with forward slashes, or absolute; raises InvalidRequest for
-    one that lies outside of that folder. A memory about a file that was renamed
-    governs it by its new name too. *asked* are as_of, valid_at and include_inactive. Each row has path, item, kind,
-    class, force, about (the place it was found by), summary, level, status (active, proposed ...), time, state of a
-    task or error, freshness of each file it is about, source, agent and recorded.
+    one that lies outside of that folder. A memory about a file that was renamed governs it by its new name too. A
+    memory about no place in particular governs nothing, unless it is a strict or required convention.
+
+    *asked* are as_of, valid_at and include_inactive. Each row has path, item, kind, class, force, about (the place it
+    was found by), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each file
+    it is about, source, agent and recorded.
     """
     if not paths:
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
@@ -48,26 +53,35 @@ def governing(
     earlier = earlier_names(reader, tree, project)
     patterns = _patterns(reader, project, asked)
     found: dict[tuple[str, str], Row] = {}
+    near: dict[tuple[str, str], tuple[int, int]] = {}
     for path in paths:
         for name in (plain_path(path), *earlier.get(plain_path(path), ())):
             rows = reader.ask("governing", project=project, file=name, **asked)
             rows += [row for row in patterns if matches(plain_path(row["about"]), name)]
             for row in rows:
-                found.setdefault((path, row["item"]), {"path": path, **row})
+                place, distance = (path, row["item"]), nearness(name, row["about"])
+                if distance > near.get(place, _NOWHERE) and not is_note(row["about"], row["level"]):
+                    found[place], near[place] = {"path": path, **row}, distance
     known = fresh(index, tree, project, (item for _, item in found))
     described = [_described(index, project, row, asked) for row in found.values()]
     for row in described:
         row["freshness"] = [found_.to_dict() for found_ in known.get(row["item"], ())]
-    place = {path: number for number, path in enumerate(paths)}
     described.sort(key=lambda row: (row["recorded"], row["item"]), reverse=True)
-    described.sort(
-        key=lambda row: (
-            place[row["path"]],
-            FORCES.index(row["force"]),
-            -_nearness(plain_path(row["path"]), row["about"]),
-        )
-    )
+    described.sort(key=lambda row: FORCES.index(row["force"]))
+    described.sort(key=lambda row: near[row["path"], row["item"]], reverse=True)
+    described.sort(key=lambda row: paths.index(row["path"]))
     return described
+
+
+def nearest(rows: Sequence[Row], limit: int = SHOWN) -> list[Row]:
+    """Return the first *limit* rows of each path in their order; strict conventions come before what is nearer."""
+    ranked = sorted(enumerate(rows), key=lambda row: (row[1]["force"] != "strict", row[0]))
+    count, kept = Counter[str](), []
+    for number, row in ranked:
+        count[row["path"]] += 1
+        if count[row["path"]] <= limit:
+            kept.append(number)
+    return [rows[number] for number in sorted(kept)]
 
 
 def _below(tree: Worktree | None, path: str) -> str:
@@ -141,10 +155,3 @@ def _force(kind: str, level: str | None, state: str | None, is_error: bool) -> s
     if is_error:
         return "past error" if state in ("Resolved", "Deferred") else "open error"
     return "lesson" if kind in ("LessonLearned", "RootCause") else "decision"
-
-
-def _nearness(path: str, about: str | None) -> int:
-    """Return how near to the file the place is that a memory names: the file itself, then folders, none last."""
-    if not about:
-        return 0
-    return len(about) + 10_000 * (plain_path(about) == path)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from jidomem import active
 from jidomem.govern.governing import earlier_names
+from jidomem.govern.nearness import is_note
 from jidomem.guard.rule import FORCES, Basis, Check, Rule, Rules
 from jidomem.moments import stamp
 from jidomem.runtime.root import Jidomem
@@ -60,7 +62,7 @@ def rules(memory: Jidomem, project: str) -> Rules:
             continue
         named = tuple(dict.fromkeys(plain_path(text) for text in said.named(row)))
         if named:
-            found[row["item"]] = rule, named
+            found[row["item"]] = replace(rule, about=named), named
     return Rules(tuple(found.values()), earlier_names(memory.reader, memory.tree, project))
 
 
@@ -118,6 +120,7 @@ class _Said:
             files = self._by["file"].get(each["value"], ()) if each["is"] else ()
             found += [file["value"] for file in files] if each["is"] else [each["value"]]
         found += [each["value"] for each in self._by["module"].get(row["item"], ())]
+        found = [text for text in found if not is_note(text, row["level"])]
         is_bound = row["item"] in self._by["about"] or row["item"] in self._by["domain"]
         of_all = row["level"] and not is_bound and local_name(row["scope"] or "") != "AgentScope"
         return [*found, ""] if of_all else found

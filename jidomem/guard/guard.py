@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
+from jidomem.govern.nearness import nearness
 from jidomem.guard import kept
 from jidomem.guard.checks import Found, judge
 from jidomem.guard.edits import Edit
-from jidomem.guard.rule import FORCES, Rule, Rules, Stop
+from jidomem.guard.rule import FORCES, Rule, Rules, Stop, places
 from jidomem.guard.telling import told
 from jidomem.moments import stamp
+from jidomem.repository.ignored import matches
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime.guard_log import HEEDED, OVERRIDDEN, SHOWN, STOPPED, GuardLog
 from jidomem.runtime.read_log import TABLES, ReadLog
@@ -52,8 +55,9 @@ class Guard:
         return self.tree.base if self.tree else self.root.parent
 
     def governing(self, paths: Sequence[str]) -> dict[str, list[Rule]]:
-        """Return what governs each of *paths*, the most binding first, then the newest; raises what opening does.
+        """Return what governs each of *paths*; raises what opening does.
 
+        Strict conventions come first, then the nearest, then the most binding, then the newest.
         Nothing does where there is no memory.
         """
         if not (self.root / "projects" / self.project).is_dir():
@@ -66,7 +70,7 @@ class Guard:
         if found is None:
             found = kept.of_paths(self._gathered(state), paths)
         now = stamp(self._now())
-        return {path: sorted((r for r in rules if r.holds(now)), key=lambda rule: FORCES.index(rule.force))
+        return {path: sorted((rule for rule in rules if rule.holds(now)), key=partial(_rank, path))
                 for path, rules in found.items()}  # fmt: skip
 
     def judge(self, edits: Iterable[Edit], session: str, *, tells: bool = True) -> Verdict:
@@ -142,3 +146,11 @@ class Guard:
         if now == state and kept.is_settled(state):
             kept.keep(self.root, self.project, state, found, made_on)
         return found
+
+
+def _rank(path: str, rule: Rule) -> tuple[bool, int, int, int]:
+    """Return where *rule* stands among those that govern *path*."""
+    here = {"", *places(path)}
+    named = [about for about in rule.about if about in here or ("*" in about and matches(about, path))]
+    kind, depth = max((nearness(path, about) for about in named), default=(0, 0))
+    return rule.force != "strict", -kind, -depth, FORCES.index(rule.force)

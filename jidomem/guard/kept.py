@@ -29,7 +29,7 @@ from jidomem.terms import Term, bare
 from jidomem.version import Head, Version
 
 FOLDER = Path("cache", "guard")
-FORM = 2
+FORM = 3
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder may have one time on it within so many nanoseconds.
@@ -189,12 +189,12 @@ def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
 def _said(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
-            rule.valid_until, checks, rule.waits]  # fmt: skip
+            rule.valid_until, checks, rule.waits, list(rule.about)]  # fmt: skip
 
 
 def _rule(said: list[object]) -> Rule:
-    *plain, checks, waits = said
-    return Rule(*plain, tuple(Check(*check) for check in checks), waits)  # type: ignore[arg-type,attr-defined,call-arg]
+    *plain, checks, waits, about = said
+    return Rule(*plain, tuple(Check(*check) for check in checks), waits, tuple(about))  # type: ignore[arg-type,attr-defined,call-arg]
 
 
 def _head(path: Path) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Check:
 class Rule:
     """One memory in force that governs files: what it says, how binding it is, from when until when, and its checks.
 
+    *about* are the texts that name the files: `""` is every file.
     A check counts once a curator has accepted it: `waits` says that one has not been.
     """
 
@@ -48,6 +49,7 @@ class Rule:
     valid_until: str = ""
     checks: tuple[Check, ...] = ()
     waits: bool = False
+    about: tuple[str, ...] = ()
 
     def holds(self, now: str) -> bool:
         """Return whether it holds in the world at *now*."""

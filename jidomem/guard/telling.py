@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jidomem.govern.nearness import SHOWN
 from jidomem.govern.quoted import quoted, tokens
 from jidomem.guard.rule import Rule, Stop
 
@@ -17,14 +18,15 @@ _LONG_PATH = 120
 def told(rules: Sequence[tuple[str, Rule]], notes: Mapping[str, str]) -> tuple[str, tuple[Rule, ...]]:
     """Return the text for an agent, and which of *rules*, each with the path it governs, are in it.
 
-    *notes* say by memory what else is to be known of it. Nothing where there are none.
+    These are the first of them, at most SHOWN; *notes* say by memory what else is to be known of it. Nothing where
+    there are none.
     """
     if not rules:
         return "", ()
     path = _named(rules[0][0])
     lines, shown = [_OPENING.format(path=path)], list[Rule]()
     left = BUDGET - tokens(lines[0] + "\n") - tokens(_MORE.format(count=len(rules), path=path) + "\n")
-    for _, rule in rules:
+    for _, rule in rules[:SHOWN]:
         line = told_of(rule, notes.get(rule.item, ""))
         cost = tokens(line + "\n")
         if cost > left:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
     from jidomem.index.texts import Texts
+    from jidomem.recall import Found, Narrowing, RecallRequest
     from jidomem.write.rollback import Rollback
     from jidomem.write.writer import MemoryWriter
 
@@ -67,17 +68,24 @@ class Governed:
         def catch_up(self, project: str) -> object:
             """Bring the index level with *project*."""
 
+        def _recalled(self, request: RecallRequest, narrowing: Narrowing, name: str) -> Found:
+            """Return the memories that answer."""
+
         def _redact_held(self, project: str, shows: Callable[[str], bool], *, dry_run: bool = False) -> dict[str, int]:
             """Take texts out of what agents hold."""
 
-    def governing(self, *paths: str, project: str | None = None, **asked: Any) -> list[dict[str, Any]]:
-        """Return what governs the files *paths*: rules, decisions, errors and lessons, the most binding first.
+    def governing(
+        self, *paths: str, project: str | None = None, limit: int | None = None, **asked: Any
+    ) -> list[dict[str, Any]]:
+        """Return what governs the files *paths*: rules, decisions, errors and lessons, the nearest first.
 
-        *asked* are as_of, valid_at and include_inactive; what a row holds, `jidomem.govern.governing` says.
+        With a *limit* these are the nearest of each file, strict conventions among them in any case. *asked* are as_of,
+        valid_at and include_inactive; what a row holds, `jidomem.govern.governing` says.
         """
-        from jidomem.govern.governing import governing  # a writer has no need of it
+        from jidomem.govern.governing import governing, nearest  # a writer has no need of it
 
-        return governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
+        rows = governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
+        return rows if limit is None else nearest(rows, limit)
 
     def briefing(
         self,
@@ -87,21 +95,29 @@ class Governed:
         role: str | None = None,
         budget_tokens: int | None = None,
         about: Sequence[str] = (),
+        task: str | None = None,
         as_of: object = None,
         valid_at: object = None,
     ) -> Briefing:
         """Return what *agent* should know first, in 1,500 tokens unless said otherwise: `text`, `tokens`, `to_dict()`.
 
-        *about* are files it will work on. Without a *role* it is the one the agent is declared with. Raises
-        InvalidRequest for a role there is not and for a budget that cannot hold what says what was left out.
+        *about* are files it will work on, *task* says in words what it will do. Without a *role* it is the one the
+        agent is declared with. Raises InvalidRequest for a role there is not and for a budget that cannot hold what
+        says what was left out.
         """
-        from jidomem.govern.briefed import Briefed
+        from jidomem.govern.briefed import RELATED, Briefed
+        from jidomem.recall import Narrowing, RecallRequest
 
         name = project or self.project
         self.catch_up(name)
         now = self.sources.now()
+        related: list[str] = []
+        if task is not None and task.strip():
+            narrowing = Narrowing(about=tuple(about), as_of=as_of, valid_at=valid_at)
+            request = RecallRequest(agent_id=self.settings.agent, query=task, limit=RELATED)
+            related = [hit.id for hit in self._recalled(request, narrowing, name).entries]
         asked = Briefed(self.reader, self.index, self.tree, name, now=now, agent=agent, role=role, about=about,
-                        as_of=as_of, valid_at=valid_at)  # fmt: skip
+                        related=related, as_of=as_of, valid_at=valid_at)  # fmt: skip
         told = asked.brief() if budget_tokens is None else asked.brief(budget_tokens)
         if self.read_log is not None:
             self.read_log.shown(name, told.items, by=agent, in_="briefing")

@@ -1,16 +1,21 @@
-"""What an agent should know first, over HTTP."""
+"""Briefings, and what governs files, over HTTP."""
 
 from __future__ import annotations
 
 from flask import Response, request
 
+from jidomem.errors import InvalidRequest
+from jidomem.govern.governing import nearest
+from jidomem.govern.nearness import SHOWN
+from jidomem.read.tables import plain
 from jidomem.serve import wire
 from jidomem.serve.accept import negotiate
 from jidomem.serve.positions import reach
 from jidomem.serve.site import Site
 
 MARKDOWN = "text/markdown"
-_KNOWN = ("agent", "role", "budget_tokens", "as_of", "valid_at", "min_position")
+_GOVERNING = ("limit", "include_inactive", "as_of", "valid_at", "min_position")
+_KNOWN = ("agent", "role", "budget_tokens", "task", "as_of", "valid_at", "min_position")
 
 
 def briefing(site: Site, project: str) -> Response:
@@ -29,6 +34,7 @@ def briefing(site: Site, project: str) -> Response:
         role=given.get("role"),
         budget_tokens=wire.whole(given, "budget_tokens"),
         about=about,
+        task=given.get("task"),
         as_of=given.get("as_of"),
         valid_at=given.get("valid_at"),
     )
@@ -37,3 +43,26 @@ def briefing(site: Site, project: str) -> Response:
         if form == "json"
         else Response(told.text, content_type=f"{MARKDOWN}; charset=utf-8")
     )
+
+
+def governing(site: Site, project: str) -> Response:
+    """Return the nearest of what governs each file, and how many govern them in all."""
+    several = request.args.copy()
+    paths = several.poplist("file")
+    given = wire.once(several)
+    for name in given:
+        if name not in _GOVERNING:
+            raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*_GOVERNING, "file"))
+    if not paths:
+        raise InvalidRequest("there is no file", hint="name one: ?file=src/a.py")
+    reach(site, project, given)
+    limit = wire.whole(given, "limit")
+    rows = site.memory.governing(
+        *paths,
+        project=project,
+        as_of=given.get("as_of"),
+        valid_at=given.get("valid_at"),
+        include_inactive=wire.flag(given, "include_inactive"),
+    )
+    near = nearest(rows, SHOWN if limit is None else limit)
+    return wire.answer({"rows": [plain(row) for row in near], "count": len(rows)})

@@ -7,6 +7,7 @@ from typing import Any
 
 from jidomem.active import STATUSES
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
+from jidomem.govern.nearness import SHOWN
 from jidomem.govern.recalled import markdown
 from jidomem.intent import FIELDS
 from jidomem.read.counts import counts, kept, pending
@@ -158,7 +159,8 @@ def _ask(desk: Desk, given: Arguments) -> Told:
     for taken in ("name", "self", "project", *(each for each in ASK.takes if each != "params")):
         if taken in params:
             raise InvalidRequest(f"{taken} is no parameter of a question", hint=f"give {taken} beside params")
-    page = memory.reader.ask_page(name, project=desk.project, **{"limit": ROWS, **asked}, **params)
+    limit = SHOWN if name == "governing" else ROWS
+    page = memory.reader.ask_page(name, project=desk.project, **{"limit": limit, **asked}, **params)
     return Told({"rows": plain(page.rows), "cursor": page.cursor})
 
 
@@ -258,9 +260,10 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "briefing",
-        "What to know before starting: strict conventions, open tasks and errors, decisions, what is new.",
+        "What to know before starting: rules that bind, open tasks and errors, decisions, news.",
         {
             "about": {**_TEXTS, "description": "Files you will work on."},
+            "task": _TEXT,
             "role": _TEXT,
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,

@@ -110,6 +110,24 @@ def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
     assert len(json.loads(run("memory", "conventions", "--json").stdout)["rows"]) == 4
 
 
+def test_the_file_that_is_suggested_is_source_code_that_something_is_known_of(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    record = DECISION.format(
+        title="One map", status="Accepted", why="See ![the map](map.png), `notes.md` and `infra/`."
+    )
+    files = {"docs/adr/0001-map.md": record, "docs/adr/map.png": "x", "docs/adr/notes.md": "x", "infra/logo.svg": "x",
+             "infra/a.tf": "x", "b.py": "x"}  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    told = taken_in("auto")
+
+    assert told["next"][0] == "jidomem governing infra/a.tf"
+    assert "One map" in run("governing", "infra/a.tf").stdout
+
+
 def test_again_it_adds_what_is_new_and_nothing_else(repository):
     taken_in("auto")
     again = taken_in("auto")
@@ -174,7 +192,7 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert governing("src/queue.py") == {"One queue": "src/queue.py", "No cron": "src/queue.py"}
     assert governing("web/log.ts") == {}
     waiting = run("governing", "web/log.ts").stderr
-    assert "proposed, and not in force until accepted: 4\n" in waiting  # two of them bind the whole repository
+    assert "pending proposals, not active until accepted: 2\n" in waiting  # notes about no file are not among them
     assert re.search(r"convention: Always log with `log.ts`\n.*fact: Components live in `ui/`, one a file\n", waiting)
     assert "convention: Mobile first" in run("governing", "web/a.css").stderr
     assert run("governing", "web/a.css", "-q").stderr == ""
@@ -183,13 +201,12 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert run("review", "accept", "--all").exit_code == 0
 
     assert governing("web/log.ts") == {
-        "Always log with `log.ts`": "web/log.ts",
-        "Never edit `src/gen.py` by hand": "**",
-        "Sign every commit": None,
-    }
+        "Always log with `log.ts`": "web/log.ts"
+    }  # what the notes say of all files is for the briefing
+    assert "Sign every commit" in run("briefing").stdout
     assert governing("src/gen.py")["Never edit `src/gen.py` by hand"] == "src/gen.py"
     assert "Mobile first" in governing("web/a.css")
-    assert "known of it, and binding nothing: 1\n" in run("governing", "web/ui/a.ts").stderr
+    assert "related, not binding: 1\n" in run("governing", "web/ui/a.ts").stderr
 
 
 def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_alone_is_pending(repository):

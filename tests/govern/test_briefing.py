@@ -140,7 +140,7 @@ def test_as_of_a_moment_the_briefing_is_the_one_of_then(told):
 
 @pytest.mark.parametrize("budget", [430, 600, 900, 1500])
 def test_a_briefing_never_takes_more_than_its_budget_and_says_what_it_left_out(memory, budget):
-    keep(memory, *(strict(f"rule {n}: {'word ' * 40}") for n in range(20)), *(task(f"task {n}") for n in range(40)))
+    keep(memory, *(strict(f"rule {n}: {'word ' * 40}") for n in range(60)), *(task(f"task {n}") for n in range(60)))
 
     briefing = memory.briefing("p", budget_tokens=budget)
 
@@ -148,7 +148,7 @@ def test_a_briefing_never_takes_more_than_its_budget_and_says_what_it_left_out(m
     rules, tasks = briefing.to_dict()["sections"]
     assert len(rules["entries"]) >= 1
     assert len(tasks["entries"]) >= min(3, budget // 400)
-    for section, there in ((rules, 20), (tasks, 40)):
+    for section, there in ((rules, 60), (tasks, 60)):
         assert len(section["entries"]) + section["left_out"] <= there
         assert section["more"]  # so many as the budget may hold were looked at, and there are others
         assert f"- at least {section['left_out']} more of '{section['title']}': {section['ask']}" in briefing.text
@@ -182,7 +182,7 @@ def test_a_briefing_for_a_client_with_tools_names_questions_and_no_command_line_
     for budget in (least, least + 1, least + 2, 1500):
         briefing = told.briefing("p", about=["src/a.py"], budget_tokens=budget).for_tools()
         left = briefing.text.partition("Left out:")[2]
-        assert "- at least" in left
+        assert "more of 'What governs the files'" in left
         assert {*re.findall(r"ask ([a-z-]+)", left)} <= questions
         assert "jidomem" not in briefing.text
         assert all(section["ask"].startswith("ask ") for section in briefing.to_dict()["sections"])
@@ -193,7 +193,7 @@ def test_a_briefing_for_a_client_with_tools_names_questions_and_no_command_line_
 
 
 def test_a_role_has_its_own_matters_first_and_the_one_declared_counts_when_none_is_said(told):
-    assert order_of("Debugger")[:4] == ["rules", "files", "errors", "lessons"]
+    assert order_of("Debugger")[:6] == ["rules", "binding", "files", "related", "errors", "lessons"]
     assert {tuple(sorted(order_of(role))) for role in (None, "Planner", "Architect", "Debugger", "Reviewer")} == {
         tuple(sorted(SECTIONS))
     }
@@ -255,14 +255,82 @@ def test_nothing_known_is_a_briefing_too(memory):
     assert "nothing yet that comes first; all there is: ask timeline" in briefing.for_tools().text
 
 
-def test_facts_are_counted_with_the_question_that_lists_them(memory):
-    keep(memory, *(intent(summary=f"fact {number}") for number in range(30)))
+def test_facts_come_last_the_newest_first_and_the_rest_is_counted(memory):
+    keep(memory, *(intent(summary=f"fact {number:02}") for number in range(90)), strict("Sign commits"))
 
     told, short = memory.briefing("p"), memory.briefing("p", budget_tokens=400)
 
-    assert "- at least 16 more of 'Facts': jidomem ask facts" in told.text
-    assert "- at least 5 more of 'Facts': jidomem ask facts" in short.text
-    assert (told.items, short.tokens <= 400) == ([], True)
+    assert list(shown(told)) == ["rules", "facts"]
+    for briefing in (told, short):
+        count = len(shown(briefing)["facts"])
+        assert shown(briefing)["facts"] == [f"fact {number:02}" for number in range(89, 89 - count, -1)]
+        assert f"- {90 - count} more of 'Facts': jidomem ask facts" in briefing.text
+
+
+def notes(memory):
+    """A hundred accepted notes as pages of instructions have them, most of them about no file."""
+    keep(memory, *(note(f"Prefer short names, for reason {n}: {'they are read often, ' * (n % 4)}") for n in range(40)))
+    keep(memory, *(intent(summary=f"The service {n} listens on port {8000 + n}") for n in range(40)))
+    keep(memory, *(note(f"Never call provider {n} without a timeout") for n in range(5)))
+    keep(memory, note("Log with structlog", about=["src/upload/client.py"]), note("Mobile first", about=["web"]))
+    keep(memory, note("Chunks must be signed", about=["src/upload"]), note("Uploads run in UTC", about=["src"]))
+    keep(memory, note("Buttons must be blue", about=["web/**/*.css"]), note("Sign every commit", level="Required"))
+    keep(memory, intent(summary="Failed uploads are retried by the scheduler, not by the client"))
+
+
+def note(summary, level="Advisory", **fields):
+    return intent(type="convention", summary=summary, convention_name=summary, enforcement_level=level, **fields)
+
+
+@pytest.mark.parametrize("budget", [800, 1_500, 3_000])
+@pytest.mark.parametrize("asked", [{}, {"about": ["src/upload/client.py"], "task": "retry failed uploads"}], ids=str)
+def test_a_briefing_fills_its_budget_with_accepted_notes(memory, budget, asked):
+    notes(memory)
+
+    briefing = memory.briefing("p", budget_tokens=budget, **asked)
+
+    assert budget * 0.9 <= briefing.tokens <= budget
+    assert briefing.for_tools().tokens <= budget
+
+
+def test_rules_that_bind_come_first_then_what_is_near_to_the_files_then_to_the_task_then_the_rest(memory):
+    notes(memory)
+
+    told = memory.briefing("p", budget_tokens=8_000, about=["src/upload/client.py"], task="retry failed uploads")
+
+    sections = shown(told)
+    assert [name for name in sections if sections[name]] == ["binding", "files", "related", "conventions", "facts"]
+    assert sections["binding"][:2] == ["Sign every commit", "Chunks must be signed"]  # required, then the nearest
+    assert sections["binding"][-1] == "Buttons must be blue"  # of other files
+    assert sections["files"] == ["Log with structlog", "Uploads run in UTC"]
+    assert sections["related"][0] == "Failed uploads are retried by the scheduler, not by the client"
+    assert sections["conventions"][-1] == "Mobile first"
+
+
+def test_without_files_and_task_the_rules_that_bind_still_come_first(memory):
+    notes(memory)
+
+    sections = shown(memory.briefing("p", budget_tokens=1_000))
+
+    assert list(sections) == ["binding", "conventions", "facts"]
+    assert len(sections["binding"]) == 8
+
+
+def test_a_decision_is_briefed_with_its_text(memory):
+    keep(memory, decision(summary="One queue", rationale="Orders stay in order. Nothing else to run.", topic="queue"))
+
+    (line,) = [line for line in memory.briefing("p").text.splitlines() if "One queue" in line]
+
+    assert 'decision: "One queue"; text: "Orders stay in order. Nothing else to run." (' in line
+
+
+def test_the_task_is_looked_for_and_not_noted_as_recalled(memory):
+    notes(memory)
+
+    told = memory.briefing("p", task="retry failed uploads")
+
+    (first, *_) = next(section for section in told.sections if section.name == "related").entries
+    assert [row["in"] for row in memory.reader.why("p", first.values["iri"])["shown"]] == ["briefing"]
 
 
 def test_the_command_line_prints_markdown_or_json(tmp_path, monkeypatch):

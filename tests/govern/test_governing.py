@@ -44,22 +44,21 @@ def governed(memory):
     return memory
 
 
-def test_what_governs_a_file_comes_by_force_then_by_nearness_then_newest_first(governed):
+def test_what_governs_a_file_comes_by_nearness_then_by_force_then_newest_first(governed):
     rows = governed.governing("src/db/pool.py", project="p")
 
     assert [(row["force"], row["summary"]) for row in rows] == [
-        ("strict", "sign commits"),
-        ("required", "no globals"),
         ("decision", "Pool of four"),
-        ("decision", "Use WAL"),
         ("open error", "it blocks"),
         ("lesson", "close what you open"),
-        ("advisory", "log nothing"),
-        ("advisory", "tabs nowhere"),
         ("past error", "it leaked"),
-    ]
+        ("decision", "Use WAL"),
+        ("advisory", "log nothing"),
+        ("required", "no globals"),
+        ("strict", "sign commits"),
+    ]  # "tabs nowhere" names no place and binds nothing
     assert {row["standing"] for row in rows} == {"active"}
-    assert (rows[2]["about"], rows[2]["agent"], rows[2]["source"]) == ("src/db/pool.py", "architect", None)
+    assert (rows[0]["about"], rows[0]["agent"], rows[0]["source"]) == ("src/db/pool.py", "architect", None)
 
 
 def test_what_was_ended_is_shown_as_of_then_and_marked_when_asked_for(governed):

@@ -54,8 +54,9 @@ def test_the_guard_finds_what_governing_finds_of_every_place_and_kind(repository
             expected = {r["item"]: r["force"] for r in asked if r["path"] == path and r["force"] in FORCES}
             over = [iri for iri, each in zip(iris, every, strict=True) if each.get("valid_until")]
             assert {r.item: r.force for r in found[path]} == {i: f for i, f in expected.items() if i not in over}, path
-            forces = [FORCES.index(rule.force) for rule in found[path]]
-            assert forces == sorted(forces)
+            near = [row["item"] for row in asked if row["path"] == path]
+            ranks = [(rule.force != "strict", near.index(rule.item)) for rule in found[path]]
+            assert ranks == sorted(ranks)
 
 
 #: What is written next -> whether the rules are what they were.

@@ -390,7 +390,7 @@ def test_what_others_wrote_is_told_as_data_in_which_nothing_hides(desks):
 
 
 def test_a_briefing_names_what_the_tool_ask_is_asked_for_the_rest(desks):
-    desks.memory.writer.remember("p", "the build needs Rust 1.80")
+    desks.memory.writer.submit_many("p", [intent(summary=f"build {n} needs Rust 1.80") for n in range(100)])
 
     async def asks(client):
         recalled = await client.call_tool("recall", {"query": "Rust"})
@@ -399,7 +399,7 @@ def test_a_briefing_names_what_the_tool_ask_is_asked_for_the_rest(desks):
     recalled, briefing, read = talk(server(desks, TOOLS), asks)
 
     for text in (recalled.content[0].text, briefing.content[0].text, read.contents[0].text):
-        assert "of 'Facts': ask facts\n" in text
+        assert "of 'Facts': ask facts" in text
     assert [section["ask"] for section in briefing.structured_content["sections"]] == ["ask facts"]
 
 

@@ -65,3 +65,19 @@ def test_the_description_of_the_interface_has_every_member(client):
     assert client.post("/projects/none/recall", json={"query": "x"}).status_code == 404
     assert client.post(f"{PATH}?x=1", json={"query": "x"}).status_code == 400
     assert client.get(PATH).status_code == 405
+
+
+def test_the_nearest_of_what_governs_a_file_is_given_and_the_rest_is_counted(client, memory):
+    for number in range(12):
+        memory.writer.submit_intent("p", decision(summary=f"one {number}", topic=f"{number}", about=["src"]))
+    path = "/projects/p/governing"
+
+    answer = client.get(f"{path}?file=src/a.py").json
+
+    assert (answer["count"], len(answer["rows"]), answer["rows"][0]["summary"]) == (13, 10, "Use quagga as the index")
+    assert [row["item"] for row in answer["rows"]] == [
+        row["item"] for row in memory.governing("src/a.py", project="p", limit=10)
+    ]
+    assert len(client.get(f"{path}?file=src/a.py&file=src/b.py&limit=2").json["rows"]) == 4
+    for wrong in ("", "?file=../a.py", "?path=src/a.py", "?file=src/a.py&limit=x"):
+        assert client.get(path + wrong).status_code == 400, wrong
