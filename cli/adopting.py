@@ -259,6 +259,8 @@ def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool
     if dry_run:
         return []
     found: list[tuple[str, str]] = []
+    if title := _title(memory):
+        found.append((f"jidomem recall {shlex.quote(title)}", "ask it a question"))
     if file := _governed(memory):
         found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
     elif any(each.counts()["taken_in"] for each in adopted):
@@ -280,6 +282,15 @@ def _proposals(memory: Jidomem) -> list[dict[str, Any]]:
         return memory.reader.ask("proposals", project=memory.project)
     except NotFound:  # nothing was written
         return []
+
+
+def _title(memory: Jidomem) -> str | None:
+    """Return the title of an active decision, as a question that has an answer; None where there is none."""
+    try:
+        rows = memory.reader.ask("recent-decisions", project=memory.project, limit=1)
+    except NotFound:  # nothing was written
+        return None
+    return " ".join(rows[0]["summary"].split()) if rows else None
 
 
 def _governed(memory: Jidomem) -> str | None:

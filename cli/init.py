@@ -59,9 +59,13 @@ def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> i
     elif not folder.exists():
         _refuse_kind(str(folder), sources)
     if not sources:
-        made = _make(door, folder)
+        made = _make(door, folder) | {"importable": _importable(folder)}
         _tell(door, made, folder, address)
-        door.say(f"next: git add .jidomem, then: {_FIRST}" if _top_of(folder) else f"next: {_FIRST}")
+        if made["importable"]:
+            door.say(f"found here, and not imported: {', '.join(made['importable'])}")
+            door.say("next: jidomem init --from auto --dry-run shows what would be imported; without --dry-run it is")
+        else:
+            door.say(f"next: git add .jidomem, then: {_FIRST}" if _top_of(folder) else f"next: {_FIRST}")
         return 0
     return _adopt(door, folder, sources, address, dry_run)
 
@@ -79,6 +83,15 @@ def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | No
     with adopting.judged_in(door, base / settings.FOLDER, dry_run) as memory:
         adopted, report = adopt(memory, base, found.sources, scope)
         return adopting.show(door, memory, found, adopted, report, made)
+
+
+def _importable(folder: Path) -> list[str]:
+    """Return what `init --from auto` would import from the repository of *folder*, a phrase for each source."""
+    from jidomem.repository.elsewhere import KINDS, look
+
+    found = look(making.place(folder).parent)
+    many = {source.path: f" ({len(source.files)})" if len(source.files) > 1 else "" for source in found.sources}
+    return [f"{KINDS[source.kind]} in {source.path}{many[source.path]}" for source in found.sources]
 
 
 def _make(door: Door, folder: Path) -> dict[str, Any]:

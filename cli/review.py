@@ -124,6 +124,9 @@ def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) 
 
 def _list(door: Door, found: Queue) -> None:
     rows = [one.to_dict() for one in found.waiting]
+    if not rows and form_of(door) == "table":
+        door.say("nothing to review")
+        return
     show_rows(door, rows, _COLUMNS, found.cursor)
     if rows and form_of(door) == "table":
         first = found.waiting[0]

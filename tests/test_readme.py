@@ -53,6 +53,7 @@ def test_everything_the_readme_shows_runs_from_top_to_bottom(repository, tmp_pat
         done = run(command)
         assert done.returncode == 0, f"{command[-1]}\n{done.stdout}{done.stderr}"
         assert done.stdout or done.stderr, f"{command[-1]} says nothing"
+        assert not re.search("^none", done.stderr, re.MULTILINE), f"{command[-1]} finds nothing\n{done.stderr}"
     assert run(asked).stdout.startswith(CHECKOUT) == ("JIDOMEM_BIN" not in os.environ)
 
 
