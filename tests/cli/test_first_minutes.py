@@ -101,7 +101,7 @@ def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
         "tests/adr/0009-a-sample.md": "in a folder of samples or third parties",
         "CLAUDE.local.md": "git ignores it, and what is taken in is committed",
     }
-    assert told["next"][0] == "jidomem governing src/queue.py"
+    assert told["next"][:2] == ["jidomem recall 'One queue'", "jidomem governing src/queue.py"]
     for command in told["next"]:
         program, *words = shlex.split(command)
         done = run(*words).exit_code if program == "jidomem" else subprocess.run([program, *words]).returncode
@@ -511,3 +511,13 @@ def test_decisions_of_other_sorts_are_counted_as_of_the_moment_that_is_asked_abo
     (again,) = [line.partition("see: ")[2] for line in now.stderr.splitlines() if "not architectural: 1" in line]
     assert again == "jidomem ask decisions --valid-at 2026-12-31"
     assert run(*again.split()[1:]).stdout.count("\n") == 2
+
+
+def test_init_without_a_source_says_what_could_be_imported(repository):
+    told = run("init")
+    program = json.loads(run("init", "--json").stdout)
+
+    assert "found here, and not imported: decision records in docs/adr (2), notes for agents in" in told.stderr
+    assert "jidomem init --from auto --dry-run" in told.stderr
+    assert program["importable"][0] == "decision records in docs/adr (2)"
+    assert run("ask", "recent-decisions", "--format", "jsonl").stdout == ""
