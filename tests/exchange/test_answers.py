@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 import jidomem
-from jidomem.exchange.importing import import_adr
+from jidomem.exchange.sources import SourceFile
+from jidomem.exchange.synchroniser import Look, Synchronisation
 from jidomem.govern.recalled import markdown
+from jidomem.repository.elsewhere import ADR
 
 FOLDER = Path(__file__).parent / "cases" / "answers"
 QUESTIONS = json.loads((FOLDER / "expected.json").read_text("utf-8"))
@@ -16,7 +18,8 @@ QUESTIONS = json.loads((FOLDER / "expected.json").read_text("utf-8"))
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     with jidomem.open(tmp_path_factory.mktemp("shop") / ".jidomem", project="shop") as memory:
-        import_adr(memory.writer, "shop", [(path.name, path.read_bytes()) for path in sorted(FOLDER.glob("*.md"))])
+        files = [SourceFile(ADR, path.name, path.read_bytes()) for path in sorted(FOLDER.glob("*.md"))]
+        Synchronisation.of(memory.writer, memory.reader, "shop", files, Look()).submit()
         memory.writer.remember(
             "shop",
             "Keep baskets in Redis",
