@@ -35,7 +35,7 @@ _FIRST = (
 #: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
 _BETWEEN, _LEAST = 2, 16
 #: The columns that a narrow terminal goes without, the first of these first.
-_LEAST_WANTED = ("parts", "session", "sessions", "agent", "agents", "recorded", "freshness", "about", "kind", "level")
+_LEAST_WANTED = ("parts", "session", "sessions", "agent", "agents", "recorded", "about", "kind", "level")
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\dZ$")
 _INDENT = "    "
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
