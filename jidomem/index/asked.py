@@ -36,6 +36,7 @@ _ALL_ENDS = (
     f"{{ SELECT * {{ ?end {RECORDED} ?until }} }} {{ SELECT * {{ ?end {STATUS} {ASSERTED} }} }} }}"
 )
 _PROPOSALS = f"SELECT ?item WHERE {{ %s ?item {STATUS} {PROPOSED} }}"
+_UNACCEPTED = f"SELECT ?item WHERE {{ %s ?item {DECIDED} ?standing FILTER(?standing != {literal(ACCEPTED)}) }}"
 _ENDED = f"SELECT ?item WHERE {{ %s ?item {ENDED_BY} ?end }}"
 _KNOWN = f"SELECT ?item ?since WHERE {{ %s ?item {RECORDED} ?since }}"
 
@@ -45,10 +46,11 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class Fates:
-    """Which items were ended, and when; and which are only proposed."""
+    """Which items were ended, and when; which are only proposed; and which are decisions that are not accepted."""
 
     until: dict[Term, int] = field(default_factory=dict)
     proposed: set[Term] = field(default_factory=set)
+    unaccepted: set[Term] = field(default_factory=set)
 
     def of(self, item: Term) -> int:
         """Return until when *item* is in force: NEVER for a proposal."""
@@ -91,6 +93,7 @@ class Asked:
             if at is not None:
                 until[item or ""] = min(at, until.get(item or "", FOREVER))
         fates.proposed.update(self.nodes(graphs, _PROPOSALS, only))
+        fates.unaccepted.update(self.nodes(graphs, _UNACCEPTED, only))
         return fates
 
     def spans(

@@ -272,7 +272,7 @@ class Listings:
         if course.unless:
             pointing = self._asked.pointing(listed.graphs, course, {item for _, item in members.values()})
         for key, (known, item) in members.items():
-            hidden = item in fates.proposed and not course.proposals
+            hidden = (item in fates.proposed or item in fates.unaccepted) and not course.proposals
             yield key, known, NEVER if hidden else held_from(pointing.get(item, ()), fates.until.get(item, FOREVER))
 
     def _fates(self, graphs: Sequence[str]) -> Fates:
