@@ -250,38 +250,32 @@ class _Planning:
         return Step("conflict", entry, lineage, "proposal", note="its memory was withdrawn or superseded here")
 
     def _live(self, entry: SourceEntry, lineage: Lineage) -> Step:
-        active, pending = tuple(each.iri for each in lineage.active), lineage.pending
-        stale = tuple(each.iri for each in pending if not each.is_doubted)
-        back = tuple(marker for each in lineage.active for marker in each.withdrawals)
-        current = lineage.current
+        """Return the step of an entry whose memory is in force or proposed."""
         links = self._has_new_links(entry)
-        assert current is not None
-        if entry.says(current) and not links:
-            return self._same(entry, lineage, back)
-        if pending and any(map(entry.says, lineage.active)) and not links:
-            return Step("changed", entry, lineage, ends=(*stale, *back), note="it reads as before again")
+        same = (each for each in (*lineage.pending[:1], *lineage.active) if not links and entry.says(each))
+        if (version := next(same, None)) is not None:
+            return self._same(entry, lineage, version)
+        ends = _stale(lineage)
         if entry.digest in lineage.rejected and not links:
-            return Step("changed" if stale or back else "unchanged", entry, lineage, ends=(*stale, *back))
-        replaced = active or _kept(pending[0], lineage)
-        if lineage.is_edited or lineage.rejected:
-            note = "its memory was edited here" if lineage.is_edited else "an earlier version was turned down here"
-            return Step("conflict", entry, lineage, "proposal", replaced, ends=(*stale, *back), note=note)
-        return Step("changed", entry, lineage, "version", replaced, ends=(*stale, *back))
+            return Step("changed" if ends else "unchanged", entry, lineage, ends=ends)
+        replaced = tuple(each.iri for each in lineage.active) or _kept(lineage.pending[0], lineage)
+        if not _is_contested(lineage):
+            return Step("changed", entry, lineage, "version", replaced, ends=ends)
+        note = "its memory was edited here" if lineage.is_edited else "an earlier version was turned down here"
+        return Step("conflict", entry, lineage, "proposal", replaced, ends=ends, note=note)
 
-    def _same(self, entry: SourceEntry, lineage: Lineage, back: tuple[str, ...]) -> Step:
-        """Return the step of an entry that says what memory has of it already."""
-        current = lineage.current
-        assert current is not None
-        stale = tuple(each.iri for each in lineage.pending[1:] if not each.is_doubted)
-        if (current.path, current.key) != (entry.path, entry.key) and self.is_absent(current.path):
-            if not current.is_asserted:
-                kept = _kept(current, lineage)
-                return Step("moved", entry, lineage, "version", kept, ends=(*stale, current.iri, *back))
-            active = tuple(each.iri for each in lineage.active)
-            return Step("moved", entry, lineage, "relocation", active, ends=(*stale, *back))
-        if back:
-            return Step("added", entry, lineage, ends=(*stale, *back), note="its source is back")
-        return Step("changed" if stale else "unchanged", entry, lineage, ends=stale)
+    def _same(self, entry: SourceEntry, lineage: Lineage, version: Version) -> Step:
+        """Return the step of an entry that says what *version*, proposed or in force, says."""
+        ends = _stale(lineage, version)
+        if (version.path, version.key) != (entry.path, entry.key) and self.is_absent(version.path):
+            if version.is_asserted:
+                active = tuple(each.iri for each in lineage.active)
+                return Step("moved", entry, lineage, "relocation", active, ends=ends)
+            write = "proposal" if _is_contested(lineage) else "version"
+            return Step("moved", entry, lineage, write, _kept(version, lineage), ends=(*ends, version.iri))
+        if any(each.withdrawals for each in lineage.active):
+            return Step("added", entry, lineage, ends=ends, note="its source is back")
+        return Step("changed" if ends else "unchanged", entry, lineage, ends=ends)
 
     def _has_new_links(self, entry: SourceEntry) -> bool:
         """Return whether *entry* supersedes an entry beside it whose memory is in force still, or is to be written."""
@@ -297,6 +291,17 @@ class _Planning:
 
 def _superseded_by(entry: SourceEntry) -> Iterator[str]:
     return (key for name, key in entry.entry.links if name == "supersedes")
+
+
+def _is_contested(lineage: Lineage) -> bool:
+    """Return whether somebody edited the memory of an entry here, or turned a version of it down."""
+    return lineage.is_edited or bool(lineage.rejected)
+
+
+def _stale(lineage: Lineage, stays: Version | None = None) -> tuple[str, ...]:
+    """Return the proposals that no longer stand, but for one that stays: older versions, and withdrawals."""
+    versions = (each.iri for each in lineage.pending if each != stays and not each.is_doubted)
+    return (*versions, *(marker for each in lineage.active for marker in each.withdrawals))
 
 
 def _kept(pending: Version, lineage: Lineage) -> tuple[str, ...]:

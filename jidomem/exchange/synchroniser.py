@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from jidomem.anchor import Anchor, path_of
@@ -26,7 +27,10 @@ from jidomem.write.stages import Manner
 from jidomem.write.writer import MemoryWriter
 
 _SHOWN = 10_000  # characters of the summary of a withdrawal
+#: About how many bytes of memories are written at once, a part of what a commit may have, and the least of one memory.
+_AT_ONCE, _LEAST = 8 << 20, 4_000
 _SOURCE = frozenset(map(bare, (LOCAL_ID, DIGEST, BLOB, PREVIOUS)))
+_ENDED = (REPLACED, REMOVED)
 _REASON = {
     "added": "Its source supersedes it.",
     "changed": "It changed where it was imported from.",
@@ -89,7 +93,7 @@ class Synchronisation:
         return cls(writer, project, sources, known, planned)
 
     def submit(self, committed: Committed = lambda paths: {}, *, dry_run: bool = False) -> Report:
-        """Return what became of each entry, all of it in one commit; with *dry_run* all is judged and nothing kept.
+        """Return what became of each entry, in one commit if it holds all; with *dry_run* nothing is kept.
 
         The refusal of one entry stops no other. Records that have no date have the moment of their first commit.
         Raises Failed where the journal cannot be written.
@@ -97,14 +101,39 @@ class Synchronisation:
         report = Report(notes=[*self.sources.notes], left_out=self.sources.left_out, passed=self.sources.passed)
         report.entries += [Entry("", "", broken.place, broken.error) for broken in self.sources.broken]
         written = [step for step in self.plan.steps if step.write]
-        intents = Intents(self, written, committed)
-        outcomes: list[Outcome] = []
-        if written or any(step.ends for step in self.plan.steps):
-            outcomes = self.writer.submit_together(self.project, intents.all, dry_run=dry_run)
-        outcome_of = {id(step): outcome for step, outcome in zip(intents.submitted, outcomes, strict=False)}
+        intents, outcomes = Intents(self, written, committed), list[Outcome]()
+        ends = {
+            state: [iri for step in self.plan.steps if _state(step) == state for iri in step.ends] for state in _ENDED
+        }
+        for steps, is_last in [(written, True)] if dry_run else _batches(written):
+            if steps or any(ends.values()):
+                batch = intents.batch(steps, ends if is_last else {})
+                outcomes += self.writer.submit_together(self.project, batch, dry_run=dry_run)[: len(intents.submitted)]
+        outcome_of = {id(step): outcome for step, outcome in zip(intents.submitted, outcomes, strict=True)}
         report.entries += [_entry(step, outcome_of.get(id(step))) for step in self.plan.steps]
         report.notes += intents.notes
         return report
+
+
+def _batches(steps: Sequence[Step]) -> Iterator[tuple[Sequence[Step], bool]]:
+    """Yield the steps of one commit after the other, and whether they are the last; one commit holds most imports."""
+    first = size = 0
+    for number, step in enumerate(steps):
+        weight = _weight(step)
+        if number > first and size + weight > _AT_ONCE:
+            yield steps[first:number], False
+            first, size = number, 0
+        size += weight
+    yield steps[first:], True
+
+
+def _weight(step: Step) -> int:
+    """Return about how many bytes the memory of a step takes in a commit, one triple being worth a hundred."""
+    if step.entry is None:
+        return _LEAST
+    entry = step.entry.entry
+    lists = len(entry.files) + len(entry.links) + 10 * len(entry.fields.get("alternatives", ()))
+    return _LEAST + 100 * lists + sum(len(str(value).encode()) for value in entry.fields.values())
 
 
 def _entry(step: Step, outcome: Outcome | None) -> Entry:
@@ -125,7 +154,7 @@ def _entry(step: Step, outcome: Outcome | None) -> Entry:
 
 @dataclass(slots=True)
 class Intents:
-    """The intents of a synchronisation: one for each step of *written*, then those that withdraw stale proposals.
+    """The intents of a synchronisation: one for each step of *written*, and those that withdraw stale proposals.
 
     `notes` are what is to be said about them, and `submitted` the steps that there were intents of, once all were
     judged.
@@ -156,20 +185,33 @@ class Intents:
         moved = [step.lineage.active[0].iri for step in self.written if step.lineage and step.write == "relocation"]
         self._restated = {iri: self.of.writer.restated(self.of.project, iri) for iri in moved}
 
-    def all(self, outcomes: Sequence[Outcome]) -> Iterator[tuple[Mapping[str, Any], Manner]]:
+    def batch(
+        self, steps: Sequence[Step], ends: Mapping[str, Sequence[str]]
+    ) -> Callable[[Sequence[Outcome]], Iterator[tuple[Mapping[str, Any], Manner]]]:
+        """Return what yields the intents of *steps*, and of what *ends*, in the same way however often it is called."""
+        before = len(self.notes), len(self.submitted), dict(self._made)
+        return partial(self._intents, steps, ends, before)
+
+    def _intents(
+        self,
+        steps: Sequence[Step],
+        ends: Mapping[str, Sequence[str]],
+        before: tuple[int, int, Mapping[tuple[str, str], str]],
+        outcomes: Sequence[Outcome],
+    ) -> Iterator[tuple[Mapping[str, Any], Manner]]:
         """Yield each intent and how it is submitted, after the *outcomes* of those before it."""
-        self.notes.clear()
-        self.submitted.clear()
-        self._made.clear()
+        noted, first, made = before
+        del self.notes[noted:], self.submitted[first:]
+        self._made = dict(made)
         ending = frozenset(iri for step in self.written if step.write != "withdrawal" for iri in step.supersedes)
-        taken = set(self._taken)
-        for step in self.written:
+        taken = self._taken | set(self._made.values())
+        for step in steps:
             if step.write == "withdrawal":
                 self.submitted.append(step)
                 yield self._removal(step), Manner(propose=True)
                 continue
             values = self._relocated(step) if step.write == "relocation" else self._values(step)
-            if _only_links(step) and set(values["supersedes"]) == set(step.supersedes):
+            if _only_links(step) and set(values.get("supersedes", ())) == set(step.supersedes):
                 continue  # what it supersedes was refused
             values["iri"] = self._iri(step, taken)
             taken.add(values["iri"])
@@ -177,12 +219,11 @@ class Intents:
             propose = step.write == "proposal" or (not relocates and step.entry is not None and step.entry.kind != ADR)
             self.submitted.append(step)
             yield values, Manner(propose=propose, ending=ending, relocates=relocates)
-            if step.entry and isinstance(outcomes[len(self.submitted) - 1], Receipt):
+            if step.entry and isinstance(outcomes[len(self.submitted) - first - 1], Receipt):
                 self._made[_key(step.entry)] = values["iri"]
-        for state in (REPLACED, REMOVED):
-            ends = [iri for step in self.of.plan.steps if _state(step) == state for iri in step.ends]
-            if ends:
-                yield self._ending(ends, state), Manner()
+        for state, items in ends.items():
+            if items:
+                yield self._ending(items, state), Manner()
 
     def _values(self, step: Step) -> dict[str, Any]:
         """Return the intent of an entry, which supersedes what it was before."""

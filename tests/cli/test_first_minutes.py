@@ -160,6 +160,39 @@ def test_a_dry_run_says_the_same_and_leaves_nothing_behind(repository):
     assert sorted((repository / ".jidomem").rglob("*.ttl")) == before
 
 
+def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_nothing(repository):
+    def check(*words):
+        done = run("import", "--check", *words, "--json")
+        return done.exit_code, json.loads(done.stdout)
+
+    assert run("import", "--check").exit_code == 4  # there is no memory
+    taken_in("auto")
+    assert (check()[0], check("adr", "CLAUDE.md")[0]) == (0, 0)
+
+    queue = repository / "docs/adr/0001-one-queue.md"
+    queue.write_text(queue.read_text().replace("Accepted", "Deprecated"))
+    (repository / "docs/adr/0002-no-cron.md").unlink()
+    (repository / "docs/adr/0003-one-log.md").write_text(DECISION.format(title="One log", status="Accepted", why="x"))
+    before = sorted((repository / ".jidomem").rglob("*.ttl"))
+    code, told = check()
+
+    assert (code, told["equal"], sorted((repository / ".jidomem").rglob("*.ttl")) == before) == (1, False, True)
+    assert [(each["change"], each["path"]) for each in told["differences"]] == [
+        ("added", "docs/adr/0003-one-log.md"),
+        ("changed", "docs/adr/0001-one-queue.md"),
+        ("removed", "docs/adr/0002-no-cron.md"),
+    ]
+    assert (check("memory-md")[0], check("docs/adr")[0]) == (0, 1)
+    shown = run("import", "--check")
+    assert (shown.exit_code, "1 added, 1 changed, 1 removed" in shown.stderr) == (1, True)
+    dry = taken_in("auto", "--dry-run")
+    assert [each["change"] for each in dry["changes"] if each["kind"] == "adr"].count("unchanged") == 0
+    assert {each["change"] for each in dry["changes"]} == {"added", "changed", "removed", "unchanged"}
+    assert check()[0] == 1
+    taken_in("auto")
+    assert check()[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "paths"),
     [

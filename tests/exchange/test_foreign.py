@@ -350,14 +350,16 @@ def test_a_long_note_is_summed_up_by_its_first_sentence_or_as_many_words_as_fit(
     assert entry.fields["detailed_explanation"] == text.strip()
 
 
-def test_an_import_is_one_commit_and_each_issue_is_linked_to_those_it_names(memory):
+@pytest.mark.parametrize(("most", "commits"), [(8 << 20, 1), (50_000, 8)], ids=["at once", "in parts"])
+def test_an_import_is_one_commit_if_that_holds_it_and_links_are_kept_across_several(memory, monkeypatch, most, commits):
+    monkeypatch.setattr("jidomem.exchange.synchroniser._AT_ONCE", most)
     names = {n: blocked_by(f"bd-{n // 2}", f"bd-{n - 5}") for n in range(5, 80)}
     reading = beads.read("i", lines(*(issue(f"bd-{n}", f"Do {n}", **names.get(n, {})) for n in range(80))))
 
     report = bring_in(memory, reading)
     again = bring_in(memory, reading)
 
-    assert len(files_of(memory)) == 1
+    assert len(files_of(memory)) == commits
     assert [entry.summary for entry in report.entries] == [entry.summary for entry in reading.entries]
     assert [entry.outcome for entry in again.entries] == [None] * 80
     told = {entry.summary: described(memory, entry.iri)["properties"] for entry in again.entries}

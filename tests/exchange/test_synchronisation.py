@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import jidomem
@@ -316,8 +316,8 @@ def test_only_sources_within_what_was_named_are_removed(repository):
     repository.remove("CLAUDE.md")
 
     assert repository.sync("web/adr") == {}
-    assert repository.sync("docs") == {"removed": 1} if (repository.base / "docs").exists() else True
-    assert set(repository.differences()) <= {("removed", "CLAUDE.md"), ("removed", ADR)}
+    assert repository.sync("docs") == {"removed": 1}
+    assert repository.differences() == [("removed", "CLAUDE.md")]
 
 
 def test_a_file_that_cannot_be_read_or_is_not_checked_out_is_not_removed(repository):
@@ -381,6 +381,8 @@ def test_issues_and_graphs_are_synchronised_like_records(repository):
     assert (repository.differences(), repository.pending()) == ([], {})
 
 
+#: A history opens memories by the dozen, so that a failing one takes minutes to be made smaller.
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 #: Documents that move about: each has a text of its own at every version.
 TITLES = ("Use a queue", "Render on the server", "Keep one journal", "Sign all releases")
 WHY = {
@@ -427,7 +429,7 @@ def lay_out(base, state):
         (base / path).write_text(text)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, phases=PHASES)
 @given(histories())
 def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
@@ -451,7 +453,7 @@ def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh
         here.memory.close()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, phases=PHASES)
 @given(histories(STATUSES[:3]), st.data())
 def test_nothing_that_a_curator_did_is_undone(states, data):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
