@@ -260,9 +260,9 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "briefing",
-        "What to know before starting: rules that bind, open tasks and errors, decisions, news.",
+        "What to know before starting: rules, open tasks and errors, decisions, news.",
         {
-            "about": {**_TEXTS, "description": "Files you will work on."},
+            "about": {**_TEXTS, "description": "Files to work on."},
             "task": _TEXT,
             "role": _TEXT,
             "budget_tokens": _WHOLE,

@@ -248,7 +248,7 @@ def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):
     (row,) = json.loads(run(JIDOMEM, "governing", "a.py", "--json", folder=tmp_path / "src"))["rows"]
     assert (row["path"], row["freshness"][0]["state"]) == ("src/a.py", "changed")
     assert "src/a.py changed" in run(JIDOMEM, "governing", "src/a.py")
-    assert "The file was changed since." in run(JIDOMEM, "memory", "changed")
+    assert "The file was changed since." in run(JIDOMEM, "memory", "changed", "-v")
     assert ": info: FileIsAsItWas: " in run(JIDOMEM, "check")
     (tmp_path / "src" / "a.py").unlink()
     assert "src/a.py is gone" in run(JIDOMEM, "check")
