@@ -80,7 +80,9 @@ def read_config(path: Path, most: int = CONFIG) -> str:
         raise Failed(f"{path} has more than {most:,} bytes", hint=hint, code="invalid_config")
     text = data.decode()
     if long := _LONG_KEY.search(text):
-        raise ValueError(f"a key of more than 8 parts (at line {text.count(chr(10), 0, long.start()) + 1})")
+        raise ValueError(
+            f"nested too deeply: a key of more than 8 parts (at line {text.count(chr(10), 0, long.start()) + 1})"
+        )
     return text
 
 
