@@ -204,7 +204,13 @@ class Life:
         """Something open, said again with *changes*, in place of what it was."""
         before = self.open[pool].take()
         if before is not None:
-            said = {**before, "type": kind or before["type"], **changes, "supersedes": [before["iri"]]}
+            said = {
+                **before,
+                "type": kind or before["type"],
+                **changes,
+                "supersedes": [before["iri"]],
+                "reason": "it changed",
+            }
             yield self.say(said, keep=keep)
 
     # how it is said

@@ -80,9 +80,9 @@ class Unjudged(Stages):
     """The stages, without the validation of what is known to be valid."""
 
     def _validate(
-        self, intent: Any, project: str, view: Any, known: Any, manner: Any
+        self, intent: Any, project: str, view: Any, now: Any, known: Any, manner: Any
     ) -> tuple[list[Triple], list[Triple], list[str]]:
-        return triples.describe(intent), triples.stubs(intent, view, self.policy), []
+        return triples.describe(intent), triples.stubs(intent, view, self.policy, now), []
 
 
 def build(

@@ -29,7 +29,7 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
     Examples:
       jidomem remember "the build needs Rust 1.80"
       jidomem remember "Ship the importer" --type task --assigned-to ana --about importer.py
-      jidomem remember "Use Oxigraph 0.5" --type decision --topic store --rationale "it embeds" --supersedes 1a2b3c4d
+      jidomem remember "Use Oxigraph 0.5" --type decision --topic store --rationale "it is faster" --supersedes 1a2b3c4d
       jidomem remember "No print" --type convention --enforcement-level Strict --about "src/**" --forbids "print[(]"
     """
     memory = door.open()

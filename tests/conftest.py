@@ -16,6 +16,7 @@ from _pytest.doctest import DoctestModule
 import jidomem
 from jidomem.clock import Sources
 
+os.environ.pop("COLUMNS", None)  # a runner may say how wide its own terminal is
 SHM, ROOM = Path("/dev/shm"), 4 << 30
 
 

@@ -28,7 +28,7 @@ def test_the_log_lists_commits_newest_first_with_what_each_brought():
 
 def test_a_difference_between_two_versions_tells_what_was_added_and_what_ended():
     before = rows("log")[0]["version"]
-    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5").stdout.strip()
+    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
 
     changed = rows("diff", "--as-of", before, "--as-of", rows("log")[0]["version"])
     told = run("diff", "--as-of", before)
@@ -102,7 +102,7 @@ def test_what_is_shown_of_the_past_is_what_was_known_then():
 
 
 def test_what_was_replaced_is_brought_back_and_what_still_holds_is_confirmed():
-    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5").stdout.strip()
+    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
     back = run("revise", OLD, "--undo", "--reason", "slower").stdout.strip()
     kept = run("revise", FACT, "--confirm", "--set", "expires_on=2030-01-01").stdout.strip()
 

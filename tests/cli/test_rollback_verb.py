@@ -18,7 +18,7 @@ BACK = ("rollback", "--to", "2026-11-21T08:00:10Z", "--agent", "curator")
 def repository(tmp_path, monkeypatch):
     """A memory in which, after that moment, a decision was replaced and a fact came."""
     folder = stand_in(tmp_path / "repo", monkeypatch)
-    assert run("revise", "1a2b3c4d", "--supersede", "Use Redis").exit_code == 0
+    assert run("revise", "1a2b3c4d", "--supersede", "Use Redis", "--reason", "it is there").exit_code == 0
     assert run("remember", "noise").exit_code == 0
     return folder
 

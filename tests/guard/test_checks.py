@@ -157,7 +157,7 @@ def test_a_check_counts_once_a_curator_has_accepted_it(repository):
     waiting = hooked(repository, "Write", **asked)
     with jidomem.open(repository / ".jidomem") as memory:
         memory.writer.submit_intent("p", {**convention("No print at all", "src", forbidsPattern="print"),
-                                          "asserted_by": "rita", "supersedes": [iri]})  # fmt: skip
+                                          "asserted_by": "rita", "supersedes": [iri], "reason": "better"})  # fmt: skip
     accepted = hooked(repository, "Write", **asked)
 
     assert denied(waiting) == ""

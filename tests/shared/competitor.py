@@ -27,6 +27,7 @@ def decide(memory, topic, summary):
         held = [row["decision"] for row in memory.reader.ask("decisions", project="p") if row["decision"] in topical]
         try:
             said = {**fields, "summary": summary, "supersedes": held, "applies_to_project": "p"}
+            said |= {"reason": "mine is newer"} if held else {}
             return memory.writer.submit_intent("p", {**said, "asserted_by": memory.writer.agent, "asserted_in": "s-1"})
         except Conflict:
             continue  # another one was first

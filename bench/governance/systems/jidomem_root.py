@@ -47,7 +47,7 @@ class JidomemRoot(System):
         return self._remember(fact)
 
     def replace(self, old: str, fact: Fact) -> Kept:
-        return self._remember(fact, supersedes=[old])
+        return self._remember(fact, supersedes=[old], reason="it changed")
 
     def _remember(self, fact: Fact, **more: Any) -> Kept:
         more |= {"about": [fact.about]} if fact.about else {}
