@@ -78,7 +78,7 @@ def _remember(desk: Desk, given: Arguments) -> Told:
 
 REMEMBER = Tool(
     "remember",
-    "Keep one thing in the project's governed memory. With text alone it is a fact of medium confidence. Nothing is"
+    "Keep one thing in the project's governed memory. Text alone is a fact of medium confidence. Nothing is"
     " overwritten: name in supersedes what it replaces. A refusal says what to call; a contradiction you decide.",
     {
         "text": {**_TEXT, "description": "The memory in one sentence."},
@@ -96,7 +96,7 @@ REMEMBER = Tool(
         "coexists_with": {**_TEXTS, "description": "Ids it stands beside; give about."},
         "fields": {
             **_OBJECT,
-            "description": "Further fields: status, severity, assigned_to, expires_on, enforcement_level, ...",
+            "description": "More, such as status, severity, assigned_to, expires_on, enforcement_level",
         },
         "dry_run": _TRUTH,
     },
@@ -195,7 +195,7 @@ _AS_OF = {**_TEXT, "description": "As known at this ISO moment."}
 ASK = Tool(
     "ask",
     "Answer a named question, such as open-tasks, recent-decisions, conventions, facts-about (params topic);"
-    f" {ROWS} rows unless limit says otherwise. Without a name: list the questions.",
+    f" {ROWS} rows by default. Without a name: list the questions.",
     {
         "name": _TEXT,
         "params": _OBJECT,
@@ -234,7 +234,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "recall",
-        "Find active memories by words, the best first.",
+        "Find active memories by words, best first.",
         {
             "query": _TEXT,
             "limit": _WHOLE,
@@ -251,7 +251,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "why",
-        "Explain a memory: who said it when and on what evidence, what it replaced and what replaced it.",
+        "Tell who said a memory, when and on what evidence, what it replaced and what replaced it.",
         {"id": _ID, "as_of": _AS_OF},
         {"iri": _TEXT, "status": _TEXT, "summary": _TEXT, "evidence": _LIST},
         _why,
@@ -260,9 +260,9 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "briefing",
-        "What to know before starting: rules, open tasks and errors, decisions, news.",
+        "What to know before starting: binding rules, open tasks and errors, decisions, news.",
         {
-            "about": {**_TEXTS, "description": "Files to work on."},
+            "about": {**_TEXTS, "description": "Files you will work on."},
             "task": _TEXT,
             "role": _TEXT,
             "budget_tokens": _WHOLE,
@@ -275,7 +275,7 @@ TOOLS: tuple[Tool, ...] = (
     ASK,
     Tool(
         "status",
-        "Which memory this is, what it holds, and whether it is sound.",
+        "Which memory this is, what it holds, whether it is sound.",
         {},
         {"project": _TEXT, "agent": _TEXT, "version": _TEXT, "counts": _OBJECT, "damage": _LIST},
         _status,

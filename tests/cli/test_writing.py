@@ -33,6 +33,7 @@ def test_init_makes_a_root_and_says_what_to_do_next(tmp_path):
         "project": "new-project",
         "made": ["config.toml", ".gitignore", ".gitattributes"],
         "kept": [],
+        "importable": [],
     }
     assert "jidomem remember" in made.stderr
 

@@ -193,6 +193,7 @@ def test_what_a_search_of_the_project_finds_are_entries_with_a_score():
         "score": 0.5,
         "metadata": {"kind": "fact"},
         "parts": {"words": {"a": 1}},
+        "excerpt": "",
     }
     assert "parts" not in Hit(id="i", agent_id="demo", content="hello", score=0.5).to_dict()
 

@@ -14,11 +14,12 @@ from jidomem.runtime.state import FILE
 
 @pytest.fixture
 def briefed(memory):
-    """A memory of a decision that was shown in two briefings, and of a fact that was shown in none."""
+    """A memory of a decision that was shown in two briefings, and of a fact too long for either of them."""
     old = memory.writer.submit_intent("p", decision()).iri
-    fact = memory.writer.submit_intent("p", intent()).iri
+    fact = memory.writer.submit_intent("p", intent(summary="the build needs Rust 1.80 and more " * 20)).iri
     for agent in ("ana", None):
-        assert old in memory.briefing("p", agent=agent).items
+        items = memory.briefing("p", agent=agent, budget_tokens=150).items
+        assert (old in items, fact in items) == (True, False)
     return old, fact
 
 
