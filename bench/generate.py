@@ -191,7 +191,8 @@ class Life:
         yield from self.again("hypothesis", "fact", keep="fact", evidence=evidence, reason="confirmed")
 
     def tighten_convention(self) -> Iterator[Fields]:
-        yield from self.again("convention", "convention", keep="convention", enforcement_level="Strict")
+        changes = {"enforcement_level": "Strict", "reason": "it was not kept to"}
+        yield from self.again("convention", "convention", keep="convention", **changes)
 
     def close_risk(self) -> Iterator[Fields]:
         risk = self.open["risk"].take()

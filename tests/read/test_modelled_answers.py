@@ -12,6 +12,8 @@ from conftest import START, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import JidomemError, NotFound
+from jidomem.journal.commit import parse
+from jidomem.journal.redaction import leaves, recorded, without
 from jidomem.read.counts import counts
 from jidomem.terms import iri
 from jidomem.vocab import JIDO
@@ -40,9 +42,12 @@ class Model:
         files = sorted(root.glob("projects/p/memory/*.ttl"))
         redacted = {file.name.replace(".redacted", "") for file in files if ".redacted." in file.name}
         self.said, self.schema = rdflib.Graph(), schema
-        for file in files:
-            if file.name not in redacted:
-                self.said.parse(data=file.read_text("utf-8"), format="turtle")
+        commits = [parse(file.read_bytes()) for file in files if file.name not in redacted]
+        gone = recorded(commits)  # an order that came from elsewhere counts before its commits are written anew
+        for commit in commits:
+            ordered = gone.get(commit.id, frozenset()) & {*leaves(commit).values()}
+            left = without(commit, ordered) if ordered else commit
+            self.said.parse(data=left.data.decode(), format="turtle")
         items = self.said.subjects(NS.appliesToProject, rdflib.URIRef("https://jido.ai/projects/p"))
         self.recorded = {item: self.moments(item, "recordedAt")[0] for item in set(items)}
 
