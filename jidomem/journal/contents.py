@@ -195,8 +195,8 @@ class Contents:
             return None
         except OSError as error:
             self.broken[name] = self.damaged(name, f"cannot be read: {error.strerror}")
-            self._marks.note(name, now)
-            return None
+            self._marks.drop(name)
+            return None  # without a mark: that it can be read again shows in no state of the file
         except FormatError as error:
             self.broken[name] = self.damaged(name, _worded(error), line=error.line)
             self._marks.note(name, now)
@@ -213,7 +213,7 @@ class Contents:
 
     def packed(self, pack: Pack, row: Row) -> Commit | None:
         """Return a commit of a pack, verified; note the damage, or that the pack has gone."""
-        name, line, now = f"{pack.name}#{stem(row.head)}", None, time_ns()
+        name, line, now, is_settled = f"{pack.name}#{stem(row.head)}", None, time_ns(), True
         try:
             commit = parse(pack.document(row))
             if (Entry(commit.head, commit.parents), commit.redacted, commit.graph) == (
@@ -228,13 +228,16 @@ class Contents:
         except FileNotFoundError:
             return None
         except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
+            problem, is_settled = f"cannot be read: {error.strerror}", False
         except FormatError as error:
             problem = _worded(error)
             with suppress(OSError):
                 line = pack.lines_before(row) + (error.line or 1)
         self.broken[name] = self.damaged(name, problem, line=line, identity=row.head.id)
-        self._marks.note(name, now)
+        if is_settled:
+            self._marks.note(name, now)
+        else:
+            self._marks.drop(name)
         return None
 
     def stands_beside(self, row: Row) -> bool:

@@ -80,19 +80,33 @@ def served(folder: Folder, keys: Iterable[str], missed: set[str]) -> Iterator[Co
     A file that shows it came back, as by a checkout, while that with the redacted form is gone; others tell of it. An
     order is recorded after what it names, so that who reads up to the present reads it as well.
     """
-    keys = list(keys)
+    keys, late = list(keys), set[str]()
     if len(keys) <= AT_ONCE:  # a follower reads each file once
-        commits: Iterable[Commit] = list(folder.commits(keys, missed))
-        gone = recorded(commit for commit in commits if is_order(commit.data))
+        told = list(_in_step(folder, keys, late))
+        gone = recorded(commit for commit, _ in told if is_order(commit.data))
+        steps: Iterable[tuple[Commit, frozenset[str]]] = told
     else:
-        commits = folder.commits(keys, missed)
+        steps = _in_step(folder, keys, late)
         gone = recorded(folder.commits([key for key in keys if is_order(folder.raw(key))], set()))
-    for commit in commits:
+    for commit, before in steps:
+        missed |= before
         shown = gone.get(commit.id, frozenset()).intersection(leaves(commit).values()) if commit.id in gone else ()
         if shown:
             with suppress(FormatError):  # an order that names what a commit says of itself is none
                 commit = without(commit, {*shown, *taken_out(commit)})
         yield commit
+    missed |= late
+
+
+def _in_step(folder: Folder, keys: Iterable[str], late: set[str]) -> Iterator[tuple[Commit, frozenset[str]]]:
+    """Yield the commits of these stems, each with the paths that were missed between it and the one before.
+
+    *late* takes in those that were missed after the last. Who reads ahead can so tell a reader where damage begins.
+    """
+    for commit in folder.commits(keys, late):
+        before = frozenset(late)
+        late.clear()
+        yield commit, before
 
 
 def ordered(folder: Folder, orders: Iterable[str]) -> dict[str, bytes]:

@@ -76,7 +76,14 @@ class Shelf:
         except FileNotFoundError:
             pass  # whoever misses what was in it lists the folder again
         except (OSError, FormatError) as error:
-            self.broken[name] = _unread(error)
+            self._break(name, error, began)
+
+    def _break(self, name: str, error: OSError | FormatError, began: int) -> None:
+        """Note that a pack is broken; that it can be read again shows in no state of the file."""
+        self.broken[name] = _unread(error)
+        if isinstance(error, OSError):
+            self._marks.drop(name)
+        else:
             self._marks.note(name, began)
 
     def rows(self, pack: Pack) -> dict[str, Row]:
@@ -92,8 +99,7 @@ class Shelf:
                 except FileNotFoundError:
                     raise
                 except (OSError, FormatError) as error:
-                    self.broken[pack.name] = _unread(error)
-                    self._marks.note(pack.name, began)
+                    self._break(pack.name, error, began)
                     self._packs.pop(pack.name, None)
                     self._sorted = None
                     return {}

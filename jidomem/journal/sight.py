@@ -106,6 +106,10 @@ class Marks:
             if is_settled(mark[-1], began):
                 self._marks[name] = mark
 
+    def drop(self, name: str) -> None:
+        """Forget the state of a file: what failed may go well without a change of it."""
+        self._marks.pop(name, None)
+
     def holds(self, name: str) -> bool:
         """Return whether a file is certain to be as it was noted."""
         mark = self._marks.get(name)

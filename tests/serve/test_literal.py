@@ -129,14 +129,16 @@ def test_a_text_over_the_limit_is_refused_at_every_door_with_the_limit_and_how_t
 
 
 def test_a_record_over_the_limit_is_refused_with_the_limit_and_where_it_stands(root):
+    heading = "## Context\n\n"  # is kept with what stands below it
     for name, text in (("0001-long", LONG), ("0002-short", FITS)):
-        page = f"# {name}\n\n## Status\n\nAccepted\n\n## Context\n\n{text}\n\n## Decision\n\nWe do.\n"
+        page = f"# {name}\n\n## Status\n\nAccepted\n\n{heading}{text[len(heading) // 2 :]}\n\n## Decision\n\nWe do.\n"
         (root / f"{name}.md").write_text(page)
 
     told = run(root, "import", "adr", root / "0001-long.md", root / "0002-short.md")
 
-    refused, kept = map(json.loads, told.stdout.splitlines())
+    refused, kept, report = map(json.loads, told.stdout.splitlines())
     assert (refused["became"], kept["became"]) == ("refused", "kept")
+    assert (report["counts"]["kept"], report["counts"]["refused"]) == (1, 1)
     assert refused["place"].endswith("0001-long.md")
     said = json.dumps(refused["outcome"])
     assert "2,048" in said

@@ -238,7 +238,7 @@ def test_what_the_log_itself_has_damaged_is_told_and_stops_writing_until_it_is_r
     spoil(place, 2, written[1].data.replace(b'"n1"', b'"nx"'))
 
     (found,) = here.verify(STREAM)
-    assert (found.commit, "not what the id stands for" in found.detail) == (written[1].id[:12], True)
+    assert (found.commit, "hash mismatch" in found.detail) == (written[1].id[:12], True)
     for journal in (here, opened("there")):
         missed = set()
         assert ids(journal.read(STREAM, missed=missed)) == ids([written[0], written[2]])
