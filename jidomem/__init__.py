@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jidomem.tiers.short import ShortTerm
     from jidomem.write.writer import MemoryWriter
 
-__version__ = "0.1.0"
+__version__ = "0.1.1"
 __all__ = [
     "Conflict",
     "ContextManager",
