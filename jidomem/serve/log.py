@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from threading import Event as Signal
+from queue import SimpleQueue
 from threading import Thread
 from time import sleep, time
 from typing import Any, TextIO
@@ -33,7 +33,8 @@ class Log:
         self._write = _as_json if form == "json" else _as_text
         self._least = LEVELS.index(level)
         self._waiting: deque[Event] = deque()
-        self._woken, self._is_closed = Signal(), False
+        # Not an Event: a signal handler that closes the log while a line is told would wait for its own lock.
+        self._wakes, self._is_closed = SimpleQueue[None](), False
         self.lost = 0
         self._told_lost = 0
         self._thread = Thread(target=self._work, name="jidomem-log", daemon=True)
@@ -50,21 +51,22 @@ class Log:
                 self._waiting.append({"time": time(), "level": level, "event": event, **said})
             else:
                 self.lost += 1
-            if not self._woken.is_set():
-                self._woken.set()
+            if self._wakes.empty():
+                self._wakes.put(None)
 
     def close(self, seconds: float = 1.0) -> None:
         """Write what waits, unless that takes longer."""
         self._is_closed = True
-        self._woken.set()
+        self._wakes.put(None)
         self._thread.join(seconds)
 
     def _work(self) -> None:
         while not self._is_closed or self._waiting:
-            self._woken.wait()
+            self._wakes.get()
             if not self._is_closed:
                 sleep(_GATHERED)  # whoever tells more meanwhile need not wake this thread
-            self._woken.clear()
+            while not self._wakes.empty():
+                self._wakes.get()
             told = [self._waiting.popleft() for _ in range(len(self._waiting))]
             if (lost := self.lost) > self._told_lost:
                 told.append({"time": time(), "level": "warning", "event": "lost", "lines": lost - self._told_lost})
