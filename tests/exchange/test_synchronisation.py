@@ -429,7 +429,8 @@ def lay_out(base, state):
         (base / path).write_text(text)
 
 
-#: One history in thousands is not level after one run: records of one number that supersede each other in a circle.
+# Derandomized to hide a known defect: a random run found a history after which a second run writes ("changed": 1).
+# It has two records of one number that supersede each other; the cause is not known. Draw at random again with the fix.
 @settings(max_examples=25, deadline=None, phases=PHASES, derandomize=True)
 @given(histories())
 def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh(states):
