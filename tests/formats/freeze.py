@@ -92,7 +92,7 @@ def now():
 
 def fill(home):
     """Put into a new root what a root can hold; return a moment before the corrections, and the present one."""
-    run("init", "--project", "p", home=home)
+    run("init", ".", "--project", "p", home=home)
     root = home / ".jidomem"
     (root / "ontology").mkdir()
     (root / "ontology" / "my.ttl").write_text(TERMS)
