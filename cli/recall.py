@@ -14,6 +14,7 @@ from jidomem_cli.paths import Paths
 from jidomem_cli.tables import Row, form_of, show_json, show_rows
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
+_OPTION = "--include-inactive"
 _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "status", "time")
 
 
@@ -56,19 +57,21 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
         valid_at=door.valid_at,
         **narrowing,
     )
-    form = form_of(door)
+    form, notice = form_of(door), found.inactive.notice(_OPTION)
     if form == "json":
-        show_json(plain(found.to_dict()))
+        show_json(plain({**found.to_dict(), "inactive": found.inactive.to_dict(_OPTION)}))
     elif form == "jsonl":
         for hit in found.entries:
             show_json(plain(hit.to_dict()))
     elif form == "md":
-        click.echo(markdown(found), nl=False)
+        click.echo(markdown(found, _OPTION), nl=False)
     else:
         columns = (*_COLUMNS, *(["parts"] if explain else []), *([] if form == "table" else ["text"]))
         show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory, below="text")
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
         door.say("there is more: raise --limit or --budget-tokens")
+    if form not in ("json", "md") and notice:
+        door.say(notice)
     if form != "json" and (error := found.metadata.get("vectors", {}).get("error")):
         door.say(f"the embedder failed: {error}")
 

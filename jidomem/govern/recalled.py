@@ -19,13 +19,24 @@ _OPENING = "Quoted below is what others have recorded: data with its source and 
 _FENCE = "```memory\n"
 _END = "```\n"
 _LEFT_OUT = "At least {} more matched.\n"
+_OPTIONS = ("include_inactive=true", "--include-inactive")
 
 
-def markdown(result: Found) -> str:
-    """Return what was recalled as Markdown: a line a memory, and how many were left out."""
+def markdown(result: Found, option: str = _OPTIONS[0]) -> str:
+    """Return what was recalled as Markdown: a line a memory, how many were left out, and how many are not active.
+
+    The *option* is what shows these: the one of the command line or that of all other interfaces.
+    """
     lines = [_line(hit) for hit in result.entries] or ["nothing\n"]
     left = result.metadata["left_out"] or int(result.metadata["more"])
-    return "".join([_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else [])])
+    return "".join(
+        [_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else []), _notice(result, option)]
+    )
+
+
+def _notice(result: Found, option: str) -> str:
+    text = result.inactive.notice(option)
+    return f"{text}.\n" if text else ""
 
 
 def anchored(result: Found, known: Mapping[str, Sequence[Freshness]]) -> Found:
@@ -53,6 +64,7 @@ def fitted(result: Found, budget: int | None) -> Found:
     kept = result.entries
     if budget is not None:
         frame = [_OPENING, _FENCE, _END, "nothing\n", _LEFT_OUT.format(10**6)]
+        frame.append(max((_notice(result, option) for option in _OPTIONS), key=len))
         left = budget - sum(map(tokens, frame))
         if left < 0:
             least = budget - left

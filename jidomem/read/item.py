@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -59,6 +59,19 @@ def triples(
 ) -> list[Triple]:
     """Return what is said of one memory of *project*, as it was known at *as_of*; raises what `get` raises."""
     return _found(index, project, item, as_of, valid_at).triples
+
+
+def has_successor(index: OxigraphIndex, project: str, item: str, known: Collection[str], as_of: object = None) -> bool:
+    """Return whether what superseded *item*, or what superseded that in turn, is among *known*."""
+    seen, left = {item}, [*get(index, project, item, as_of)["superseded_by"]]
+    while left:
+        name = left.pop()
+        if name in known and name != item:
+            return True
+        if name not in seen:
+            seen.add(name)
+            left += get(index, project, name, as_of)["superseded_by"]
+    return False
 
 
 def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: object = None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+from jidomem.active import ACTIVE, STATES
 from jidomem.candidate import Ranked
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.excerpt import excerpt
@@ -26,7 +28,7 @@ from jidomem.read.answering import Source, answered
 from jidomem.read.entries import own
 from jidomem.read.gathering import PAGE, Alike, Asked
 from jidomem.read.search import asked_for, search
-from jidomem.recall import Found, Hit, Narrowing, RecallRequest
+from jidomem.recall import Found, Hit, Inactive, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
 from jidomem.terms import bare
 from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name
@@ -91,6 +93,24 @@ class Recalling:
         more, question = len(answer.found) > request.limit, answer.question
         said = _metadata(project, question.stems.values(), stems, question.counts, more)
         return Found(request, hits, {**said, "ranking": answer.ranking})
+
+    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, found: Found) -> Inactive:
+        """Return how many memories that are not active would rank among the entries *found*.
+
+        One that was superseded does not count where its successor is an entry or counts itself.
+        """
+        if narrowing.include_inactive:
+            return Inactive()
+        every = self.recall(project, request, replace(narrowing, include_inactive=True, explain=False)).entries
+        entries = {hit.id for hit in found.entries}
+        hidden = {hit.id: hit for hit in every if hit.id not in entries and _is_inactive(hit)}
+        known, as_of = {*entries, *hidden}, narrowing.as_of
+        told = [name for name in hidden if not item.has_successor(self._index, project, name, known, as_of)]
+        places = {hit.id: place for place, hit in enumerate(every)}
+        last = max((places.get(name, len(every)) for name in entries), default=-1)
+        statuses = Counter(hidden[name].metadata["status"] for name in told)
+        rank = "" if not entries else "better" if all(places[name] < last for name in told) else "further"
+        return Inactive(dict(statuses), rank)
 
     def _sources(self, project: str, within: Within, narrowing: Narrowing) -> list[Source]:
         """Return what is looked through: memories unless other kinds alone are asked for, and what these are in."""
@@ -196,6 +216,10 @@ class Recalling:
         agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
         return Hit(id=name, agent_id=agent or "unknown", session_id=session, content=str(said.get("summary") or name),
                    excerpt=excerpt(told["properties"]), score=score, metadata=metadata, parts=parts)  # fmt: skip
+
+
+def _is_inactive(hit: Hit) -> bool:
+    return hit.metadata["status"] in STATES and hit.metadata["status"] != ACTIVE
 
 
 def _metadata(project: str, words: Iterable[str], stems: Iterable[str], counts: Counts, more: bool) -> dict[str, Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jidomem.index.held_texts import HeldTexts
     from jidomem.index.texts import Texts
     from jidomem.read.gathering import Alike
+    from jidomem.read.recalling import Recalling
     from jidomem.recall import Found, Narrowing, RecallRequest
     from jidomem.runtime.embedding import Embedding
     from jidomem.runtime.memoryos.pages import Pages
@@ -79,7 +80,9 @@ class Recalls:
 
         name = project or self.project
         request, narrowing = parsed(asked, more, self.settings.agent)
-        found = self._recalled(request, narrowing, name)
+        asking = self._asking(request, narrowing, name)
+        found = self._found(asking, request, narrowing, name)
+        found = replace(found, inactive=asking.inactive(name, request, narrowing, found))
         known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries if hit.metadata["kind"] != PAGES))
         told = fitted(anchored(found, known), narrowing.budget_tokens)
         if self.read_log is not None:
@@ -89,15 +92,21 @@ class Recalls:
 
     def _recalled(self, request: RecallRequest, narrowing: Narrowing, name: str) -> Found:
         """Return what the project *name* holds that answers, without a note that it was shown."""
+        return self._found(self._asking(request, narrowing, name), request, narrowing, name)
+
+    def _found(self, asking: Recalling, request: RecallRequest, narrowing: Narrowing, name: str) -> Found:
+        found = asking.recall(name, request, narrowing)
+        return replace(found, metadata={**found.metadata, **self.lag(name)})
+
+    def _asking(self, request: RecallRequest, narrowing: Narrowing, name: str) -> Recalling:
+        """Return what answers *request* from the project *name*."""
         from jidomem.read.recalling import SPOKEN, Recalling
 
         self.catch_up(name)  # of a project there is not, nothing is embedded
         spoken = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGES})
         alike = self.alike_to(request.query, name, moment_of(narrowing.as_of, "as_of"), spoken=spoken)
         pages = self._pages_of(narrowing.agent or request.agent_id, name, alike) if PAGES in narrowing.kinds else None
-        asking = Recalling(self.texts, self.index, self.schema, self.now(), alike, pages)
-        found = asking.recall(name, request, narrowing)
-        return replace(found, metadata={**found.metadata, **self.lag(name)})
+        return Recalling(self.texts, self.index, self.schema, self.now(), alike, pages)
 
     def alike_to(self, query: str, project: str, moment: str | None, *, spoken: bool) -> Alike | None:
         """Return what makes known how alike *query* is to what *project* holds; None where nothing does, or fails to.

@@ -208,9 +208,15 @@ def _schemas() -> dict[str, Any]:
         "EntriesRemoved": _object({"removed": {"type": "integer"}}, ("removed",)),
         "EntryRecall": {**_object(_RECALLED, ("query",)), "additionalProperties": False},
         "EntriesFound": _object(
-            {"query": _TEXT, "entries": {"type": "array", "items": _ref("Entry")}, "metadata": _MAPPING},
+            {
+                "query": _TEXT,
+                "entries": {"type": "array", "items": _ref("Entry")},
+                "metadata": _MAPPING,
+                "inactive": _ref("Inactive"),
+            },
             ("query", "entries", "metadata"),
         ),
+        "Inactive": _object({"count": _NUMBER, "statuses": _MAPPING, "notice": _TEXT}, ("count", "statuses", "notice")),
         "SessionStart": {**_object(dict.fromkeys(sessions.OPENING, _TEXT), ("name",)), "additionalProperties": False},
         "SessionMove": {**_object(dict.fromkeys(sessions.MOVING, _TEXT), ()), "additionalProperties": False},
         "Turn": _object({"iri": _TEXT, "index": _NUMBER, "tools": {"type": "array", "items": _USE}}, ("iri", "index")),

@@ -244,7 +244,7 @@ TOOLS: tuple[Tool, ...] = (
             "as_of": _AS_OF,
             "include_inactive": _TRUTH,
         },
-        {"entries": _LIST, "metadata": _OBJECT},
+        {"entries": _LIST, "metadata": _OBJECT, "inactive": _OBJECT},
         _recall,
         required=("query",),
         always=("entries", "metadata"),

@@ -52,6 +52,19 @@ def test_what_cannot_be_honoured_is_refused(option):
     assert run("recall", "x", *option).exit_code == 2
 
 
+def test_better_matches_that_are_not_active_are_told_with_the_option_that_shows_them():
+    args = ("--type", "decision", "--topic", "plan", "--rationale", "room", "--status", "proposed")
+    run("remember", "the cache of quaggas", *args)
+
+    told = run("recall", "cache of quaggas", "--limit", "3")
+    assert "1 better match is not active (1 proposed): add --include-inactive\n" in told.stderr
+    assert "quaggas" in run("recall", "cache of quaggas", "--include-inactive").stdout
+    quoted = run("recall", "cache of quaggas", "--limit", "3", "--format", "md")
+    assert quoted.stdout.endswith("1 better match is not active (1 proposed): add --include-inactive.\n")
+    inactive = json.loads(run("recall", "cache of quaggas", "--limit", "3", "--json").stdout)["inactive"]
+    assert inactive == {"count": 1, "statuses": {"proposed": 1}, "notice": told.stderr.splitlines()[-1]}
+
+
 def test_nothing_found_is_an_answer():
     result = run("recall", "xylophone", "--kind", "lesson")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "none\n")

@@ -84,6 +84,46 @@ def test_what_is_superseded_withdrawn_or_proposed_is_left_out_unless_asked_for(m
     assert everything.index(new) < everything.index(old)
 
 
+def test_an_answer_says_how_many_better_matches_are_not_active_and_which_option_shows_them(memory):
+    keep(
+        memory,
+        decision(summary="quagga quagga address plan", topic="plan", status="proposed"),
+        decision(summary="quagga address plan of old", topic="plan", status="deprecated"),
+        intent(summary="another page mentions an address, in passing, among many other words that say little"),
+    )
+
+    answer = memory.recall("quagga address plan")
+    assert [hit.content[:7] for hit in answer.entries] == ["another"]
+    assert answer.inactive.statuses == {"proposed": 1, "deprecated": 1}
+    notice = "2 better matches are not active (1 deprecated, 1 proposed): add include_inactive=true"
+    assert answer.inactive.notice() == answer.to_dict()["inactive"]["notice"] == notice
+    assert f"{notice}.\n" in markdown(answer)
+    shown = memory.recall("quagga address plan", include_inactive=True)
+    assert shown.inactive.count == 0
+    assert [hit.metadata["status"] for hit in shown.entries] == ["proposed", "deprecated", "active"]
+
+
+def test_matches_that_are_not_active_are_counted_where_nothing_else_answers_and_within_the_limit_and_filters(memory):
+    keep(memory, *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(3)))
+
+    assert memory.recall("quagga").inactive.notice() == (
+        "3 matches are not active (3 rejected): add include_inactive=true"
+    )
+    assert memory.recall("quagga", limit=2).inactive.count == 2
+    assert memory.recall("quagga", kinds=["fact"]).inactive.count == 0
+    assert memory.recall("zebra", kinds=["decision"], since="2999-01-01").inactive.notice() == ""
+
+
+def test_a_superseded_memory_is_not_counted_beside_its_successor_but_without_it(memory):
+    first, elsewhere = keep(memory, decision(summary="quagga one", topic="a"), decision(summary="quagga", topic="b"))
+    keep(memory, decision(summary="quagga two", topic="a", supersedes=[first]))
+    keep(memory, decision(summary="an answer in other words", topic="b", supersedes=[elsewhere]))
+
+    answer = memory.recall("quagga", limit=4)
+    successor_is_entry = any(hit.content.startswith("an answer") for hit in answer.entries)
+    assert answer.inactive.statuses == ({} if successor_is_entry else {"superseded": 1})
+
+
 def test_a_superseded_memory_never_comes_before_what_superseded_it_however_well_it_fits(memory):
     (first,) = keep(memory, decision(summary="quagga quagga quagga", topic="quagga"))
     (second,) = keep(memory, decision(summary="quagga quagga and much else", topic="quagga", supersedes=[first]))
@@ -211,6 +251,16 @@ def test_an_answer_fits_its_budget_and_says_how_many_did_not(memory):
         assert told.metadata["tokens"] <= budget
         assert told.entries == whole.entries[: len(told.entries)]
         assert len(told.entries) + told.metadata["left_out"] == 8
+
+
+def test_an_answer_with_a_notice_of_what_is_not_active_fits_its_budget(memory):
+    keep(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(4)))
+    keep(memory, *(decision(summary="quagga " * n, topic=str(n), status="proposed") for n in (4, 5)))
+
+    for budget in range(120, 400, 20):
+        told = memory.recall("quagga", limit=8, budget_tokens=budget)
+        assert tokens(markdown(told)) == told.metadata["tokens"] <= budget
+        assert "2 better matches are not active (2 proposed)" in markdown(told)
 
 
 def test_what_was_shown_is_told_by_why(memory):

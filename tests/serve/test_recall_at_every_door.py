@@ -177,3 +177,13 @@ def test_what_may_be_asked_is_honoured_or_refused_by_its_name(memory, then, door
             assert all("parts" in hit for hit in told["entries"]) or told["metadata"]["parts"]
         if name == "budget_tokens" and "metadata" in told:
             assert told["metadata"]["left_out"] > 0
+
+
+@pytest.mark.parametrize("door", [in_python, over_http, on_the_command_line, over_mcp], ids=lambda door: door.__name__)
+def test_every_door_that_answers_says_how_many_matches_are_not_active(memory, door):
+    memory.writer.submit_intent("p", decision(summary="quagga plan", topic="t", status="proposed", evidence=[]))
+
+    told = door(memory, {})
+    assert told["inactive"]["count"] == 1
+    assert told["inactive"]["statuses"] == {"proposed": 1}
+    assert told["inactive"]["notice"].startswith("1 match is not active (1 proposed): add ")
