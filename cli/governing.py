@@ -16,6 +16,7 @@ from jidomem_cli.paths import Paths
 from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 _TOLD, _LONG = 5, 100
+_OPTION = "--include-inactive"
 
 
 @click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
@@ -40,24 +41,34 @@ def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None
     """
     memory = door.read()
     asked = Paths(memory.settings.root, memory.tree).each(paths)
-    found = memory.governing(*asked, as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive)
+    answer = memory.governing_answer(
+        *asked, as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive
+    )
+    found = answer.rows
     form = form_of(door)
     is_read = form in ("table", "md")
     if limit is None and is_read:
         limit = SHOWN
     rows = found if limit is None or every else nearest(found, limit)
     if form == "json":
-        show_json({"rows": [plain(row) for row in rows], "cursor": None, "count": len(found)})
+        values = {"rows": [plain(row) for row in rows], "cursor": None, "count": len(found)}
+        show_json({**values, **answer.to_dict(_OPTION)})
     else:
         if is_read:
             rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
         show_rows(door, rows, COLUMNS if len(asked) > 1 else COLUMNS[1:], memory=memory)
     if len(rows) < len(found) and form != "json":
         door.say(f"… {len(found) - len(rows)} more: --all")
+    if form != "json":
+        for text in answer.notices():
+            door.say(text)
+    others: list[Besides] = []
     if not (include_inactive or door.quiet or door.as_of or door.valid_at):
         others = besides(memory.reader, memory.project, asked, {row["item"] for row in found})
         _say_besides(door, "related, not binding", [one for one in others if not one.waits])
         _say_besides(door, "pending proposals, not active until accepted", [one for one in others if one.waits])
+    if form != "json" and (text := answer.inactive_but({one.item for one in others}).notice(_OPTION)):
+        door.say(text)
 
 
 def _say_besides(door: Door, what: str, found: Sequence[Besides]) -> None:

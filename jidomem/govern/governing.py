@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import lexists
 from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
+from jidomem.active import ACTIVE
 from jidomem.errors import InvalidRequest
 from jidomem.govern.freshness import anchors_in_force, fresh
 from jidomem.govern.nearness import SHOWN, is_note, nearness
 from jidomem.index import OxigraphIndex
 from jidomem.read import item
 from jidomem.read.reader import MemoryReader
+from jidomem.recall import Inactive
 from jidomem.repository.freshness import freshness
 from jidomem.repository.ignored import matches
+from jidomem.repository.nearby import nearest_path
 from jidomem.repository.worktree import Worktree, path_below
 from jidomem.vocab import TYPE_OF_CLASS, local_name
 from jidomem.write.names import plain_path
@@ -71,6 +76,69 @@ def governing(
     described.sort(key=lambda row: near[row["path"], row["item"]], reverse=True)
     described.sort(key=lambda row: paths.index(row["path"]))
     return described
+
+
+@dataclass(frozen=True, slots=True)
+class GoverningAnswer:
+    """The `rows` of `governing`, with what a reader would miss in them.
+
+    `left_out` has the status of each memory that would be among them and is not active, `missing` each path at which
+    there is no file, with the nearest path there is, None where no name is like it.
+    """
+
+    rows: Sequence[Row]
+    left_out: Mapping[str, str]
+    missing: Mapping[str, str | None]
+
+    @property
+    def inactive(self) -> Inactive:
+        """Return how many memories are left out because they are not active."""
+        return self.inactive_but(())
+
+    def inactive_but(self, items: Collection[str]) -> Inactive:
+        """Return the same without those of *items*, which were told of already."""
+        statuses = Counter(status for name, status in self.left_out.items() if name not in items)
+        return Inactive(statuses, "further" if self.rows else "")
+
+    def notices(self) -> list[str]:
+        """Return a sentence about each path at which there is no file."""
+        nearest = {path: f"; the nearest name is {near}" if near else "" for path, near in self.missing.items()}
+        return [f"there is no file {path}{near}" for path, near in nearest.items()]
+
+    def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
+        """Return all but the rows as plain values; *option* is what shows memories that are not active."""
+        missing = [{"path": path, "nearest": near} for path, near in self.missing.items()]
+        return {"inactive": self.inactive.to_dict(option), "missing": missing}
+
+
+def answer(
+    reader: MemoryReader,
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    base: Path | None,
+    project: str,
+    paths: Sequence[str],
+    **asked: Any,
+) -> GoverningAnswer:
+    """Return what governs *paths*, and what a reader would miss in it; raises what `governing` raises.
+
+    The files lie below *base*, None where no files are known. A memory that was superseded is not counted beside its
+    successor.
+    """
+    rows = governing(reader, index, tree, project, paths, **asked)
+    wider = {**asked, "include_inactive": True}
+    every = [] if wider == asked else governing(reader, index, tree, project, paths, **wider)
+    active, as_of = {row["item"] for row in rows}, asked.get("as_of")
+    hidden = {row["item"]: row["status"] for row in every if row["item"] not in active and row["status"] != ACTIVE}
+    known = {*active, *hidden}
+    left_out = {
+        name: status for name, status in hidden.items() if not item.has_successor(index, project, name, known, as_of)
+    }
+    missing: dict[str, str | None] = {}
+    if base is not None and as_of is None:
+        plain = dict.fromkeys(plain_path(_below(tree, path)).rstrip("/") for path in paths)
+        missing = {path: nearest_path(base, path) for path in plain if not lexists(base / path)}
+    return GoverningAnswer(rows, left_out, missing)
 
 
 def nearest(rows: Sequence[Row], limit: int = SHOWN) -> list[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,13 @@ from jidomem.runtime.door_log import DoorLog
 from jidomem.runtime.place import InFolder, Shared
 from jidomem.runtime.pool import Pool
 from jidomem.runtime.read_log import ReadLog
-from jidomem.runtime.settings import Settings
+from jidomem.runtime.settings import FOLDER, Settings
 from jidomem.schema import Schema
 
 if TYPE_CHECKING:
     from jidomem.govern.briefing import Briefing
     from jidomem.govern.check import Options
+    from jidomem.govern.governing import GoverningAnswer
     from jidomem.govern.keeper import Keeper
     from jidomem.govern.proposals import TermProposals
     from jidomem.govern.report import Report
@@ -86,6 +88,27 @@ class Governed:
 
         rows = governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
         return rows if limit is None else nearest(rows, limit)
+
+    def governing_answer(self, *paths: str, project: str | None = None, **asked: Any) -> GoverningAnswer:
+        """Return what `governing` returns as `rows`, with what is left out of it.
+
+        That is `inactive`, how many memories about the files are not active, and `missing`, the files that are not
+        there with the nearest name of each.
+        """
+        from jidomem.govern.governing import answer
+
+        base = self._files_below
+        return answer(self.reader, self.index, self.tree, base, project or self.project, paths, **asked)
+
+    @property
+    def _files_below(self) -> Path | None:
+        """Return the folder that the files of memories lie in; None where the root lies in none that holds any."""
+        if self.tree is not None:
+            return self.tree.base
+        root = self.settings.root
+        if root.name != FOLDER or not root.is_dir():
+            return None
+        return root.parent if any(entry != root for entry in root.parent.iterdir()) else None
 
     def briefing(
         self,

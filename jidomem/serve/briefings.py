@@ -57,12 +57,12 @@ def governing(site: Site, project: str) -> Response:
         raise InvalidRequest("there is no file", hint="name one: ?file=src/a.py")
     reach(site, project, given)
     limit = wire.whole(given, "limit")
-    rows = site.memory.governing(
+    answer = site.memory.governing_answer(
         *paths,
         project=project,
         as_of=given.get("as_of"),
         valid_at=given.get("valid_at"),
         include_inactive=wire.flag(given, "include_inactive"),
     )
-    near = nearest(rows, SHOWN if limit is None else limit)
-    return wire.answer({"rows": [plain(row) for row in near], "count": len(rows)})
+    near = nearest(answer.rows, SHOWN if limit is None else limit)
+    return wire.answer({"rows": [plain(row) for row in near], "count": len(answer.rows), **answer.to_dict()})

@@ -161,7 +161,11 @@ def _ask(desk: Desk, given: Arguments) -> Told:
             raise InvalidRequest(f"{taken} is no parameter of a question", hint=f"give {taken} beside params")
     limit = SHOWN if name == "governing" else ROWS
     page = memory.reader.ask_page(name, project=desk.project, **{"limit": limit, **asked}, **params)
-    return Told({"rows": plain(page.rows), "cursor": page.cursor})
+    values = {"rows": plain(page.rows), "cursor": page.cursor}
+    if name == "governing":
+        moment = {key: asked[key] for key in ("as_of", "include_inactive") if key in asked}
+        values |= memory.governing_answer(params["file"], project=desk.project, **moment).to_dict()
+    return Told(values)
 
 
 def playbook(desk: Desk) -> list[dict[str, str]]:

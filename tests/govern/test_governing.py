@@ -252,3 +252,45 @@ def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):
     assert ": info: FileIsAsItWas: " in run(JIDOMEM, "check")
     (tmp_path / "src" / "a.py").unlink()
     assert "src/a.py is gone" in run(JIDOMEM, "check")
+
+
+def test_what_would_govern_a_file_and_is_not_active_is_counted_by_status(governed):
+    answer = governed.governing_answer("src/db/pool.py", project="p")
+    assert answer.rows == governed.governing("src/db/pool.py", project="p")
+    assert answer.inactive.notice() == "1 further match is not active (1 rejected): add include_inactive=true"
+
+    (old,) = [row["item"] for row in answer.rows if row["summary"] == "Pool of four"]
+    governed.writer.submit_intent(
+        "p", decision(summary="Pool of six", about=["src/db/pool.py"], topic="pool", supersedes=[old])
+    )
+    assert governed.governing_answer("src/db/pool.py", project="p").inactive.statuses == {"rejected": 1}
+    whole = governed.governing_answer("src/db/pool.py", project="p", include_inactive=True)
+    assert whole.inactive.count == 0
+    assert {"rejected", "superseded"} <= {row["status"] for row in whole.rows}
+
+
+def test_governing_says_what_is_not_active_and_that_a_file_is_not_there_with_the_nearest_name(here):
+    (here / "src" / "queue.py").write_text("q = 1\n")
+    run("remember", "Use one queue", "--type", "decision", "--rationale", "r", "--about", "src/queue.py",
+        "--status", "proposed")  # fmt: skip
+
+    there = run("governing", "src/queue.py")
+    assert (there.exit_code, there.stdout) == (0, "")
+    assert there.stderr == "none\n1 match is not active (1 proposed): add --include-inactive\n"
+
+    absent = run("governing", "lib/queue.py", "src/new.py")
+    assert absent.exit_code == 0
+    assert "there is no file lib/queue.py; the nearest name is src/queue.py\n" in absent.stderr
+    assert "there is no file src/new.py\n" in absent.stderr
+
+    told = json.loads(run("governing", "src/qeue.py", "--json").stdout)
+    assert told["missing"] == [{"path": "src/qeue.py", "nearest": "src/queue.py"}]
+    assert told["inactive"]["count"] == 0
+
+
+def test_files_are_not_said_to_be_missing_where_none_are_known_or_as_of_a_moment(here, tmp_path):
+    assert "no file" not in run("governing", "src/new.py", "--as-of", "2999-01-01").stderr
+    (tmp_path / "alone").mkdir()
+    run("init", "-q", "--project", "q", str(tmp_path / "alone"))
+    run("remember", "x", "--root", str(tmp_path / "alone" / ".jidomem"))
+    assert "no file" not in run("governing", "src/new.py", "--root", str(tmp_path / "alone" / ".jidomem")).stderr

@@ -414,6 +414,23 @@ def test_what_waits_beyond_the_most_pressing_is_asked_with_a_tool_and_no_command
     assert "jidomem " not in read.contents[0].text
 
 
+def test_a_client_is_told_what_is_not_active_by_recall_and_by_the_question_what_governs_a_file(desks):
+    fields = {"status": "proposed"}
+    _, found, governing = called(
+        desks,
+        ("remember", {"text": "Use one queue", "type": "decision", "rationale": "r", "about": ["src/queue.py"],
+                      "fields": fields}),
+        ("recall", {"query": "queue"}),
+        ("ask", {"name": "governing", "params": {"file": "src/queue.py"}}),
+    )  # fmt: skip
+
+    notice = "1 match is not active (1 proposed): add include_inactive=true"
+    assert (
+        found.structured_content["inactive"]["notice"] == governing.structured_content["inactive"]["notice"] == notice
+    )
+    assert notice in found.content[0].text
+
+
 def test_the_first_recall_of_a_client_that_was_not_briefed_brings_a_briefing(desks):
     desks.memory.writer.submit_intent("p", decision(summary="Use Oxigraph as the index", about=["store.py"]))
 

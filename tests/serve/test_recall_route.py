@@ -79,5 +79,7 @@ def test_the_nearest_of_what_governs_a_file_is_given_and_the_rest_is_counted(cli
         row["item"] for row in memory.governing("src/a.py", project="p", limit=10)
     ]
     assert len(client.get(f"{path}?file=src/a.py&file=src/b.py&limit=2").json["rows"]) == 4
+    memory.writer.submit_intent("p", decision(summary="later", topic="later", about=["src/a.py"], status="proposed"))
+    assert client.get(f"{path}?file=src/a.py").json["inactive"]["statuses"] == {"proposed": 1}
     for wrong in ("", "?file=../a.py", "?path=src/a.py", "?file=src/a.py&limit=x"):
         assert client.get(path + wrong).status_code == 400, wrong
