@@ -10,17 +10,33 @@ EXCERPT = 800
 #: The properties that answer, in the order in which a reader wants them.
 ANSWERS = ("rationale", "detailedExplanation", "revisionReason")
 _NO_REASON = re.compile(r"The \w+ gives no reason\.")
-_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|!\[[^\[\]\n]{0,300}\]\([^()\n]{0,1000}\)", re.DOTALL)
-_LINK = re.compile(r"\[([^\[\]\n]{0,300})\](?:\([^()\n]{0,1000}\)|\[[^\[\]\n]{0,300}\])")
+#: Code is shown as it is written: a fenced block, and a span within a paragraph.
+_CODE = (
+    r"(?P<code>^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*(?:\n(?:.*?\n)??[ \t]*(?P=fence)[`~]*[ \t]*$|\n.*\Z)"
+    r"|(?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*\n)){1,2000}?(?<!`)(?P=ticks)(?!`))"
+)
+_HIDDEN = re.compile(
+    rf"{_CODE}|<!--.*?(?:-->|\Z)|!\[[^\[\]\n]{{0,300}}\]\([^()\n]{{0,1000}}\)", re.DOTALL | re.MULTILINE
+)
+_LINK = re.compile(
+    rf"{_CODE}|\[(?P<words>[^\[\]\n]{{0,300}})\](?:\([^()\n]{{0,1000}}\)|\[[^\[\]\n]{{0,300}}\])",
+    re.DOTALL | re.MULTILINE,
+)
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#:]*$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _STRONG = re.compile(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
 #: Of a long text so many times as much is read as is shown.
 _READ = 20
-_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=\S)|[。！？]\s*(?=\S)")
-#: Words with a full stop that ends no sentence; so do a number and one letter.
-_SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|mr|ms|mrs|dr)|\b\w)\.\W*$", re.IGNORECASE)
+#: Where a sentence may end, and how the text before ends where it does not: with an abbreviation, a letter, a number.
+_END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
+_NO_END = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|sec|ca|dr|mr|ms|mrs|st|al|ver|v)\."
+    r"|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)[\"'”’)\]`*_]*$",
+    re.IGNORECASE,
+)
+#: How much of one line is read for its sentences.
+_LONGEST_LINE = 20_000
 
 
 def answer(said: Mapping[str, Sequence[object]]) -> str:
@@ -80,7 +96,8 @@ def sentences(text: str) -> Iterator[str]:
     """
     block: list[str] = []
     is_code = False
-    for line in _LINK.sub(r"\1", _HIDDEN.sub("", text)).split("\n"):
+    shown = _HIDDEN.sub(lambda found: found["code"] or "", text)
+    for line in _LINK.sub(lambda found: found["code"] or found["words"], shown).split("\n"):
         heading, item, fence = _HEADING.match(line), _ITEM.match(line), _FENCE.match(line)
         if fence or heading or item or not line.strip() or is_code:
             yield from _split(" ".join(block))
@@ -97,15 +114,27 @@ def sentences(text: str) -> Iterator[str]:
     yield from _split(" ".join(block))
 
 
+def line_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, which stands on one line; code, brackets and abbreviations end none.
+
+    >>> list(line_sentences("Use uv, e.g. `a. B`. Never pip."))
+    ['Use uv, e.g. `a. B`.', 'Never pip.']
+    """
+    begin = seen = ticks = opened = 0
+    for match in _END.finditer(text, 0, _LONGEST_LINE):
+        piece = text[seen : match.end()]
+        ticks, opened, seen = ticks + piece.count("`"), opened + piece.count("(") - piece.count(")"), match.end()
+        if ticks % 2 or opened > 0 or _NO_END.search(text[max(begin, match.start() - 20) : match.start()]):
+            continue
+        yield text[begin : match.end()].strip()
+        begin, opened = match.end(), 0
+    if text[begin:].strip():
+        yield text[begin:].strip()
+
+
 def _split(words: str) -> Iterator[str]:
     """Yield the sentences of one paragraph."""
-    words, start = " ".join(words.split()), 0
-    for end in _END.finditer(words):
-        if not _SHORT.search(words[max(start, end.start() - 12) : end.start() + 1]):
-            yield words[start : end.end()].strip()
-            start = end.end()
-    if words[start:]:
-        yield words[start:]
+    yield from line_sentences(" ".join(words.split()))
 
 
 def _joined(parts: Sequence[str], longest: int) -> tuple[str, bool]:

@@ -48,6 +48,20 @@ def test_markdown_is_shown_as_plain_words_and_globs_and_code_keep_their_signs():
     assert [*sentences(text)] == ["Use Oxigraph", "1. `src/**/*.py` and f(**options)", "2. done", "# run it", "make"]
 
 
+def test_links_images_and_comments_in_code_are_shown_as_they_are_written():
+    text = (
+        "Write `[text](url)` and ``a ` [b](c) ``, not [text](url), `![x](y)` or `<!-- x -->`.\n\n"
+        "```md\n[a](b) `\n```\nSee [x](y) `as [is](it)\nstands`.\n\n~~~\n[c][d]\n"
+    )
+
+    assert [*sentences(text)] == [
+        "Write `[text](url)` and ``a ` [b](c) ``, not text, `![x](y)` or `<!-- x -->`.",
+        "[a](b) `",
+        "See x `as [is](it) stands`.",
+        "[c][d]",
+    ]
+
+
 @given(st.text(alphabet="[](!<>-*_`# .\n ab", max_size=300))
 def test_whatever_the_text_an_excerpt_is_one_line_no_longer_than_asked_for(text):
     shown = excerpt({"summary": ["s"], "rationale": [text]})

@@ -15,7 +15,7 @@ from jidomem.exchange.note_statements import IMPORT, Statement, read_statements
 #: A word of a heading -> what stands below it; the nearest heading decides, else what it says and where.
 _KINDS: Mapping[str, str] = {
     "convention": "convention", "rule": "convention", "style": "convention", "guideline": "convention",
-    "standard": "convention", "practice": "convention", "instruction": "convention", "principle": "convention",
+    "standard": "convention", "practice": "convention", "principle": "convention",
     "preference": "convention", "decision": "decision", "todo": "task", "next steps": "task",
     "overview": "fact", "structure": "fact", "background": "fact",
     "lesson": "lesson_learned", "learning": "lesson_learned", "gotcha": "lesson_learned", "pitfall": "lesson_learned",
@@ -23,8 +23,6 @@ _KINDS: Mapping[str, str] = {
 }  # fmt: skip
 #: Headings of what is to be done; "Common tasks" says how something is done.
 _TASKS = re.compile(r"(?:open |current |remaining |pending )?tasks?:?", re.IGNORECASE)
-#: How a rule begins, wherever it stands.
-_BINDS = re.compile(r"(?:\W*)(?:always|never|do not|don['’]t|must|avoid|prefer)\b", re.IGNORECASE)
 #: Pages that give instructions, of which those that hold nothing but rules are the second.
 _INSTRUCTS = re.compile(r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI)\.md|[^/]*\.mdc|[^/]*\.instructions\.md)$")
 _RULES = re.compile(
@@ -121,12 +119,18 @@ def _kind(statement: Statement, is_rules: bool) -> str:
     if statement.is_done is not None:
         is_list = _CHECKLIST.search(" ".join((*statement.headings, *statement.context)))
         return "convention" if is_list else "task"
-    for heading in reversed(statement.headings):
-        words = heading.casefold()
+    kind = _kind_below(statement)
+    if kind in (None, "fact"):
+        return "convention" if is_rules or statement.binds else "fact"
+    return kind
+
+
+def _kind_below(statement: Statement) -> str | None:
+    """Return the kind that the nearest heading names; that of the page is none if there is another one."""
+    for heading in reversed(statement.headings[statement.is_titled :] or statement.headings):
         if _TASKS.fullmatch(heading):
             return "task"
         for word, kind in _KINDS.items():
-            if re.search(rf"\b{word}s?\b", words):
+            if re.search(rf"\b{word}s?\b", heading.casefold()):
                 return kind
-    binds = any(map(_BINDS.match, (statement.text, *statement.context)))
-    return "convention" if is_rules or binds else "fact"
+    return None

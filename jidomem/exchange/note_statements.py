@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 
 from markdown_it.tree import SyntaxTreeNode
 
+from jidomem.excerpt import line_sentences
 from jidomem.exchange.note_page import Page, Text, is_sample_section, parse_page, section_words, text_of
 from jidomem.exchange.note_words import (
     LONGEST,
+    binds,
+    forbids,
     is_arrangement,
     is_binding,
     is_condition,
@@ -27,28 +30,19 @@ from jidomem.exchange.note_words import (
     is_rule,
     is_sample_label,
     is_sentence,
-    sentences,
+    refers_back,
     shorten,
     without_number,
     without_page,
 )
 
-#: A parent or lead-in up to this length is repeated whole, and an item up to this length may be joined with its like.
+#: A parent up to this length is repeated whole, and an item up to this length may be joined with its like.
 _WHOLE, _FRAGMENT = 160, 80
 #: A sentence up to this length that denies something may speak of the list after it.
 _NEAR = 120
 #: Bounds of a context that no page of people reaches.
-_LONGEST_LEAD, _MOST_LEADS = 1_000, 12
+_LONGEST_LEAD, _MOST_LEADS, _MOST_COMMANDS = 1_000, 12, 20
 _BOX = re.compile(r"\[([ xX])\]\s+")
-#: How a sentence begins that speaks of the one before it, and what it then names itself.
-_BACK = re.compile(
-    r"\W*(?:it|its|they|them|this|that|these|those|then|otherwise|however|but|so|and|or|also|such|both|either"
-    r"|(?:in|for|as) (?:this|that|these|such)|if (?:so|not|that|this|it|they)|instead|therefore"
-    r"|the (?:same|former|latter)|doing so|again)\b"
-    r"(?! (?:repo\w*|project|file|document|codebase|package|library|module|folder|directory|guide|page|section"
-    r"|is an?)\b)",
-    re.IGNORECASE,
-)
 #: How a sentence begins that speaks of the one thing before it, thus not of a list after it.
 _OF_LAST = re.compile(r"\W*(?:this|that|it)\b", re.IGNORECASE)
 _VAGUE = re.compile(r"\b(?:following|this|these|below|it|like so)\b", re.IGNORECASE)
@@ -100,7 +94,8 @@ class Statement:
 
     `context` are the headings, lead-ins and parents it cannot do without, outermost first; `text` are its own words,
     `more` is what belongs to it below, `written` its own words in Markdown, `raw` all of it with its context. `is_done`
-    is the state of its check box.
+    is the state of its check box, `binds` says that it, its lead-in or a heading tells to do something, or not to.
+    The first of `headings` is the title of the page where `is_titled` says so.
     """
 
     line: int
@@ -111,10 +106,12 @@ class Statement:
     more: str = ""
     is_done: bool | None = None
     written: str = ""
+    binds: bool = False
+    is_titled: bool = False
 
     @property
     def summary(self) -> str:
-        """Return the statement with its context; long text is cut at a sentence, the context never."""
+        """Return the statement with its context; of a long text sentences are left out, of the context none."""
         whole = before = ""
         for part in (*self.context, shorten(self.text)):
             whole += _join(before, part)
@@ -251,10 +248,10 @@ class _Reader:
         before, flow.lead = flow.inner, self._lead(text, after)
         statements: Iterator[Statement] = iter(())
         if not flow.lead.leads:
-            if flow.previous and not before.leads and _BACK.match(text.plain):
+            if flow.previous and not before.leads and refers_back(text.plain):
                 before = before.within(flow.previous)
             statements = self._paragraph(block, text, before)
-            last = next(reversed(list(sentences(text.plain))), "")
+            last = next(reversed(list(line_sentences(text.plain))), "")
             denies = len(last) <= _NEAR and last.endswith((".", "!")) and is_negative(last)
             if after in _LISTS and denies and (last == text.plain or not _OF_LAST.match(last)):
                 flow.lead = _NOTHING.within(last, text.raw)
@@ -265,7 +262,7 @@ class _Reader:
             if not _introduces(text) and _is_complete(text.plain):
                 statements = self._state(block, text, before)
             else:
-                statements = self._sentences(block, text, list(sentences(text.plain))[:-1], before)
+                statements = self._sentences(block, text, list(line_sentences(text.plain))[:-1], before)
             flow.led(before)
         for statement in statements:
             flow.previous = statement.text if len(statement.text) <= _NEAR else ""
@@ -310,10 +307,10 @@ class _Reader:
                 return _NOTHING
             if is_open:
                 return _NOTHING.within(_lead_words(text), text.raw)
-            if not _FOLLOWING.search(list(sentences(text.plain))[-1]):
+            if not _FOLLOWING.search(list(line_sentences(text.plain))[-1]):
                 return _Scope()
         elif not ends.endswith((":", "：")):
-            last = next(reversed(list(sentences(text.plain))), "")
+            last = next(reversed(list(line_sentences(text.plain))), "")
             if following not in _CODE or not (text.is_strong or _THESE_COMMANDS.search(last)):
                 return _Scope()
         return _Scope().within(re.sub(r"\.$", ":", _lead_words(text)), text.raw)
@@ -323,13 +320,15 @@ class _Reader:
     ) -> Iterator[Statement]:
         """Yield what a lead-in to code, a table or nothing says: with commands if they are short, else if it binds."""
         own = text.plain.rstrip(".:： ")
-        parts = list(sentences(text.plain))
+        parts = list(line_sentences(text.plain))
         is_code = block is not None and block.type in _CODE
-        commands = _commands(block) if block is not None and is_code else ""
-        if commands and not is_sample_label(parts[-1]) and len(own) + len(commands) <= LONGEST:
-            yield from self._state(head, replace(text, plain=f"{own}: {commands}"), scope)
-        elif is_code and block is not None and _says_how(parts[-1]):
-            yield from self._state(head, replace(text, plain=own), scope, more=f"```\n{block.content.strip()}\n```")
+        commands = _commands(block) if block is not None and is_code and not is_sample_label(parts[-1]) else ""
+        whole, code = f"{own}: {commands}", f"```\n{block.content.strip()}\n```" if block is not None else ""
+        says_how = is_code and _says_how(parts[-1])
+        if commands and (len(whole) <= LONGEST or not says_how):
+            yield from self._state(head, replace(text, plain=whole), scope, more=code if len(whole) > LONGEST else "")
+        elif says_how:
+            yield from self._state(head, replace(text, plain=own), scope, more=code)
         elif block is None and is_rule(parts[-1]):
             yield from self._state(head, replace(text, plain=own), scope)
         else:
@@ -352,7 +351,7 @@ class _Reader:
             for part in filter(None, parts):
                 yield from self._state(block, replace(text, plain=part, bare=part), scope, is_item=False)
             return
-        is_split = len(text.lines) > 1 and (ends or labels) and not any(_BACK.match(line) for line in text.lines[1:])
+        is_split = len(text.lines) > 1 and (ends or labels) and not any(refers_back(line) for line in text.lines[1:])
         if not is_split:
             yield from self._state(block, text, scope, is_item=False)
             return
@@ -389,7 +388,7 @@ class _Reader:
         if block.type == "ordered_list":
             words = [f"{number}. {word}" for number, word in enumerate(words, int(block.attrs.get("start", 1)))]
         whole = "; ".join(words)
-        if len(whole) > LONGEST:
+        if len(whole) > (LONGEST if any(_FILLER.sub("", text.bare) for text in texts) else _LONGEST_LEAD):
             return None
         raw = "\n".join(f"- {text.raw}" for text in texts)
         bare = " ".join(text.bare for text in texts)
@@ -416,7 +415,7 @@ class _Reader:
                 yield from self._introduction(head, text, scope, below[0])
                 yield from self.sequence(below[1:], scope, lead if has_list else _NOTHING)
             else:
-                yield from self._sentences(head, text, list(sentences(text.plain))[:-1], scope)
+                yield from self._sentences(head, text, list(line_sentences(text.plain))[:-1], scope)
                 yield from self.sequence(below, scope, lead)
             return
         own = [block for block in below if block.type == "paragraph" and not _introduces(text_of(block))]
@@ -426,7 +425,7 @@ class _Reader:
             more = [text_of(block).raw for block in own] + [f"```\n{block.content.strip()}\n```" for block in code]
             yield from self._state(head, text, scope, more="\n\n".join(more), done=done)
         rest = [block for block in below if block not in own and block not in code]
-        yield from self.sequence(rest, scope.within(_kept(text.plain, text.label), text.raw))
+        yield from self.sequence(rest, scope.within(shorten(text.plain, _WHOLE), text.raw))
 
     def _state(
         self,
@@ -444,7 +443,7 @@ class _Reader:
         own = _JOINS.sub("", text.plain).rstrip() if scope.leads else text.plain
         own = _SAMPLE_LINK.sub("", own.rstrip(":： ")) if text.has_link else own.rstrip(":： ")
         rest = without_page(own)
-        own = own if _BACK.match(rest) else rest or own
+        own = own if refers_back(rest) else rest or own
         reason = _left_out(text, own, scope, is_item=is_item)
         if reason is None and any(map(is_sample_section, tags)):
             reason = "is an example"
@@ -456,7 +455,11 @@ class _Reader:
         above = self._above(" ".join((*leads, own)))
         raw = "\n".join((*scope.raw, text.raw, more))
         headings = tuple(title for _, title, _ in self._headings)
-        yield Statement(line, headings, (*above, *denied, *leads), own, raw, more, done, text.raw)
+        is_order = any(map(binds, (own, *scope.leads))) or any(map(forbids, (*above, *denied)))
+        is_titled = bool(self._headings) and self._headings[0][0] == 1 and self._title is not None
+        yield Statement(
+            line, headings, (*above, *denied, *leads), own, raw, more, done, text.raw, is_order, is_titled
+        )  # fmt: skip
 
 
 def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | None:
@@ -483,7 +486,7 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
     if _SEE_THERE.fullmatch(own):
         return "is a link"
     points = text.has_link or "://" in own or _PAGE_AT_END.search(own)
-    if points and _ELSEWHERE.match(own) and len(list(sentences(own))) == 1:
+    if points and _ELSEWHERE.match(own) and len(list(line_sentences(own))) == 1:
         return "is a link"
     if text.has_link and (words < 3 or (words < 6 and _SEE.match(own)) or (words < 9 and _SEE.match(lead))):
         return "is a link"
@@ -503,7 +506,7 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
 
 def _lead_words(text: Text) -> str:
     """Return the words of a paragraph that lead in: its last sentence, and those before it that it refers to."""
-    parts = list(sentences(text.plain))
+    parts = list(line_sentences(text.plain))
     start = len(parts) - 1
     for at in range(max(0, start - 2), start):
         if re.search(r"\bthe following\b", parts[at], re.IGNORECASE):
@@ -511,22 +514,12 @@ def _lead_words(text: Text) -> str:
                 del parts[at + 1 :]
             start = at
             break
-    while start > 0 and (parts[start].count(" ") < 2 or _BACK.match(parts[start])):
+    while start > 0 and (parts[start].count(" ") < 2 or refers_back(parts[start])):
         start -= 1
     lead = " ".join(parts[start:])
     if start and text.label and len(text.label) <= _FRAGMENT and not lead.startswith(text.label):
         lead = f"{text.label}: {lead}"
     return lead
-
-
-def _kept(text: str, label: str = "") -> str:
-    """Return a parent as its children repeat it: whole if it is short, else its first sentences."""
-    if len(text) <= _WHOLE:
-        return text
-    first = next(sentences(text), text)
-    if len(first) <= LONGEST and is_negative(first) == is_negative(text):
-        return first
-    return shorten(text)
 
 
 def _join(context: str, text: str) -> str:
@@ -563,13 +556,14 @@ def _says_how(intro: str) -> bool:
 
 
 def _commands(block: SyntaxTreeNode) -> str:
-    """Return the code of a block as inline code if it is one line, or few of a shell without comments; else nothing."""
+    """Return the code of a block inline if it is one line, or lines of a shell without comments; else nothing."""
     lines = [line.strip().removeprefix("$ ") for line in block.content.split("\n") if line.strip()]
     commented = [line for line in lines if not re.match(r"#(?:\s|!)", line)]
     is_shell = (
         block.info.split(" ")[0] in _SHELLS and commented == lines and not any(line.endswith("\\") for line in lines)
     )
     lines = [re.sub(r"\s+", " ", line) for line in (lines if is_shell else commented)]
-    if not 1 <= len(lines) <= (3 if is_shell else 1) or sum(map(len, lines)) > 200 or any(map(_DRAWN.search, lines)):
+    is_long = len(lines) > (_MOST_COMMANDS if is_shell else 1) or sum(map(len, lines)) > _LONGEST_LEAD
+    if not lines or is_long or any(map(_DRAWN.search, lines)):
         return ""
     return "; ".join(f"`` {line} ``" if "`" in line else f"`{line}`" for line in lines)

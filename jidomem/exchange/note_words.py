@@ -6,14 +6,12 @@ Every cue errs on the side of more context: a heading or a lead-in that no cue k
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 
-#: Longer text is cut at a sentence; a sentence that loses its negation by a cut stays whole.
-LONGEST = 300
-#: How much longer a text may get by the sentence that restricts what stands before it.
-_RESTRICTED = 500
-#: How much of a text is read for its sentences.
-_READ = 10_000
+from jidomem.excerpt import line_sentences
+
+#: Longer text loses sentences; how long it may get by orders where some of it is limited, and by what limits it.
+LONGEST, _RESTRICTED, _MOST = 300, 500, 1_000
 
 _NEGATION = re.compile(
     r"\b(?:never|not|no|non|nor|none|neither|nothing|cannot|without|avoid\w*|forbid\w*|forbidden|prohibit\w*"
@@ -138,7 +136,7 @@ specify split squash stage start state stay stick stop store stream strip struct
 submit substitute summarize support suppress switch sync synchronize tag take target tell
 terminate test think throw tidy touch trace track translate treat trigger trust try turn type
 understand unify unwrap update upgrade upload use utilize validate verify version view visit
-wait walk watch wrap write
+wait walk watch work wrap write
 """
 _IMPERATIVE = re.compile(
     rf"(?:(?:please|then|also|first|finally|next|always|only|just|now|instead|and|or|when possible)\b,? )*"
@@ -155,21 +153,70 @@ _FINITE = re.compile(
 _RULE = re.compile(
     r"\b(?:must|should|shall|never|always|do not|don['’]t|only|avoid|forbidden|required?|requires)\b", re.IGNORECASE
 )
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
-_NO_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|fig|sec|ca|dr|mr|mrs|st|al|ver|v)\.|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)"
-    r"[\"'”’)\]`*_]*$",
-    re.IGNORECASE,
-)
-_PROHIBITS = re.compile(
-    r"\b(?:(?:do|must|should|shall|may|can|will) not|cannot|never|forbidden|(?:do|must|should|ca|wo)n['’]t)\b",
+#: How a sentence begins that speaks of the one before it, and what it then names itself.
+_BACK = re.compile(
+    r"\W*(?:it|its|they|them|this|that|these|those|then|otherwise|however|but|so|and|or|also|such|both|either"
+    r"|(?:in|for|as) (?:this|that|these|such)|if (?:so|not|that|this|it|they)|instead|therefore"
+    r"|the (?:same|former|latter)|doing so|again)\b"
+    r"(?! (?:repo\w*|project|file|document|codebase|package|library|module|folder|directory|guide|page|section"
+    r"|is an?)\b)",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"`[^`]*`")
-_RESTRICTS = re.compile(
-    r"\W*(?:but|however|except(?:ion|ions)?|unless|otherwise|only|instead|this (?:does|rule|is) not|not)\b",
+_OPENING = " \"'*_>-–—!⚠️✅❌🚫"
+#: Sentences that forbid, oblige, or limit what stands beside them.
+_LIMITS = re.compile(
+    r"\b(?:never|not|cannot|unless|except(?:ions?|ing)?|only|must|shall|forbidden|prohibited|skip)\b|n['’]t\b",
     re.IGNORECASE,
 )
+#: Verbs that begin an order, and as often are nouns: "Test files live in `tests/`".
+_NOUNS = re.compile(
+    r"(?:access|address|approach|audit|author|base|batch|break|build|cache|call|change|commit|condense|cover|cut|debug"
+    r"|default|design|display|document|end|exit|export|focus|force|format|group|guard|guide|handle|highlight|import"
+    r"|index|label|launch|lead|limit|link|list|load|lock|log|look|map|mark|match|measure|mock|model|name|note|offer"
+    r"|order|output|override|pass|place|plan|point|print|process|produce|publish|push|quote|record|reference|release"
+    r"|request|reserve|reset|return|review|scope|search|set|setup|share|ship|sign|sort|split|stage|start|state|stop"
+    r"|store|stream|structure|study|style|summary|support|switch|sync|tag|target|test|touch|trace|track|trigger|trust"
+    r"|turn|type|upgrade|upload|use|version|view|visit|watch|work|wrap)\b",
+    re.IGNORECASE,
+)
+#: How such a noun goes on: with a verb of its own before anything subordinate, or with what only a noun has after it.
+_OF_A_NOUN = re.compile(
+    r"\w+(?: of\b|(?: (?:for )?(?!(?:the|an?|all|each|every|any|your|this|these|it|them|and|or|if|when|unless"
+    r"|before|after|that|which|who|where|to|with|by|what|how)\b)[\w`./*-]+){0,4}"
+    r" (?:is|are|was|were|has|have|can|cannot|will|does|do|goes?|lives?|uses?|runs?|needs?|requires?|contains?|follows?"
+    r"|stays?|belongs?|takes?|gets?|covers?|includes?|sits?|resides?|comes?|returns?|supports?|handles?|reports?)\b)",
+    re.IGNORECASE,
+)
+#: Words that oblige or forbid wherever they stand, and those that do where an order may begin.
+_OBLIGES = re.compile(
+    r"\b(?:must|should|shall|may not|forbidden|prohibited|not (?:allowed|permitted)|(?<![-–—:] )required (?:for|to)"
+    r"|(?:is|are) (?:required|mandatory)|you (?:need|have) to)\b|^\W*(?:important|mandatory|critical)\W*:",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(
+    r"(?:^\W*|[,;:–—(]\s*|\s-\s+|[,;] (?:and|but|so|or|then) |\b(?:please|however,?) )"
+    r"(?:do not|don['’]t|never|always|avoid|prefer|only (?!for\b|in\b|if\b|when\b)(?=\w+ (?:the|an?|this|it|`)))\b",
+    re.IGNORECASE,
+)
+_NOT_TO_DO = re.compile(r"\bnot to (?:do|use)\b|\bdon['’]?ts\b|\b(?:forbidden|off[- ]limits)\b", re.IGNORECASE)
+#: How a sentence begins that says when its order holds.
+_WHENCE = re.compile(
+    r"\W*(?:if|when(?:ever)?|before|after|for|in|on|while|once|where|unless|during|at|by|with)\b", re.IGNORECASE
+)
+#: How far from its beginning a sentence comes to its order.
+_NEAR = 300
+_COMMA = re.compile(r", (?:then )?(?!(?:and|or)\b)")
+#: How a sentence begins that only points to where more is said.
+_POINTS_AWAY = re.compile(r"(?:see|check out|refer to|visit|learn more|read more|note that)\b", re.IGNORECASE)
+_LABEL = re.compile(r"\W{0,3}(?P<label>[^.:;]{1,200}):\s+(?P<rest>.*)", re.DOTALL)
+#: How many words a label has, but for one that leads to code.
+_SHORT_LABEL = 5
+#: A label that says when its commands are to be run, and so tells to run them.
+_WHEN = re.compile(
+    r"\b(?:before|after|always|when(?:ever)?|every|each|in order|in sequence|first|then|once)\b", re.IGNORECASE
+)
+_ONLY_CODE = re.compile(r"[\W\d_]*(?:(?:and|then|or)\b[\W\d_]*)*")
 
 
 def is_negative(text: str) -> bool:
@@ -261,7 +308,7 @@ def without_page(text: str) -> str:
     >>> without_page("This guide describes the build. Run `make` first.")
     'Run `make` first.'
     """
-    parts = list(sentences(text))
+    parts = list(line_sentences(text))
     start = 0
     while start < len(parts):
         part = parts[start]
@@ -282,7 +329,7 @@ def is_binding(text: str) -> bool:
     (True, True, False)
     """
     plain = _CODE.sub("`", text)
-    return bool(_IMPERATIVE.match(plain.lstrip(" \"'*_>-–—!⚠️✅❌🚫"))) or is_rule(plain)
+    return bool(_IMPERATIVE.match(plain.lstrip(_OPENING))) or is_rule(plain)
 
 
 def is_rule(text: str) -> bool:
@@ -306,41 +353,112 @@ def is_sentence(text: str) -> bool:
     )
 
 
-def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of *text*, which stands on one line; code and abbreviations end none.
+def refers_back(text: str) -> bool:
+    """Return whether a sentence speaks of the one before it.
 
-    >>> list(sentences("Use uv, e.g. `a. B`. Never pip."))
-    ['Use uv, e.g. `a. B`.', 'Never pip.']
+    >>> refers_back("It is slow."), refers_back("This repository is old."), refers_back("Otherwise, stop.")
+    (True, False, True)
     """
-    begin = seen = ticks = opened = 0
-    for match in _END.finditer(text, 0, _READ):
-        piece = text[seen : match.end()]
-        ticks, opened, seen = ticks + piece.count("`"), opened + piece.count("(") - piece.count(")"), match.end()
-        if ticks % 2 or opened > 0 or _NO_END.search(text[max(begin, match.start() - 20) : match.start()]):
-            continue
-        yield text[begin : match.end()].strip()
-        begin, opened = match.end(), 0
-    if text[begin:].strip():
-        yield text[begin:].strip()
+    return bool(_BACK.match(text))
 
 
-def shorten(text: str) -> str:
-    """Return as many whole sentences of *text* as fit in LONGEST, with the one that restricts the last of them.
+def binds(text: str) -> bool:
+    """Return whether a sentence of *text*, or a part of one, tells its reader to do something, or not to.
 
-    A text that is little longer stays whole where its end prohibits something. A first sentence that is longer is
-    cut between words, unless a negation would be lost.
+    The name of a command is no order, nor is what a labelled command or file does.
+
+    >>> binds("The docs are generated; do not edit `docs/ja`"), binds("Workers do not write")
+    (True, False)
+    >>> binds("Run tests: `make test`"), binds("`make check`: run all of them"), binds("Test files live in `tests/`")
+    (False, False, False)
     """
-    if len(text) <= LONGEST or (len(text) <= _RESTRICTED and _PROHIBITS.search(text, LONGEST // 2)):
+    return any(_is_order(sentence) for sentence in line_sentences(text))
+
+
+def forbids(title: str) -> bool:
+    """Return whether a heading forbids or demands what stands below it.
+
+    >>> forbids("Do not:"), forbids("Never"), forbids("What NOT to do"), forbids("Non-goals")
+    (True, True, True, False)
+    """
+    return bool(_FORBIDS.search(title) or _OBLIGES.search(title) or _NOT_TO_DO.search(title))
+
+
+def _is_order(sentence: str) -> bool:
+    plain = _CODE.sub("`", sentence)
+    if _OBLIGES.search(plain) or _FORBIDS.search(plain):
+        return True
+    label = _LABEL.match(plain)
+    if label and "`" in label["rest"] and _ONLY_CODE.fullmatch(label["rest"]):
+        return bool(_WHEN.search(label["label"])) and any(map(_is_imperative, _clauses(label["label"])))
+    if label and (label["label"].count(" ") < _SHORT_LABEL or label["label"].endswith("`")):
+        return "`" not in label["label"] and any(map(_is_imperative, label["rest"].split("; ")))
+    return any(map(_is_imperative, _clauses(plain)))
+
+
+def _clauses(sentence: str) -> list[str]:
+    """Return the parts of a sentence that may be an order of their own."""
+    first, _, last = sentence.partition(" — ")
+    return [*re.split(r"; |, (?:so|but) ", sentence), *([last] if _FINITE.search(first) else [])]
+
+
+def _is_imperative(clause: str) -> bool:
+    """Return whether *clause*, without code, begins as an order does, after what says when it holds."""
+    starts = [clause.lstrip(_OPENING)]
+    if _WHENCE.match(clause):
+        starts += [clause[comma.end() :] for comma in _COMMA.finditer(clause, 0, _NEAR)]
+    return any(
+        _IMPERATIVE.match(start)
+        and not _POINTS_AWAY.match(start)
+        and not (_NOUNS.match(start) and _OF_A_NOUN.match(start))
+        for start in starts
+    )
+
+
+def shorten(text: str, longest: int = LONGEST) -> str:
+    """Return *text* in about *longest* characters, with an ellipsis for each part that is left out.
+
+    Its first sentence stays, and each that forbids, obliges or limits with those that it refers to, up to _MOST
+    characters in all; then orders and other sentences as far as there is room. A long first sentence is cut between
+    words unless it would lose what it forbids.
+
+    >>> shorten("Use a queue. It is fast. It is small. Never block.", 30)
+    'Use a queue. … Never block.'
+    """
+    if len(text) <= longest:
         return text
-    taken = ""
-    for sentence in sentences(text):
-        longer = f"{taken} {sentence}".strip()
-        if not taken and len(sentence) > LONGEST:
-            head = sentence[: LONGEST - 1].rsplit(" ", 1)[0]
-            if is_negative(sentence[len(head) :]) and len(sentence) <= 2 * _RESTRICTED:
-                return sentence
-            return head.rstrip(" ,;:") + "…"
-        if len(longer) > (_RESTRICTED if _RESTRICTS.match(sentence) else LONGEST):
-            break
-        taken = longer
-    return taken
+    parts = [*line_sentences(text)]
+    limits = [number for number, part in enumerate(parts) if _LIMITS.search(part)]
+    orders = [number for number, part in enumerate(parts) if binds(part)]
+    kept = {0: _cut_sentence(parts[0], longest)}
+    rooms = ((limits, _MOST), (orders, _RESTRICTED if limits else longest), (range(len(parts)), longest))
+    for number, room in ((number, room) for numbers, room in rooms for number in numbers):
+        added = _with_subject(parts, number) - kept.keys()
+        if sum(map(len, kept.values())) + sum(len(parts[each]) for each in added) + 3 * len(kept) <= room:
+            kept |= {each: parts[each] for each in added}
+    words, before = "", -1
+    for number in sorted(kept):
+        words += f"{'' if number == before + 1 or words.endswith('…') else ' …'} {kept[number]}"
+        before = number
+    return words.strip() + ("" if before == len(parts) - 1 or words.endswith("…") else " …")
+
+
+def _with_subject(parts: Sequence[str], number: int) -> set[int]:
+    """Return the numbers of a sentence and of those before it that it refers to."""
+    numbers = {number}
+    while number and refers_back(parts[number]):
+        number -= 1
+        numbers.add(number)
+    return numbers
+
+
+def _cut_sentence(sentence: str, longest: int) -> str:
+    """Return *sentence* cut between words, not within code; whole if it would lose a negation and is not too long."""
+    if len(sentence) <= longest:
+        return sentence
+    head = sentence[: longest - 1].rsplit(" ", 1)[0]
+    if head.count("`") % 2:
+        head = head[: head.rindex("`")]
+    if (is_negative(sentence[len(head) :]) or _LIMITS.search(sentence, len(head))) and len(sentence) <= _MOST:
+        return sentence
+    return head.rstrip(" ,;:") + "…"

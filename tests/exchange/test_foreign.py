@@ -337,8 +337,8 @@ def test_what_only_names_entities_is_no_graph_and_is_told(text):
 @pytest.mark.parametrize(
     ("text", "summary"),
     [
-        ("Use WAL for the journal. " + "More of it, " * 40, "Use WAL for the journal."),
-        ("Oh. Use WAL for the journal! " + "More of it, " * 40, "Oh. Use WAL for the journal!"),
+        ("Use WAL for the journal. " + "More of it, " * 40, "Use WAL for the journal. …"),
+        ("Oh. Use WAL for the journal! " + "More of it, " * 40, "Oh. Use WAL for the journal! …"),
         ("word " * 100, "word " * 58 + "word…"),
     ],
     ids=["a sentence", "one too short", "no end"],

@@ -14,8 +14,9 @@ from jidomem.exchange import memory_md
 SAMPLE = Path(__file__).parent / "notes"
 PAGES = sorted(path.name for path in SAMPLE.glob("*.md") if path.name != "README.md")
 LABELS = [json.loads(line) for line in (SAMPLE / "labels.jsonl").read_text().splitlines()]
-#: The share of junk a curator bears with, and the share of statements that come in.
-JUNK, RECALL = 0.08, 0.9
+READINGS = [json.loads(line) for line in (SAMPLE / "readings.jsonl").read_text().splitlines()]
+#: The share of junk a curator bears with, the share of statements that come in, and of those that get their kind.
+JUNK, RECALL, KINDS = 0.08, 0.9, 0.95
 
 
 def summaries(text, name="NOTES.md"):
@@ -72,6 +73,32 @@ def test_of_the_sample_nine_in_ten_lines_that_hold_a_statement_come_in():
 
     assert count >= 300
     assert len(missed) <= (1 - RECALL) * count, missed
+
+
+def made_at(reading):
+    """The entries that the import makes of the line of a reading."""
+    return [entry for entry in entries(reading["page"]) if entry.line == reading["line"]]
+
+
+def test_each_statement_that_somebody_read_has_one_summary_with_what_binds_and_limits_it():
+    for reading in READINGS:
+        said = " | ".join(entry.summary for entry in made_at(reading))
+        assert said, reading
+        assert [words for words in reading["needs"] if words not in said] == [], said
+
+
+def test_nineteen_in_twenty_statements_that_somebody_read_have_the_kind_that_the_reader_gave_them():
+    read = [reading for reading in READINGS if reading["kind"]]
+    wrong = [each for each in read if each["kind"] not in {entry.fields["type"] for entry in made_at(each)}]
+
+    assert len(read) >= 85
+    assert len(wrong) <= (1 - KINDS) * len(read), wrong
+
+
+def test_of_the_pages_that_somebody_read_nothing_comes_in_but_what_the_reader_saw_in_them():
+    for page in {reading["page"] for reading in READINGS}:
+        read = {reading["line"] for reading in READINGS if reading["page"] == page}
+        assert {entry.line for entry in entries(page)} == read
 
 
 @pytest.mark.parametrize(
@@ -206,6 +233,13 @@ def test_code_tables_links_names_samples_and_headings_are_no_statements_and_are_
          "The pools are set through blocks in the file"),
         ("Each file must start with this header:\n```go\n// a\n// b\n```\n", "Each file must start with this header"),
         ("Run before each push:\n\n- `make lint`\n- `make test`\n", "Run before each push: `make lint`; `make test`"),
+        ("Run the full sequence in order:\n```sh\nmake a\nmake b\nmake c\nmake d\nmake e\n```\n",
+         "Run the full sequence in order: `make a`; `make b`; `make c`; `make d`; `make e`"),
+        ("1. Run the following:\n   ```sh\n   make a\n   make b\n   make c\n   make d\n   ```\n",
+         "Run the following: `make a`; `make b`; `make c`; `make d`"),
+        ("Run the full sequence in order: `a`, `b`, `c`, `d`\n", "Run the full sequence in order: `a`, `b`, `c`, `d`"),
+        ("Run in order:\n" + "".join(f"- `make the-target-number-{n} VERBOSE=1 COLOUR=0`\n" for n in range(9)),
+         "Run in order: " + "; ".join(f"`make the-target-number-{n} VERBOSE=1 COLOUR=0`" for n in range(6)) + "…"),
         ("- [`uv`](https://docs.astral.sh/uv) manages the environments\n", "`uv` manages the environments"),
         ("Imports have three groups:\n1. Standard library\n2. Others\n",
          "Imports have three groups: 1. Standard library; 2. Others"),
@@ -235,9 +269,24 @@ def test_an_entry_tells_its_file_headings_and_line_and_an_edit_elsewhere_leaves_
         ("## TODO\n\n- [ ] Add a linter\n", "task"),
         ("Do not:\n\n- Edit the lock file\n", "convention"),
         ("The store is a graph.\n", "fact"),
+        ("## Structure\n\n- `docs/`: source; do not edit `docs/ja`\n", "convention"),
+        ("## Testing\n\n- Run the tests before committing\n", "convention"),
+        ("## Overview\n\nThe client is generated. Never edit it by hand.\n", "convention"),
+        ("## Notes\n\n- When you rename a step, update the outputs\n", "convention"),
+        ("## Notes\n\n- Public APIs must have docstrings\n", "convention"),
+        ("## Notes\n\n- **Imports:** Keep them sorted\n", "convention"),
+        ("Run before each push:\n\n```sh\nmake lint\n```\n", "convention"),
+        ("## Testing\n\n- Run tests: `make test`\n", "fact"),
+        ("## Testing\n\n- `make test`: run all of the tests\n", "fact"),
+        ("## Testing\n\n- Test files use the `_int` suffix\n", "fact"),
+        ("## Testing\n\n- File-watcher tests do not work in a sandbox\n", "fact"),
+        ("# Repository guidelines\n\n## Structure\n\n- The server lives in `server/`\n", "fact"),
+        ("# Coding guidelines\n\n- Four blanks of indentation\n", "convention"),
+        ("## Lessons\n\n- Never mock the store\n", "lesson_learned"),
+        ("## TODO\n\n- Never mock the store\n", "task"),
     ],
 )
-def test_a_prohibition_that_leads_in_and_a_list_to_check_make_conventions(text, kind):
+def test_a_statement_that_tells_to_do_something_is_a_convention_whatever_fact_its_heading_names(text, kind):
     assert [entry.fields["type"] for entry in memory_md.read("CLAUDE.md", text.encode()).entries] == [kind]
 
 
@@ -269,6 +318,55 @@ def test_a_page_larger_than_any_notes_is_refused_with_a_hint():
 
     assert "1,800,000 bytes" in broken.error.detail
     assert "split" in broken.error.hint
+
+
+FILLER = "The pools are kept in memory and are made when the first request comes in. "
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "Do not edit the generated files.", "Never block.", "Unless the user asks, keep the branch.",
+        "All pools are closed except the first.", "Use it only if the cache is cold.", "It can't be undone.",
+        "Pools must be closed.",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", [1, 4, 9])
+def test_a_sentence_that_limits_stays_in_the_summary_and_each_cut_is_marked(limit, before):
+    text = f"Use the pools. {FILLER * before}{limit} {FILLER * 5}".strip()
+    (entry,) = memory_md.read("NOTES.md", f"{text}\n".encode()).entries
+
+    assert limit in entry.summary
+    assert len(entry.summary) <= 300
+    assert re.sub(r" …$", "", entry.summary).split(" … ")[0] in text
+    assert entry.summary.endswith("…")
+    assert entry.fields["detailed_explanation"] == text
+
+
+def test_a_sentence_that_limits_brings_the_one_it_speaks_of():
+    long = f"The pools are kept in memory, and made when the first request comes in{', from the settings' * 15}. "
+    (made,) = summaries(f"Use the pools. {long}The queue is for tests. It must not be used in handlers.\n")
+
+    assert made == "Use the pools. … The queue is for tests. It must not be used in handlers."
+
+
+def test_a_parent_that_is_repeated_keeps_what_limits_it_and_marks_the_cut():
+    filler = FILLER.replace(
+        " and are made", ", from the oldest to the one that was used last by one of the handlers, and are made"
+    )
+    parent = f"Use the pools. {filler}Never block."
+    made = summaries(f"- {parent}\n  - Close them\n")
+
+    assert made == [parent, "Use the pools. … Never block. Close them"]
+
+
+def test_a_cut_opens_no_code():
+    (made,) = summaries(
+        "Run these in order: " + ", ".join(f"`make target number {n} of all`" for n in range(30)) + "\n"
+    )
+
+    assert made.endswith("`…")
+    assert made.count("`") % 2 == 0
 
 
 def test_a_long_statement_is_not_cut_before_what_prohibits():

@@ -1,7 +1,8 @@
 """Draw the sections of agents' notes that the sample holds: `python draw.py CHECKOUTS`, a folder for each repository.
 
 A page is cut at its headings; sections are drawn in an order that a seed gives, until they have LINES lines with words.
-The headings above a section are kept. What is drawn is written beside this file.
+The headings above a section are kept. What is drawn is written beside this file. Of the pages in SECOND the sections
+are drawn that follow those in the same order, or that follow none.
 """
 
 import random
@@ -27,6 +28,13 @@ PAGES = {
     "ruff": "AGENTS.md",
     "vercel-ai": "AGENTS.md",
 }
+#: Name in the sample -> repository, page, and whether the sections are those after the first LINES.
+SECOND = {
+    "base-action": ("claude-code-action", "base-action/CLAUDE.md", False),
+    "graphiti-agents": ("graphiti", "AGENTS.md", False),
+    "openai-agents-python-2": ("openai-agents-python", "AGENTS.md", True),
+    "ruff-2": ("ruff", "AGENTS.md", True),
+}
 
 
 def sections(text):
@@ -48,14 +56,16 @@ def sections(text):
     return found
 
 
-def drawn(name, text):
-    """The page of the drawn sections, in the order they stand in."""
+def drawn(name, text, *, second=False):
+    """The page of the sections that are drawn first, or next, in the order they stand in."""
     parts = [part for part in enumerate(sections(text)) if sum(bool(line.strip()) for line in part[1]) > 1]
     random.Random(f"notes {name}").shuffle(parts)
     taken, count = [], 0
     for part in parts:
         if count >= LINES:
-            break
+            if not second:
+                break
+            taken, count, second = [], 0, False
         taken.append(part)
         count += sum(bool(line.strip()) for line in part[1])
     lines, told = [], []
@@ -68,8 +78,15 @@ def drawn(name, text):
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
+def page_of(folder, page):
+    """The page as the newest commit has it."""
+    git = ["git", "-C", folder, "show", f"HEAD:{page}"]
+    return subprocess.run(git, capture_output=True, text=True, check=True).stdout
+
+
 if __name__ == "__main__":
+    folder, here = Path(sys.argv[1]), Path(__file__).parent
     for name, page in PAGES.items():
-        git = ["git", "-C", Path(sys.argv[1]) / name, "show", f"HEAD:{page}"]
-        text = subprocess.run(git, capture_output=True, text=True, check=True).stdout
-        (Path(__file__).parent / f"{name}.md").write_text(drawn(name, text))
+        (here / f"{name}.md").write_text(drawn(name, page_of(folder / name, page)))
+    for name, (repository, page, second) in SECOND.items():
+        (here / f"{name}.md").write_text(drawn(repository, page_of(folder / repository, page), second=second))
