@@ -11,6 +11,8 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from jidomem import ownership
+
 _FILE = "here"
 
 
@@ -24,8 +26,7 @@ def place(folder: Path | str, file: str = _FILE) -> str:
 
 def settle(folder: Path | str, file: str = _FILE) -> str:
     """Return what is to be said by what is written now in *folder*; raises OSError where nothing can be."""
-    flags = os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    os.close(os.open(os.path.join(folder, file), flags, 0o666))
+    os.close(ownership.open_file(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK))
     return place(folder, file)
 
 

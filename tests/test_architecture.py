@@ -14,7 +14,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
     | {"active", "days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces", "wal", "decoding"}
-    | {"excerpt", "nesting"},
+    | {"excerpt", "nesting", "ownership"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository", "uncollected"},

@@ -20,6 +20,7 @@ from secrets import token_hex
 from time import time_ns
 from typing import Any
 
+from jidomem import ownership
 from jidomem.decoding import decode_json
 from jidomem.errors import JidomemError
 from jidomem.guard.rule import Basis, Check, Rule, Rules, leaves, places
@@ -96,9 +97,9 @@ def follow(
 def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, basis: Basis) -> None:
     """Keep *rules* as those of *state*, made on *basis*; where nothing can be written, nothing is."""
     with suppress(OSError, sqlite3.Error):
-        (root / _INDEX).mkdir(parents=True, exist_ok=True)
         folder = root / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
+        ownership.make_folders(root / _INDEX)
+        ownership.make_folders(folder)
         file = folder / f"{project}-{token_hex(8)}.sqlite"
         _write(file, rules)
         said = {"here": settle(root / _INDEX), "file": file.name, "heads": _heads(basis.version)}
@@ -110,7 +111,7 @@ def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, ba
 
 def _put(root: Path, project: str, said: Mapping[str, object]) -> None:
     draft = root / FOLDER / f"{project}-{token_hex(8)}.json"
-    draft.write_text(json.dumps(said), "utf-8")
+    ownership.write_file(draft, json.dumps(said).encode())
     draft.replace(root / FOLDER / f"{project}.json")
 
 
@@ -156,6 +157,7 @@ def _fits(pattern: str, path: str) -> bool:
 
 
 def _write(file: Path, rules: Rules) -> None:
+    ownership.lay_file(file)
     with closing(sqlite3.connect(file)) as store:
         store.execute("PRAGMA journal_mode=OFF")
         store.execute("PRAGMA synchronous=OFF")  # nobody is told of it before it is whole, and it may go at any time

@@ -30,6 +30,7 @@ from jidomem.index.document import Mark
 from jidomem.index.heap import keep_little
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.journal.disk import flush
+from jidomem.ownership import create_file, inherit_at, make_folder, make_folders, write_file
 
 #: What is in a store, and how it is written: a snapshot of another form is not read.
 FORM = f"2 pyoxigraph {ox.__version__}"
@@ -111,15 +112,17 @@ class Clones:
     def publish(self, index: OxigraphIndex, live: Live) -> None:
         """Keep what *index*, which works on *live*, holds as the newest snapshot, durable and whole or not at all."""
         draft = live.path / token_hex(4)
-        draft.mkdir()
+        make_folder(draft)
         marks = index.backup(str(draft / "store"))
         files = {path.name: path.stat().st_size for path in sorted((draft / "store").iterdir())}
         here = settle(self._folder)
         said = {"form": FORM, "here": here, "files": files, "marks": {g: mark.term for g, mark in marks.items()}}
-        (draft / "snapshot.json").write_text(json.dumps(said, indent=1), "utf-8")
+        write_file(draft / "snapshot.json", json.dumps(said, indent=1).encode())
+        for path in (draft / "store", *(draft / "store" / name for name in files)):
+            inherit_at(path)  # Oxigraph made it; who may not write a file may not link it either
         for path in (*(draft / "store" / name for name in files), draft / "snapshot.json", draft / "store", draft):
             flush(str(path))
-        self._snapshots.mkdir(exist_ok=True)
+        make_folder(self._snapshots)
         draft.rename(self._snapshots / f"{time_ns():020d}-{draft.name}")
         flush(str(self._snapshots))
         kept = {snapshot.path.name for snapshot in self.snapshots()[:KEPT]}
@@ -143,17 +146,17 @@ class Clones:
 
     def _new(self) -> Live:
         """Return a new clone's folder, locked; raise OSError where there can be none."""
-        self._live.mkdir(parents=True, exist_ok=True)
+        make_folders(self._live)
         self._sweep()
         while True:
             path = self._live / token_hex(8)
-            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            lock = create_file(f"{path}.lock", os.O_RDWR)
             live = Live(path, lock)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.link(f"{path}.lock", f"{path}.link.lock")
                 os.unlink(f"{path}.link.lock")
-                path.mkdir()
+                make_folder(path)
                 return live
             except (BlockingIOError, FileNotFoundError):  # a sweeper took the file for one of the dead
                 live.close()
@@ -217,7 +220,7 @@ def _link(snapshot: Snapshot, store: Path) -> None:
 
     Raise ValueError where a file has another size than it had.
     """
-    store.mkdir()
+    make_folder(store)
     for name, size in snapshot.files.items():
         source = snapshot.path / "store" / name
         if source.stat().st_size != size:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Generic, TypeVar
 
-from jidomem import here
+from jidomem import here, ownership
 from jidomem.errors import Busy, Failed
 from jidomem.index.kept_file import KeptFile
 
@@ -141,10 +141,12 @@ class KeptFiles(Generic[F]):
 
     def _at(self, path: Path) -> tuple[F, tuple[int, int]]:
         """Return the file at *path*, opened or made, and which it is; raises OSError where none can be written."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        ownership.make_folders(self.folder)
         with self._alone():  # nobody throws it away between this file and those beside it
             if _is_emptied(path):
                 raise Amiss("it was emptied")
+            if not path.exists():  # SQLite would make it by the umask, and those beside it like it
+                ownership.lay_file(path)
             return self._made(str(path), WAIT, here.number(here.settle(self.folder))), _place(path)
 
     def _amiss(self, name: str, error: Exception) -> str:
@@ -163,7 +165,7 @@ class KeptFiles(Generic[F]):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Hold the lock under which files are opened and thrown away, for a moment."""
-        descriptor = os.open(self.folder / f"{self.folder.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = ownership.open_file(self.folder / f"{self.folder.name}.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

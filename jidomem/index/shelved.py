@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
 
+from jidomem import ownership
 from jidomem.decoding import decode_json
 from jidomem.here import place, settle
 from jidomem.index.document import Mark
@@ -58,10 +59,10 @@ class Shelved:
         path = self._path(course, graphs)
         draft = path.with_name(f"{path.name}.{token_hex(4)}")
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            ownership.make_folders(self._folder)
             said["here"] = settle(self._folder.parent)
             whole = json.dumps(said).encode() + b"\n" + body
-            draft.write_bytes(blake2b(whole).digest() + whole)
+            ownership.write_file(draft, blake2b(whole).digest() + whole)
             draft.replace(path)
 
     def find(

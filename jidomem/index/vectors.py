@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from jidomem import ownership
 from jidomem.embedder import Embedder, Vector
 from jidomem.errors import ModelUnavailable
 from jidomem.index.batches import Batches
@@ -261,8 +262,8 @@ class Vectors:
     def _alone(self, name: str) -> Iterator[bool]:
         """Hold the lock of who makes vectors; yield whether it is held, which it is not while another holds it."""
         try:
-            self._files.folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._files.folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            ownership.make_folders(self._files.folder)
+            descriptor = ownership.open_file(self._files.folder / f"{name}.lock")
         except OSError:  # nothing can be written, so nobody else's vectors are here either
             yield True
             return

@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from io import FileIO
 
-from jidomem import here
+from jidomem import here, ownership
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
-_SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 #: The most bytes of a file that is read at once: of a commit, and of what is kept beside one.
 LARGEST = 48 << 20
 #: How much of a larger one is read at once, and once more with the next part.
@@ -118,18 +116,14 @@ def size(path: str) -> int:
 
 def make_folder(path: str) -> None:
     """Make a folder where there is none; its name is durable once the folder above is flushed."""
-    try:
-        os.mkdir(path)
-    except FileExistsError:
-        if not os.path.isdir(path):
-            raise
+    ownership.make_folder(path)
 
 
 def create(path: str) -> int:
     """Return the descriptor of a new, empty file; what was there is gone, but for who has it open."""
     while True:
         try:
-            return os.open(path, _NEW, 0o666)
+            return ownership.create_file(path)
         except FileExistsError:
             with suppress(FileNotFoundError):
                 os.unlink(path)
@@ -173,7 +167,7 @@ def unlink(path: str) -> None:
 
 def open_shared(path: str) -> int:
     """Return the descriptor of a file that several processes write, made where it is not there."""
-    return os.open(path, _SHARED, 0o666)
+    return ownership.open_file(path)
 
 
 def lock(descriptor: int) -> bool:

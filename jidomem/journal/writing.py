@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from jidomem import ownership
 from jidomem.errors import Busy, Failed
 from jidomem.journal import disk
 
@@ -30,9 +31,11 @@ def writing(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or path
+        closed = ownership.obstacle(where) if isinstance(error, PermissionError) else []
+        whose = f": {ownership.describe(closed)}" if closed else ""
         raise Failed(
-            f"{where}: the journal could not be written, nothing was kept: {error.strerror}",
-            hint=_HINTS.get(error.errno or 0, "put that right and submit again"),
+            f"{where}: the journal could not be written, nothing was kept: {error.strerror}{whose}",
+            hint=ownership.repair(closed) or _HINTS.get(error.errno or 0, "put that right and submit again"),
         ) from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jidomem import ownership
 from jidomem.journal.files import Stream
 from jidomem.runtime import config, settings
 from jidomem.runtime.bounds import refuse_link
@@ -39,7 +40,7 @@ def init(folder: Path, project: str | None = None) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     for file, text in zip(FILES, (CONFIG.format(project=name), GITIGNORE, GITATTRIBUTES), strict=True):
         if not (root / file).exists():
-            (root / file).write_text(text, "utf-8")
+            ownership.write_file(root / file, text.encode())
     return root
 
 

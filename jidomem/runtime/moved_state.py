@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from jidomem import ownership
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.journal.writing import move, prepare, writing
 from jidomem.providers.kv import TABLES as KV
@@ -85,7 +86,7 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
     if path.exists() and not _is_unused(path, came):
         return "kept"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        ownership.make_folders(path.parent)
         for end in ("-wal", "-shm"):
             path.with_name(path.name + end).unlink(missing_ok=True)
     except OSError as error:

@@ -9,6 +9,7 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jidomem import ownership
 from jidomem.errors import JidomemError, MemoryClosed
 from jidomem.journal.files import FileJournal
 from jidomem.runtime import in_force, settings
@@ -68,11 +69,11 @@ class InFolder:
     def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
         """Keep what *how* makes of the text of the file *path* below it, None where there is none, all at once."""
         file = self._root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with open(file.with_name(f".{file.stem}.lock"), "w") as lock:
+        ownership.make_folders(file.parent)
+        with os.fdopen(ownership.open_file(file.with_name(f".{file.stem}.lock")), "wb") as lock:
             flock(lock, LOCK_EX)  # until it is closed
             draft = file.with_name(f".{file.name}.draft")
-            draft.write_text(how(file.read_text("utf-8") if file.exists() else None), "utf-8")
+            ownership.write_file(draft, how(file.read_text("utf-8") if file.exists() else None).encode())
             os.replace(draft, file)
 
     def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from jidomem import ownership
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import findings
 from jidomem.index.clones import Clones
@@ -26,23 +27,28 @@ from jidomem.version import Version
 
 #: How far ahead of this clock a commit may be that another machine wrote.
 _AHEAD = timedelta(seconds=5)
-_ALL = os.R_OK | os.W_OK | os.X_OK
 
 
 def permissions(root: Path) -> Iterator[Look]:
     """Yield which folders this user may not use, and whether others may write where only the user should."""
     folders = [root, *(path for path in root.glob("projects/**/") if path != root)]
     closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
-    fixed = [path for path in folders if path not in closed and not os.access(path, _ALL)]
     user = f"uid {os.geteuid()}"
     if closed:
         yield Look("permissions", "fail", f"{closed[0]} cannot be read ({user})", f"chmod -R u+rwX {root}")
-    elif fixed:
-        yield Look("permissions", "warn", f"{fixed[0]} cannot be written ({user})", f"chmod -R u+rwX {root}")
+    elif fixed := ownership.unwritable([*folders, *_common_files(root)]):
+        yield Look("permissions", "warn", ownership.describe(fixed), ownership.repair(fixed))
     elif any(path.stat().st_mode & stat.S_IWOTH for path in folders):
         yield Look("permissions", "warn", "every user of this machine may write here", f"chmod -R o-w {root}")
     else:
         yield Look("permissions", "ok", f"{root} can be read and written ({user})")
+
+
+def _common_files(root: Path) -> Iterator[Path]:
+    """Yield the folders and files of a root that every process which uses it has to write."""
+    yield from root.glob("projects/*/*/.*lock")
+    for name in ("state", "cache", "index"):
+        yield from (path for path in (root / name, *root.glob(f"{name}/**/*.sqlite*")) if path.exists())
 
 
 def configuration(root: Path) -> Iterator[Look]:

@@ -10,6 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 from weakref import finalize
 
+from jidomem import ownership
 from jidomem.errors import Busy, Failed, JidomemError, MemoryClosed
 from jidomem.runtime.bounds import refuse_link
 from jidomem.runtime.memoryos.turns import turn
@@ -25,6 +26,8 @@ WAIT = 5.0
 _BESIDE = ("-wal", "-shm", "-journal")
 #: What runs when something is read or written; a cloned repository may bring it along.
 _FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
+#: SQLITE_PERM, SQLITE_READONLY and SQLITE_CANTOPEN, as `sqlite3` numbers them, which is loaded only where it is used.
+_CLOSED = (3, 8, 14)
 _HOW = ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
 
 
@@ -43,7 +46,7 @@ class State:
         self.path = root / FILE
         self._tables = tables
         self._turn = RLock()
-        self._open: tuple[Connection, tuple[int, int]] | None = None
+        self._open: tuple[Connection, tuple[int, ...]] | None = None
         self._is_closed = False
 
     @contextmanager
@@ -53,7 +56,8 @@ class State:
             self._check_open()
             with self._worded():
                 refuse_link(self.path.parent)
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                if not self._is_open:
+                    self._make()
                 store = self._opened()
             with self._transaction(store, "BEGIN IMMEDIATE"):
                 yield store
@@ -103,24 +107,42 @@ class State:
 
     def _opened(self) -> Connection:
         """Return the file, open: the one that has the name now, as another may have been put in its place."""
-        if self._open is None or self._open[1] != self._identity():
+        if self._open is None or not self._is_open:
             self._let_go()
             store = self._connected()
             finalize(self, store.close)
             self._open = store, self._identity()
         return self._open[0]
 
-    def _identity(self) -> tuple[int, int]:
+    @property
+    def _is_open(self) -> bool:
+        return self._open is not None and self._open[1] == self._identity()
+
+    def _make(self) -> None:
+        """Lay the file where there is none; raise Failed where this user may not write it."""
+        ownership.make_folders(self.path.parent)
+        files = self._files()
+        for path in files:
+            refuse_link(path)
+        ownership.check_writable([self.path.parent, *files])
+        if not lexists(self.path):
+            ownership.lay_file(self.path)
+
+    def _files(self) -> list[Path]:
+        return [self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)]
+
+    def _identity(self) -> tuple[int, ...]:
+        """Return what tells the file from another, and from itself with other permissions."""
         try:
             status = self.path.stat(follow_symlinks=False)
         except FileNotFoundError:
-            return 0, 0
-        return status.st_dev, status.st_ino
+            return (0,)
+        return status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_gid
 
     def _connected(self) -> Connection:
         from sqlite3 import connect  # a process that keeps nothing has no need of it
 
-        for path in (self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)):
+        for path in self._files():
             refuse_link(path)
         store = connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
         try:
@@ -148,7 +170,7 @@ class State:
         except ProgrammingError:
             raise  # what was asked makes no sense, and that is nothing about this file
         except DatabaseError as error:
-            raise _said(self.path, error) from error
+            raise self._refusal(error) from error
         finally:
             if store.in_transaction:
                 store.execute("ROLLBACK")
@@ -161,19 +183,30 @@ class State:
         try:
             yield
         except Error as error:
-            raise _said(self.path, error) from error
+            raise self._refusal(error) from error
         except OSError as error:
+            ownership.check_writable(ownership.obstacle(self.path))
             raise Failed(f"{self.path}: {error.strerror or error}", hint="let this user write there") from error
+
+    def _refusal(self, error: Error) -> JidomemError:
+        """Return what *error* says of the file, and of who may not use it."""
+        if _code(error) in _CLOSED and (closed := ownership.unwritable([self.path.parent, *self._files()])):
+            return Failed(f"{self.path}: {error}: {ownership.describe(closed)}", hint=ownership.repair(closed))
+        return _said(self.path, error)
+
+
+def _code(error: Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more of the same
 
 
 def _said(path: Path, error: Error) -> JidomemError:
     """Return what *error* says of the file at *path*."""
-    from sqlite3 import SQLITE_BUSY, SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_IOERR, SQLITE_LOCKED, SQLITE_READONLY
+    from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR, SQLITE_LOCKED
 
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more of the same
+    code = _code(error)
     if code in (SQLITE_BUSY, SQLITE_LOCKED):
         return Busy(f"another process has written to {path} for {WAIT:g} s", hint="ask again in a moment")
-    if code in (SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_IOERR, SQLITE_READONLY):
+    if code in (*_CLOSED, SQLITE_FULL, SQLITE_IOERR):
         return Failed(f"{path}: {error}", hint=f"let this user write there, and look at the disk: df {path.parent}")
     return _not_ours(path, str(error))
 

@@ -503,15 +503,17 @@ def test_a_file_that_cannot_grow_fails_with_a_hint_and_nothing_changes(journal, 
 def test_a_folder_that_cannot_be_written_fails_with_a_hint_and_can_still_be_read():
     with tempfile.TemporaryDirectory() as root:
         path = Path(root)
-        add(FileJournal(path), "first")
         os.chmod(root, 0o755)
+        add(FileJournal(path), "first")
         nobody = "import os; os.geteuid() == 0 and (os.setgroups([]), os.setgid(65534), os.setuid(65534))"
         for folder in (path / "projects" / "demo" / "memory", path / "projects" / "demo", path / "projects"):
             os.chmod(folder, 0o555)
         before = snapshot(path)
         told = in_a_process(TRY_TO_ADD.format(before=nobody, after="print(journal.head(STREAM).position)"), path)
         assert told.startswith("write_failed | ")
-        assert "Permission denied | make that folder writable" in told
+        closed = path / "projects" / "demo" / "memory"
+        assert f" may not read and write {closed} (mode 0555, " in told
+        assert f"u+rwx {closed}" in told or f"sudo chown 65534 {closed} {closed}/.lock\n" in told
         assert (told.splitlines()[-1], snapshot(path)) == ("1", before)
         for folder in (path / "projects", path / "projects" / "demo", path / "projects" / "demo" / "memory"):
             os.chmod(folder, 0o755)

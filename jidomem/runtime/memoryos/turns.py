@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from jidomem import ownership
 from jidomem.errors import Failed, JidomemError
 from jidomem.runtime.bounds import refuse_link
 
@@ -80,7 +81,8 @@ def _opened(path: Path) -> int:
     try:
         for folder in (path.parent.parent, path.parent):
             refuse_link(folder)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        ownership.make_folders(path.parent)
+        return ownership.open_file(path)
     except OSError as error:
+        ownership.check_writable(ownership.obstacle(path))
         raise Failed(f"{path}: {error.strerror or error}", hint="let this user write there") from error

@@ -1,0 +1,170 @@
+"""A root that a group shares: each of two real users makes files there that the other one can use."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ANA, BOB, EVE, TEAM, OTHERS = 2001, 2002, 2003, 3000, 3001
+PROCESS = str(Path(__file__).with_name("user_process.py"))
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become other users")
+
+
+class User:
+    """A process of a user, which does what the command line is given."""
+
+    def __init__(self, process, root):
+        self._process, self._root = process, root
+
+    def run(self, *words, code=0):
+        self._process.stdin.write(json.dumps(["--root", str(self._root), *words]) + "\n")
+        self._process.stdin.flush()
+        got, out, err = json.loads(self._process.stdout.readline())
+        assert got == code, (words, out, err)
+        return out + err
+
+
+@contextmanager
+def user(uid, root, *, group=TEAM, large=2**21):
+    home = root.parent.parent / f"home-{uid}"
+    home.mkdir(exist_ok=True)
+    os.chown(home, uid, uid)
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("JIDOMEM_", "XDG_"))},
+        "HOME": str(home), "JIDOMEM_EMBEDDER": "local", "USER": f"u{uid}",
+    }  # fmt: skip
+    # wherever the code lies they may read it; what they may write is a matter of their ids alone
+    reading = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
+    ids = ["--reuid", str(uid), "--regid", str(uid), "--groups", str(group)]
+    command = ["setpriv", *ids, *reading, sys.executable, PROCESS, str(large)]
+    with subprocess.Popen(
+        command, stdin=-1, stdout=-1, text=True, env=environment, cwd=root.parent, umask=0o022
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield User(process, root)
+        process.stdin.close()
+
+
+@pytest.fixture
+def root():
+    """A new root in a repository that all of TEAM may write in, and made with the umask 022 like all in it."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        made = Path(place, "repository", ".jidomem")
+        made.mkdir(parents=True)
+        (made / "config.toml").write_text('project = "p"\nread_log = true\n')
+        for path in (made.parent, made, made / "config.toml"):
+            os.chown(path, ANA, TEAM)
+            path.chmod(0o2775 if path.is_dir() else 0o664)
+        yield made
+
+
+#: What makes files in a root: the journal, working state, turns, the words and vectors of recall, the rules of the
+#: guard, lists, snapshots, packs, the configuration.
+ALL = [
+    ["remember", "The build needs Rust {user}", "--type", "fact"],
+    [
+        "remember",
+        "Pools are small, says {user}",
+        "--type",
+        "convention",
+        "--enforcement-level",
+        "Strict",
+        "--about",
+        "src",
+    ],
+    ["working", "put", "language", "{user}"],
+    ["working", "add", "ask about the index"],
+    ["briefing"],
+    ["recall", "Rust"],
+    ["conversation", "record", "evening", "--prompt", "a word of {user}"],
+    ["guard", "src/a.py"],
+    ["memory", "facts"],
+    ["os", "add", "I like tea, said {user}", "Good"],
+    ["reindex"],
+    ["pack"],
+    ["verify"],
+]
+
+
+def closed(root):
+    """What below a root its group may not read and write, or is of no group of the users."""
+    paths = [path for path in root.rglob("*") if "/store/" not in str(path) or "/snapshots/" in str(path)]
+    return [
+        (str(path.relative_to(root)), oct(s.st_mode), s.st_gid)
+        for path in paths
+        if (s := path.stat()).st_gid != TEAM or s.st_mode & 0o060 != 0o060
+    ]
+
+
+@pytest.mark.parametrize(("large", "mode"), [(2**21, 0o2775), (0, 0o775)], ids=["in memory", "on disk, no setgid"])
+def test_all_that_one_user_of_a_group_makes_another_can_use(root, large, mode):
+    root.chmod(mode)
+    with user(BOB, root, large=large) as bob, user(ANA, root, large=large) as ana:
+        for each, name in ((bob, "Bob"), (ana, "Ana"), (bob, "Bob again")):
+            for words in ALL:
+                each.run(*(word.format(user=name) for word in words))
+        assert "ask about the index" in ana.run("working", "tasks")
+        assert closed(root) == []
+        assert "can be read and written (uid 2001)" in ana.run("doctor")
+
+
+def test_what_uid_0_makes_in_a_root_belongs_to_its_owner(root):
+    root.chmod(0o755)
+    with user(0, root, group=0) as administrator, user(ANA, root) as ana:
+        administrator.run("remember", "CI runs on ARM", "--type", "fact")
+        administrator.run("working", "put", "language", "en")
+
+        ana.run("remember", "CI runs at night", "--type", "fact")
+        ana.run("working", "put", "language", "de")
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in root.rglob("*")} == {(ANA, TEAM)}
+
+
+PUT, REMEMBER = ["working", "put", "language", "fr"], ["remember", "CI runs on Sundays", "--type", "fact"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("state/working.sqlite", PUT),
+        ("state", PUT),
+        ("projects/p/memory/.lock", REMEMBER),
+        ("projects/p/memory", REMEMBER),
+    ],
+)
+def test_a_refusal_names_what_a_group_cannot_write_and_its_hint_repairs_it(root, path, words):
+    with user(ANA, root) as ana:
+        ana.run("remember", "CI runs on ARM", "--type", "fact")
+        ana.run(*PUT)
+    closed = root / path
+    os.chown(closed, ANA, ANA)
+    closed.chmod(0o755 if closed.is_dir() else 0o644)
+
+    with user(BOB, root) as bob:
+        told, doctor = bob.run(*words, code=1), bob.run("doctor")
+        hint = told.partition("hint: ")[2].strip()
+        mode, bits = ("0755", "g+rwxs") if closed.is_dir() else ("0644", "g+rw")
+        assert f"uid {BOB} may not read and write {closed} (mode {mode}, {ANA}:{ANA})" in told
+        assert hint == f"sudo chgrp {TEAM} {closed} && sudo chmod {bits} {closed}"
+        assert hint in doctor
+        subprocess.run(hint.replace("sudo ", ""), shell=True, check=True)
+        bob.run(*words)
+
+
+def test_a_user_who_is_in_no_group_of_a_root_is_told_to_become_the_owner(root):
+    with user(ANA, root) as ana:
+        ana.run(*PUT)
+    with user(EVE, root, group=OTHERS) as eve:
+        told = eve.run(*PUT, code=1)
+        assert (
+            f"uid {EVE} may not read and write {root}/state (mode 2775, {ANA}:{TEAM}), {root}/state/working.sqlite ("
+            in told
+        )
+        subprocess.run(told.partition("hint: ")[2].replace("sudo ", ""), shell=True, check=True)
+        eve.run(*PUT)

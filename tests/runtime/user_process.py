@@ -1,0 +1,18 @@
+"""A process that runs each command line it reads from standard input, and says what came of it.
+
+python user_process.py LARGE   # a line in: ["remember", "..."]; a line out: [exit code, output, errors]
+"""
+
+import json
+import sys
+
+from click.testing import CliRunner
+
+from jidomem.index import tail
+from jidomem_cli.main import cli
+
+tail.LARGE = int(sys.argv[1])
+print("ready", flush=True)
+for line in sys.stdin:
+    done = CliRunner().invoke(cli, json.loads(line))
+    print(json.dumps([done.exit_code, done.stdout, done.stderr]), flush=True)
