@@ -12,6 +12,7 @@ from jidomem.exchange.lineage import Version
 from jidomem.exchange.mcp_memory import STATEMENT
 from jidomem.exchange.sync_plan import key_in
 from jidomem.index import OxigraphIndex
+from jidomem.moments import parse_moment, stamp
 from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
 from jidomem.terms import Term, bare, iri, is_iri
 from jidomem.vocab import LABEL, TYPE, graph_iri, jido, local_name
@@ -61,7 +62,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Vers
         summary=next(map(bare, said.get(jido("summary"), ())), ""),
         content=frozenset((name, _plain(value)) for name in _CONTENT for value in said.get(jido(name), ())),
         is_asserted=_ASSERTED in said.get(_STATUS, ()),
-        recorded=min(map(bare, said.get(jido("recordedAt"), ())), default=""),
+        recorded=min(map(_moment, said.get(jido("recordedAt"), ())), default=""),
         supersedes=_iris(said, "supersedes"),
         revives=_iris(said, "revives"),
         previous=_iris(said, "previousImport"),
@@ -123,3 +124,9 @@ def _iris(said: Said, name: str) -> tuple[str, ...]:
 
 def _plain(value: Term) -> str:
     return local_name(value) if is_iri(value) else bare(value)
+
+
+def _moment(value: Term) -> str:
+    """Return a moment in the one written form: an index leaves out the zeros at the end of its fraction."""
+    moment = parse_moment(bare(value))
+    return stamp(moment) if moment else bare(value)

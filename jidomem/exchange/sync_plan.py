@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from jidomem.exchange.adr_words import number_of, slug, stem
@@ -97,7 +97,7 @@ class Step:
 
     `write` is nothing, `version` (asserted), `proposal`, `relocation` (the same memory at a new place) or `withdrawal`
     (a proposal). The new memory takes the place of `supersedes` and brings back `revives`; the proposals `ends` no
-    longer stand.
+    longer stand. `inherits` are the keys of entries whose memories it ends for another entry, which it supersedes.
     """
 
     change: str
@@ -107,6 +107,7 @@ class Step:
     supersedes: tuple[str, ...] = ()
     revives: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
+    inherits: tuple[str, ...] = ()
     note: str = ""
 
     @property
@@ -193,9 +194,11 @@ class _Planning:
     _by_key: dict[tuple[str, str], SourceEntry] = field(default_factory=dict)
     _enders: dict[tuple[str, str], list[SourceEntry]] = field(default_factory=lambda: defaultdict(list))
     _owner: dict[str, Lineage] = field(default_factory=dict)
+    _present: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._by_key = {(entry.kind, entry.entry.key): entry for entry in self.entries}
+        self._present = {id(lineage) for lineage in self.lineage_of.values()}
         self._owner = {version.iri: lineage for lineage in self.known for version in lineage.versions}
         for entry in self.entries:
             for key in _superseded_by(entry):
@@ -203,6 +206,12 @@ class _Planning:
 
     def step(self, entry: SourceEntry) -> Step:
         """Return what becomes of *entry*."""
+        step = self._step(entry)
+        direct = {*_superseded_by(entry)}
+        inherits = (other.entry.key for other in self._ended_by(entry) if other.entry.key not in direct)
+        return replace(step, inherits=tuple(inherits)) if step.write in ("version", "proposal") else step
+
+    def _step(self, entry: SourceEntry) -> Step:
         lineage = self.lineage_of.get(id(entry))
         if lineage is None or lineage.state == GONE:
             return Step("added", entry, lineage, "version")
@@ -216,17 +225,49 @@ class _Planning:
 
     def _superseded(self, entry: SourceEntry, lineage: Lineage) -> Step:
         """Return the step of an entry that another one supersedes: it is followed no further."""
-        live = [each for each in lineage.versions if each.is_live]
-        enders = self._enders[entry.kind, entry.entry.key]
-        if not live or not any(self._is_to_link(ender, lineage) for ender in enders):
+        if not any(each.is_live for each in lineage.versions):
             return Step("unchanged", entry, lineage)
-        ends = tuple(each.iri for each in lineage.pending)
-        return Step("changed", entry, lineage, ends=ends if lineage.active else (), note="it is superseded")
+        pending = tuple(each.iri for each in lineage.pending)
+        if not lineage.active:
+            return Step("changed", entry, lineage, ends=pending, note="it is superseded")
+        if not any(self._is_to_link(ender, lineage) for ender in self._enders_of(entry)):
+            return Step("unchanged", entry, lineage)
+        return Step("changed", entry, lineage, ends=pending, note="it is superseded")
+
+    def _enders_of(self, entry: SourceEntry) -> Iterator[SourceEntry]:
+        """Yield the entries whose memories are to supersede that of *entry*.
+
+        The memory of an entry that is superseded itself is written no more: what supersedes that one ends both.
+        """
+        for ender in self._enders[entry.kind, entry.entry.key]:
+            if self._is_passed(ender):
+                yield from self._enders_of(ender)
+            else:
+                yield ender
+
+    def _ended_by(self, entry: SourceEntry) -> Iterator[SourceEntry]:
+        """Yield the entries whose memories that of *entry* is to supersede."""
+        for key in _superseded_by(entry):
+            other = self._by_key.get((entry.kind, key))
+            if other is not None:
+                yield other
+                if self._is_passed(other):
+                    yield from self._ended_by(other)
+
+    def _is_passed(self, entry: SourceEntry) -> bool:
+        """Return whether *entry*, which has a memory that was not turned down here, is superseded by another one."""
+        lineage = self.lineage_of.get(id(entry))
+        is_known = lineage is not None and lineage.state not in (GONE, SETTLED)
+        return is_known and bool(self._enders.get((entry.kind, entry.entry.key)))
 
     def _is_to_link(self, ender: SourceEntry, lineage: Lineage) -> bool:
-        """Return whether the memory of *ender*, unless it was turned down here, is still to supersede *lineage*."""
+        """Return whether the memory of *ender* is still to supersede *lineage*.
+
+        It is not where it was turned down here, or is superseded until a withdrawal is accepted.
+        """
         own = self.lineage_of.get(id(ender))
-        return not (own is not None and own.state == SETTLED) and not self._is_linked(ender, lineage)
+        is_written = own is None or not (own.state == SETTLED or (own.state == SUCCEEDED and self._is_held(own)))
+        return is_written and not self._is_linked(ender, lineage)
 
     def _is_linked(self, ender: SourceEntry, lineage: Lineage) -> bool:
         """Return whether the memory of *ender* says already that it supersedes a version of *lineage*."""
@@ -236,12 +277,15 @@ class _Planning:
 
     def _released(self, entry: SourceEntry, lineage: Lineage) -> Step:
         """Return the step of an entry whose memory was superseded by that of another one, which no entry says now."""
-        enders = [self._owner[iri] for iri in lineage.successors]
-        present = {id(lineage) for lineage in self.lineage_of.values()}
-        if any(id(ender) not in present and ender.state == ACTIVE for ender in enders):
-            return Step("unchanged", entry, lineage)  # until the withdrawal of what superseded it is accepted
+        if self._is_held(lineage):
+            return Step("unchanged", entry, lineage)
         last = next(each for each in reversed(lineage.versions) if each.is_asserted)
         return Step("changed", entry, lineage, "version", revives=(last.iri,), note="it is no longer superseded")
+
+    def _is_held(self, lineage: Lineage) -> bool:
+        """Return whether *lineage* is superseded until the withdrawal of what supersedes it is accepted."""
+        enders = [self._owner[iri] for iri in lineage.successors]
+        return any(id(ender) not in self._present and ender.state == ACTIVE for ender in enders)
 
     def _settled(self, entry: SourceEntry, lineage: Lineage) -> Step:
         """Return the step of an entry whose memory was ended here."""
@@ -279,12 +323,11 @@ class _Planning:
 
     def _has_new_links(self, entry: SourceEntry) -> bool:
         """Return whether *entry* supersedes an entry beside it whose memory is in force still, or is to be written."""
-        for key in _superseded_by(entry):
-            other = self._by_key.get((entry.kind, key))
-            lineage = self.lineage_of.get(id(other)) if other is not None else None
-            if other is not None and (lineage is None or lineage.state == GONE):
+        for other in self._ended_by(entry):
+            lineage = self.lineage_of.get(id(other))
+            if lineage is None or lineage.state == GONE:
                 return True
-            if lineage is not None and lineage.active and not self._is_linked(entry, lineage):
+            if lineage.active and not self._is_linked(entry, lineage):
                 return True
         return False
 

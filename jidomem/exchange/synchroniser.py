@@ -238,14 +238,14 @@ class Intents:
         values["extra_triples"] = [*fields.get("extra_triples", ()), *self._source(step)]
         values["extra_triples"] += [[UNDATED, True]] if is_undated else []
         values["supersedes"], values["revives"] = [*step.supersedes], [*step.revives]
-        self._link(values, entry)
+        self._link(values, entry, step.inherits)
         if values["supersedes"] or step.revives:
             values["reason"] = _REASON.get(step.change)
         return {name: value for name, value in values.items() if value not in (None, [])}
 
-    def _link(self, values: dict[str, Any], entry: SourceEntry) -> None:
+    def _link(self, values: dict[str, Any], entry: SourceEntry, inherits: Sequence[str]) -> None:
         """Add the links of an entry to others; one to what is not here yet, as in a circle, is noted and left out."""
-        for name, key in entry.entry.links:
+        for name, key in (*entry.entry.links, *(("supersedes", key) for key in inherits)):
             lineage = self._lineage_of.get((entry.kind, key))
             before = [each.iri for each in lineage.active] if lineage else []
             if name == "supersedes":

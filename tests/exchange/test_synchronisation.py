@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.authority import Change
+from jidomem.clock import Sources
 from jidomem.repository.elsewhere import KINDS, from_path, look
 from jidomem.runtime.adopting import Scope, adopt, compare
 from jidomem.write.settlement import Settlement
@@ -28,9 +30,9 @@ def record(title="Use a queue", status="Accepted", why="Orders come in bursts.")
 class Repository:
     """A folder with sources, and a memory in it whose only agent is a curator."""
 
-    def __init__(self, base):
+    def __init__(self, base, sources=None):
         self.base = Path(base)
-        self.memory = jidomem.open(self.base / ".jidomem", project="p", agent="ana")
+        self.memory = jidomem.open(self.base / ".jidomem", project="p", agent="ana", sources=sources)
         self.memory.writer.change_policy("p", [Change(agent=ANA, grants="Administrator")])
 
     def write(self, path, text):
@@ -155,6 +157,56 @@ def test_a_record_superseded_by_one_that_was_imported_before_ends_too_and_comes_
     repository.sync()
     assert [row[0] for row in repository.active()] == ["Use a log", "Use a queue"]
     assert repository.differences() == []
+
+
+QUEUE, LOG, PAGES_ON_SERVER = "docs/adr/0001-a.md", "docs/adr/0002-b.md", "docs/adr/0003-c.md"
+
+
+def test_a_record_ends_another_only_when_the_withdrawal_of_what_supersedes_itself_is_accepted(repository):
+    repository.write(QUEUE, record("Use a queue", "Superseded by ADR-0002"))
+    repository.write(LOG, record("Use a log", why="Logs are kept."))
+    repository.sync()
+    repository.write(QUEUE, record("Render on the server", "Superseded by ADR-0002", "Telephones are slow."))
+    repository.write(LOG, record("Use a queue"))
+
+    assert repository.sync() == {"added": 1, "removed": 1}
+    assert (repository.sync(), repository.differences()) == ({}, [])
+    assert [row[0] for row in repository.active()] == ["Render on the server", "Use a log"]
+
+    repository.accept_all()
+    assert repository.sync() == {"changed": 2}
+    assert [row[0] for row in repository.active()] == ["Use a queue"]
+    assert (repository.sync(), repository.differences()) == ({}, [])
+
+
+def test_of_a_chain_of_records_whose_middle_is_no_longer_active_the_last_ends_all_before_it(repository):
+    repository.write(LOG, record("Use a log", "Superseded by ADR-0003", "Logs are kept."))
+    repository.write(PAGES_ON_SERVER, record("Render on the server", why="Telephones are slow."))
+    repository.sync()
+    last = repository.item("Render on the server")
+    repository.write(QUEUE, record("Use a queue", "Superseded by ADR-0002"))
+
+    assert repository.sync() == {"added": 1, "changed": 1}
+
+    assert [row[0] for row in repository.active()] == ["Render on the server"]
+    ended = repository.said(repository.item("Render on the server"))["properties"]["supersedes"]
+    assert (last in ended, len(ended)) == (True, 2)
+    assert (repository.sync(), repository.differences()) == ({}, [])
+
+
+def test_the_pending_text_of_a_record_leaves_the_queue_when_another_record_supersedes_it(repository):
+    repository.write(QUEUE, record())
+    repository.sync()
+    repository.memory.writer.invalidate("p", repository.item("Use a queue"), reason="it never held")
+    repository.write(QUEUE, record(why="Other reasons."))
+    assert (repository.sync(), len(repository.pending())) == ({"conflict": 1}, 1)
+
+    repository.write(QUEUE, record(status="Superseded by ADR-0002", why="Other reasons."))
+    repository.write(LOG, record("Use a log", why="Logs are kept."))
+
+    assert repository.sync() == {"added": 1, "changed": 1}
+    assert (repository.pending(), [row[0] for row in repository.active()]) == ({}, ["Use a log"])
+    assert (repository.sync(), repository.differences()) == ({}, [])
 
 
 @pytest.mark.parametrize("name", ["docs/adr/0001-queues.md", "doc/adr/0001-use-a-queue.md", "docs/adr/0007-q.md"])
@@ -298,6 +350,20 @@ def test_a_memory_that_a_curator_changed_is_neither_overwritten_nor_brought_back
     assert (repository.sync(), repository.differences(), repository.pending()) == ({}, [], {})
 
 
+def test_what_was_edited_a_moment_after_its_import_is_known_to_be_the_later_one(tmp_path):
+    moments = [datetime(2026, 11, 23, 8, 0, 0, microsecond, tzinfo=UTC) for microsecond in (0, 640_000, 641_000)]
+    repository = Repository(tmp_path, Sources(now=lambda: moments[0] if len(moments) == 1 else moments.pop(0)))
+    repository.write(ADR, record())
+    repository.sync()
+    item = repository.item("Use a queue")
+    repository.memory.writer.revise("p", item, changes={"summary": "Use one queue"}, reason="better said")
+    repository.write(ADR, record(status="Deprecated"))
+
+    assert repository.sync() == {"conflict": 1}
+    assert [row[:2] for row in repository.active()] == [("Use one queue", "accepted")]
+    repository.memory.close()
+
+
 def test_what_was_rejected_stays_rejected_as_long_as_the_source_says_the_same(repository):
     repository.write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
     repository.sync()
@@ -394,7 +460,10 @@ WHY = {
 RULES = ("Never edit generated files", "Run the linter before a push", "Keep functions short and pure")
 PLACES = ("docs/adr/0001-a.md", "docs/adr/0002-b.md", "docs/adr/0003-c.md", "adr/0001-d.md", "docs/adr/0001-e.md")
 PAGES = ("CLAUDE.md", "AGENTS.md", "web/AGENTS.md")
-STATUSES = ("Accepted", "Deprecated", "Rejected", "Superseded by ADR-0002", "Accepted\n\nSupersedes ADR-0001")
+STATUSES = (
+    "Accepted", "Deprecated", "Rejected", "Superseded by ADR-0002", "Accepted\n\nSupersedes ADR-0001",
+    "Superseded by ADR-0001", "Superseded by ADR-0003", "Accepted\n\nSupersedes ADR-0002", "Superseded",
+)  # fmt: skip
 
 
 @st.composite
@@ -429,9 +498,7 @@ def lay_out(base, state):
         (base / path).write_text(text)
 
 
-# Derandomized to hide a known defect: a random run found a history after which a second run writes ("changed": 1).
-# It has two records of one number that supersede each other; the cause is not known. Draw at random again with the fix.
-@settings(max_examples=25, deadline=None, phases=PHASES, derandomize=True)
+@settings(max_examples=25, deadline=None, phases=PHASES)
 @given(histories())
 def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
