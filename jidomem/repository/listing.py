@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from posixpath import dirname, join
+from posixpath import basename, dirname, join
 
 from jidomem.anchor import path_of
 from jidomem.errors import InvalidRequest
@@ -16,6 +16,8 @@ from jidomem.repository import git
 
 #: How long git is waited for, and, where there is none, after how many entries and how deep a walk ends.
 SECONDS, MOST, DEEPEST = 20.0, 20_000, 6
+#: Of how many files names without a folder are looked up.
+MOST_NAMED = 500_000
 #: Folders a walk does not enter, beside hidden ones, of which it enters those that tools keep their notes in.
 _BUILT = frozenset(("node_modules", "venv", "__pycache__", "target", "dist", "build", "vendor", "site-packages"))
 _HIDDEN = frozenset(
@@ -46,7 +48,11 @@ def listing(base: Path) -> Listing:
 
 
 class Named:
-    """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*."""
+    """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*.
+
+    A name without a folder that is in neither stands for the one file below *base* that has it, for none if there are
+    several. The files are listed once, when the first such name is looked for.
+    """
 
     def __init__(self, base: Path) -> None:
         self.base = base.resolve()
@@ -58,7 +64,21 @@ class Named:
 
     def _found(self, folder: str, word: str) -> str | None:
         paths = (path_of(join(folder, word)), path_of(word))
-        return next((path for path in paths if path is not None and self._has(path)), None)
+        path = next((path for path in paths if path is not None and self._has(path)), None)
+        return path if path is not None or "/" in word else self._only_one(word)
+
+    def _only_one(self, name: str) -> str | None:
+        path = self._only.get(name)
+        return path if path is not None and self._has(path) else None
+
+    @cached_property
+    def _only(self) -> Mapping[str, str]:
+        """Return the path of each file whose name no other file has; nothing where not all of few files are known."""
+        found = listing(self.base)
+        if not found.is_whole or len(found.paths) > MOST_NAMED:
+            return {}
+        counts = Counter(map(basename, found.paths))
+        return {name: path for path in found.paths if counts[name := basename(path)] == 1}
 
     def _is_there(self, path: str) -> bool:
         whole = self.base / path

@@ -41,6 +41,24 @@ def test_decision_records_come_in_with_a_line_each_and_importing_again_changes_n
     assert "Write things down" in run("memory", "decisions").stdout
 
 
+def test_an_accepted_note_governs_the_file_that_it_names_without_its_folder(run, tmp_path):
+    for path in ("src/agents/run.py", "docs/ja/index.md", "docs/index.md"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    (tmp_path / "CLAUDE.md").write_text(
+        "## Structure\n\n- When `run.py` grows, move helpers out of it\n- `docs/`: source; do not edit `docs/ja`\n"
+    )
+    run("import", "memory-md", "CLAUDE.md")
+    run("policy", "grant", "user", "curator")
+    run("review", "accept", "--all")
+
+    governing = {path: run("governing", path).stdout for path in ("src/agents/run.py", "docs/ja/index.md")}
+
+    assert "When `run.py` grows" in governing["src/agents/run.py"]
+    assert "do not edit `docs/ja`" in governing["docs/ja/index.md"]
+    assert "convention" in governing["docs/ja/index.md"]
+
+
 def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
     run("remember", "the build needs Rust 1.80")
     run("export", "-o", "memory.ttl")
