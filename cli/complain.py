@@ -56,15 +56,17 @@ def tell(error: JidomemError, door: Door, *, options: Options | None = None, whe
         where = f"intent {error.position + 1}: "
     click.echo(f"{door.painted('error:', 'red')} {where}{clean(error.detail)}", err=True)
     lines = [line for violation in error.violations for line in _violation(violation, len(error.violations) > 1)]
+    has_choices = isinstance(error, Conflict) and (options is not None or error.hints_choices)
     if isinstance(error, Conflict):
-        lines += _conflicts(error, options)
+        lines += [*_conflicts(error), *(_choices(error, options) if has_choices else ())]
     for line in lines:
         click.echo(f"  {clean(line)}", err=True)
     fixed = getattr(error, "fixed_intent", None)
     if fixed and not _mended(error, options):
         click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
-    elif error.hint and not (isinstance(error, Conflict) and options):
-        click.echo(f"{door.painted('hint:', 'cyan')} {clean(_mended(error, options) or error.hint)}", err=True)
+    elif error.hint and not has_choices:
+        hint = "\n".join(map(clean, (_mended(error, options) or error.hint).split("\n")))
+        click.echo(f"{door.painted('hint:', 'cyan')} {hint}", err=True)
 
 
 def as_options(fields: Mapping[str, Any]) -> str:
@@ -144,18 +146,22 @@ def _violation(violation: Violation, named: bool) -> Iterator[str]:
         yield f"allowed: {', '.join(violation.allowed)}"
 
 
-def _conflicts(error: Conflict, options: Options | None) -> Iterator[str]:
-    """Yield the memories that disagree, and the choices there are, as options of the verb."""
+def _conflicts(error: Conflict) -> Iterator[str]:
+    """Yield the memories that disagree."""
     for found in error.conflicts:
         yield f"{found.kind} with {found.iri}: {found.summary[:_SHOWN]}"
         item = error.items.get(found.iri, {})
         for name in (name for name in _OF_AN_ITEM if item.get(name)):
             value = item[name] if isinstance(item[name], list) else [item[name]]
             yield f"  {name}: {', '.join(map(_plain, value))}"
+
+
+def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
+    """Yield the ways out of *error*, as *options* of the verb or in words."""
     yield "choose one:"
     for choice in error.choices:
         fields = {**choice.fields, **dict.fromkeys(choice.needs, "TEXT")}
-        words = options(fields) if options else json.dumps(fields, ensure_ascii=False)
+        words = options(fields) if options else ", ".join(f"{name} {value}" for name, value in _entries(fields))
         yield f"  {words if fields else choice.name}: {choice.effect}"
 
 

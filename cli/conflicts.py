@@ -7,9 +7,12 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
+from jidomem.govern.review import Waiting, queue
+from jidomem.govern.review_text import commands
 from jidomem_cli.complain import place
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
-from jidomem_cli.tables import fit_line, form_of, short, show_rows
+from jidomem_cli.fields import REASON
+from jidomem_cli.tables import PIPED, fit_line, form_of, short, show_rows
 
 _COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 
@@ -19,14 +22,16 @@ _COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 def conflicts(door: Door) -> None:
     """List pairs in force that disagree, as after merging two branches, and proposals that wait.
 
-    Each comes with the commands that settle it: one of them is enough.
+    Each comes with the commands that settle it: one of them is enough, with the reason of the curator in it. What
+    disagreed as of a moment has none.
 
     Examples:
       jidomem conflicts
       jidomem conflicts --json
     """
     memory = door.read()
-    rows = [*_disagreements(door, memory), *_proposals(door, memory)]
+    is_now = door.as_of is None and door.valid_at is None
+    rows = _pending(door, memory) if is_now else [*_disagreements(door, memory), *_proposals(door, memory)]
     if form_of(door) != "table":
         show_rows(door, rows, _COLUMNS)
         return
@@ -34,13 +39,32 @@ def conflicts(door: Door) -> None:
         click.echo(row["kind"])
         for item, summary in (("item", "summary"), ("other", "other_summary")):
             if row[item]:
-                click.echo(fit_line(door, f"  {short(row[item])}  {clean(row[summary] or '')}"))
+                click.echo(fit_line(door, f"  {short(row[item])}  {clean(row[summary] or '')}", PIPED))
         for command in row["settle"]:
             click.echo(f"    {command}")
-    if any(row["kind"] == "proposal" for row in rows):
-        door.say("accept every proposal that disagrees with nothing: jidomem review accept --all")
+    if is_now and any(row["kind"] == "proposal" and not row["other"] for row in rows):
+        door.say(f"accept every proposal that disagrees with nothing: jidomem review{place(door)} accept --all")
     if not rows:
         door.say("none")
+
+
+def _pending(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
+    """Return what disagrees or waits now, with the commands that settle it."""
+    waiting = queue(memory.reader, memory.project, memory.sources.now())
+    pairs = [one for one in waiting if one.kind == "conflict"]
+    return [_row(door, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
+
+
+def _row(door: Door, one: Waiting) -> dict[str, Any]:
+    settle = [command for command, _ in commands(one, place(door))]
+    return {
+        "kind": one.why if one.kind == "conflict" else one.kind,
+        "item": one.item,
+        "summary": one.summary,
+        "other": one.other,
+        "other_summary": one.other_summary,
+        "settle": [line if " accept " in line and not one.other else f"{line} --reason {REASON}" for line in settle],
+    }
 
 
 def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
@@ -55,7 +79,7 @@ def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
             "summary": row["a_summary"],
             "other": row["b"],
             "other_summary": row["b_summary"],
-            "settle": [_replace(door, row["a"], row["b"]), _replace(door, row["b"], row["a"])],
+            "settle": [],
         }
         for row in pairs.values()
     ]
@@ -70,19 +94,10 @@ def _proposals(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
             "summary": row["summary"],
             "other": row["conflict"],
             "other_summary": _summary(memory, row["conflict"]),
-            "settle": [
-                f"jidomem review{place(door)} {'supersede' if row['conflict'] else 'accept'} {short(row['item'])}",
-                f"jidomem revise{place(door)} {short(row['item'])} --invalidate --reason 'not accepted'",
-            ],
+            "settle": [],
         }
         for row in rows
     ]
-
-
-def _replace(door: Door, kept: str, *other: str) -> str:
-    """Return the command that says *kept* again in the place of itself and the *other*."""
-    words = " ".join(f"--set supersedes={short(item)}" for item in (kept, *other))
-    return f"jidomem revise{place(door)} {short(kept)} {words} --reason 'settled'"
 
 
 def _summary(memory: Jidomem, item: str | None) -> str | None:

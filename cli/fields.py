@@ -13,6 +13,9 @@ from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
 from jidomem_cli.paths import Paths
 
+#: Stands for a reason in commands to paste, where the person who runs them is to say why.
+REASON = '"..."'
+_PLACEHOLDERS = ("...", "…", "TEXT")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: field -> what its option says; the other fields have a place of their own on the command line.
@@ -53,7 +56,10 @@ def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], F
     def decorate(function: Function) -> Function:
         for name in reversed([*names]):
             flag = f"--{name.replace('_', '-')}"
-            option = click.option(flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name])
+            check = own_reason if name == "reason" else None
+            option = click.option(
+                flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name], callback=check
+            )
             function = option(function)
         return function
 
@@ -67,6 +73,13 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
     {'about': ['a.py']}
     """
     return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if v not in (None, ())}
+
+
+def own_reason(context: click.Context, param: click.Parameter, reason: str | None) -> str | None:
+    """Return the reason given with an option; raises InvalidRequest for the placeholder of a command to paste."""
+    if reason is not None and reason.strip() in _PLACEHOLDERS:
+        raise InvalidRequest(f"{reason!r} stands for the reason, which is yours to give", hint="say why in its place")
+    return reason
 
 
 def as_named_here(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:

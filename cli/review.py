@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +13,27 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.active import ENDED
-from jidomem.errors import InvalidRequest
+from jidomem.errors import Conflict, InvalidRequest
 from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
-from jidomem.govern.review_text import parse, todo, without_settled
-from jidomem.write.settlement import ACTIONS, OUTCOMES
-from jidomem_cli.complain import tell
+from jidomem.govern.review_text import commands, parse, todo, without_settled
+from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
+from jidomem_cli.complain import complain, place, tell
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
-from jidomem_cli.fields import whole_id
+from jidomem_cli.fields import own_reason, whole_id
 from jidomem_cli.receipts import show_receipt
-from jidomem_cli.tables import form_of, short, show_json, show_rows
+from jidomem_cli.tables import PIPED, fit_line, form_of, short, shortened, show_json, show_rows
 
-_COLUMNS = ("tier", "kind", "item", "summary", "source", "other", "days", "leaning")
+_COLUMNS = ("tier", "kind", "item", "source", "summary", "other", "days", "leaning")
+#: The columns of a table that are left out where they say nothing.
+_RARE = ("source", "days", "leaning")
+#: So many settlements are told one by one, and so many refused ones are named.
+_FEW, _NAMED = 20, 10
 
 
 @click.command(cls=Verb, formats=ROWS, paged=True, writes=("agent", "session", "wait"))
 @click.argument("action", type=click.Choice(ACTIONS), required=False)
-@click.argument("item", metavar="[IRI]", required=False)
-@click.argument("other", metavar="[IRI]", required=False)
+@click.argument("items", metavar="[IRI]...", nargs=-1)
+@click.option("--against", metavar="IRI", help="With one IRI: the active memory that it disagrees with.")
 @click.option(
     "--all",
     "all_",
@@ -38,14 +44,14 @@ _COLUMNS = ("tier", "kind", "item", "summary", "source", "other", "days", "leani
 @click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Do what such lines say.")
 @click.option("--by-rule", is_flag=True, help="Confirm what the policy lets be confirmed: see jidomem policy confirm.")
-@click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.")
+@click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.", callback=own_reason)
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 @pass_door
 def review(
     door: Door,
     action: str | None,
-    item: str | None,
-    other: str | None,
+    items: tuple[str, ...],
+    against: str | None,
     all_: bool,
     edit: bool,
     as_todo: bool,
@@ -57,7 +63,9 @@ def review(
     """List what waits for a curator, the most pressing first; or settle it.
 
     Tier 1 disagrees in force, 2 waits to bind others, 3 waits, 4 is due; what has waited for a month is a tier higher.
-    For two that disagree name both; accept holds the first, reject the second.
+    Several IRIs are settled each by itself, in one commit. Two active memories that disagree are settled by
+    accept A --against B (A holds, B is withdrawn), reject A --against B (B holds) or supersede A --against B (A is said
+    again in the place of both).
 
     Examples:
       jidomem review
@@ -67,13 +75,19 @@ def review(
       jidomem review --by-rule --dry-run
       jidomem review --json
     """
-    if sum([action is not None, edit, as_todo, source is not None, by_rule]) > 1 or (action and not item and not all_):
-        raise InvalidRequest("a review does one thing", hint="jidomem review accept IRI, or --edit, --from, --by-rule")
-    if all_ and (action != "accept" or item):
+    if sum([action is not None, edit, as_todo, source is not None, by_rule]) > 1 or (action and not items and not all_):
+        raise InvalidRequest(
+            "a review does one thing", hint="jidomem review accept IRI..., or --edit, --from, --by-rule"
+        )
+    if all_ and (action != "accept" or items):
         raise InvalidRequest("--all accepts what waits, and names none of it", hint="jidomem review accept --all")
+    if against is not None and len(items) != 1:
+        raise InvalidRequest(
+            "--against goes with one memory", hint=f"jidomem review {action or 'accept'} IRI --against IRI"
+        )
     if reason is not None and action is None:
         raise InvalidRequest(
-            "a reason goes with one thing that is settled", hint="jidomem review reject IRI --reason TEXT"
+            "a reason goes with one thing that is settled", hint='jidomem review reject IRI --reason "..."'
         )
     if (action or source or by_rule) and (door.limit is not None or door.cursor is not None):
         raise InvalidRequest("pages are of what is listed", hint="leave out --limit and --cursor")
@@ -81,7 +95,10 @@ def review(
     if all_:
         return _accept_all(door, memory, reason, dry_run)
     if action is not None:
-        return _settle(door, memory, action, whole_id(memory, item or ""), other, reason, dry_run)
+        names = [whole_id(memory, item) for item in items]
+        rival = whole_id(memory, against) if against else None
+        settlements = [Settlement(item, action, rival, reason) for item in dict.fromkeys(names)]
+        return _settle(door, memory, settlements, dry_run)
     if by_rule:
         return _by_rule(door, memory, dry_run)
     if source is not None:
@@ -99,22 +116,53 @@ def review(
     return 0
 
 
-def _settle(
-    door: Door, memory: Jidomem, action: str, item: str, other: str | None, reason: str | None, dry_run: bool
-) -> int:
-    rival = whole_id(memory, other) if other else None
-    receipt = memory.writer.settle(memory.project, item, action, other=rival, reason=reason, dry_run=dry_run)
-    show_receipt(door, memory, receipt, OUTCOMES[action])
-    return 0
+def _settle(door: Door, memory: Jidomem, settlements: Sequence[Settlement], dry_run: bool) -> int:
+    """Settle each by itself; raises InvalidRequest where two of them disagree, so that only one of them can hold."""
+    if len(settlements) == 1:
+        (each,) = settlements
+        (outcome,) = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
+        if isinstance(outcome, JidomemError):
+            return complain(_in_words(door, outcome, each.item, each.action, _waiting(memory)), door)
+        show_receipt(door, memory, outcome, OUTCOMES[each.action])
+        return 0
+    waiting, named = _waiting(memory), {each.item for each in settlements}
+    pair = next((one for one in waiting if one.kind == "conflict" and {one.item, one.other} <= named), None)
+    if pair is not None:
+        raise InvalidRequest(
+            f"{short(pair.item)} and {short(pair.other)} disagree: name the one with the other",
+            hint=_choices(door, pair),
+        )
+    outcomes = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
+    summaries = {one.item: one.summary for one in waiting}
+    settled = [
+        Settled(0, each.action, each.item, summaries.get(each.item, ""), outcome)
+        for each, outcome in zip(settlements, outcomes, strict=True)
+    ]
+    return _show_settled(door, memory, settled)
+
+
+def _waiting(memory: Jidomem) -> list[Waiting]:
+    return queue(memory.reader, memory.project, memory.sources.now())
+
+
+def _choices(door: Door, one: Waiting) -> str:
+    """Return the commands that settle *one*, a line each."""
+    return "\n  ".join(["choose one:", *_aligned(commands(one, place(door)))])
+
+
+def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
+    """Return commands with their effects, a line each."""
+    width = max((len(line) for line, _ in ways), default=0)
+    return [f"{line.ljust(width)}  {effect}" for line, effect in ways]
 
 
 def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
     """Accept every proposal that disagrees with nothing in force; what cannot be accepted stops no other."""
-    waiting = queue(memory.reader, memory.project, memory.sources.now())
+    waiting = _waiting(memory)
     proposals = [one for one in waiting if one.kind == "proposal"]
     unopposed = [one for one in proposals if one.other is None]
     lines = [Line(0, "accept", one, reason) for one in newest(memory.reader, memory.project, unopposed)]
-    code = _told(door, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+    code = _told(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     if replaced := len(unopposed) - len(lines):
         door.say(f"{replaced} have a newer version here, and are left to it")
     if left := len(proposals) - len(unopposed):
@@ -123,18 +171,31 @@ def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) 
 
 
 def _list(door: Door, found: Queue) -> None:
-    rows = [one.to_dict() for one in found.waiting]
-    if not rows and form_of(door) == "table":
+    options = place(door)
+    settle = [commands(one, options) for one in found.waiting]
+    rows: list[dict[str, Any]] = [
+        {**one.to_dict(), "settle": [line for line, _ in ways]} for one, ways in zip(found.waiting, settle, strict=True)
+    ]
+    if form_of(door) != "table":
+        show_rows(door, rows, _COLUMNS, found.cursor)
+        return
+    if not rows:
         door.say("nothing to review")
         return
-    show_rows(door, rows, _COLUMNS, found.cursor)
-    if rows and form_of(door) == "table":
-        first = found.waiting[0]
-        pair = [first.item] if first.kind == "proposal" or first.other is None else [first.item, first.other]
-        names = " ".join(map(short, pair))
-        door.say(f"settle one: jidomem review accept {names}, or reject; many: jidomem review --edit")
-        if any(one.kind == "proposal" and one.other is None for one in found.waiting):
-            door.say("accept all that disagrees with nothing in force: jidomem review accept --all")
+    for row, ways in zip(rows, settle, strict=True):
+        row["source"] = row["place"] or row["source"]
+        if row["other"]:
+            row["below"] = [f"against {short(row['other'])}: {row['other_summary']}", *_aligned(ways)]
+    columns = [name for name in _COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))]
+    show_rows(door, rows, columns, found.cursor, below="below", piped=PIPED)
+    if one := next((one for one in found.waiting if one.other is None), None):
+        door.say(
+            f"settle one: jidomem review{options} accept {short(one.item)}, or reject; many: jidomem review --edit"
+        )
+    else:
+        door.say("settle many: jidomem review --edit")
+    if any(one.kind == "proposal" and one.other is None for one in found.waiting):
+        door.say("accept all that disagrees with nothing in force: jidomem review accept --all")
 
 
 def _edited(door: Door, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
@@ -184,7 +245,7 @@ def _read(data: bytes) -> str:
 
 def _do(door: Door, memory: Jidomem, text: str, dry_run: bool) -> int:
     """Settle what the lines say, as far as nobody did so since; return the exit code of the first refusal."""
-    waiting = queue(memory.reader, memory.project, memory.sources.now())
+    waiting = _waiting(memory)
 
     def has_ended(item: str) -> bool:
         try:
@@ -197,7 +258,7 @@ def _do(door: Door, memory: Jidomem, text: str, dry_run: bool) -> int:
     if settled:
         which = ", ".join(map(str, settled[:10])) + (" ..." if len(settled) > 10 else "")
         door.say(f"settled already, and left alone: {len(settled)} (line {which})")
-    return _told(door, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+    return _told(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
 
 
 def _by_rule(door: Door, memory: Jidomem, dry_run: bool) -> int:
@@ -206,31 +267,103 @@ def _by_rule(door: Door, memory: Jidomem, dry_run: bool) -> int:
     outcomes = [(Line(0, "accept", one, str(rule)), outcome) for one, rule, outcome in found]
     if not rules.confirmations:
         door.say("no rule confirms anything: jidomem policy confirm restated|unopposed")
-    return _told(door, outcomes)
+    return _told(door, memory, outcomes)
 
 
-def _told(door: Door, outcomes: list[tuple[Line, Receipt | JidomemError]]) -> int:
-    """Print what came of each line; return the exit code of the first that was refused."""
-    code, refused = 0, Counter[tuple[str, str]]()
-    for line, outcome in outcomes:
-        where = f"line {line.number}: " if line.number else ""
-        said = {"line": line.number, "action": line.action, "item": line.waiting.item}
-        if isinstance(outcome, JidomemError) and door.json:
-            code = code or outcome.exit_code
-            show_json({**said, **outcome.to_dict()})
-        elif isinstance(outcome, JidomemError):
-            code = code or outcome.exit_code
-            refused[outcome.detail, outcome.hint] += 1
-            if refused[outcome.detail, outcome.hint] == 1:  # the reason many share is told once
-                tell(outcome, door, where=f"{where}{line.action} {short(line.waiting.item)}: ")
-        elif door.json:
-            show_json({**said, "outcome": OUTCOMES[line.action], **outcome.to_dict()})
-        else:
-            click.echo(f"{where}{line.action} {short(line.waiting.item)}: {clean(line.waiting.summary)}")
-            door.say(f"{'would be ' if outcome.commit is None else ''}{OUTCOMES[line.action]}: {short(outcome.iri)}")
-    for count in refused.values():
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The outcome of one settlement: the line of a review that asked for it, if any, what it did, and of what."""
+
+    number: int
+    action: str
+    item: str
+    summary: str
+    outcome: Receipt | JidomemError
+
+    @property
+    def where(self) -> str:
+        """Return the line, as it opens a message."""
+        return f"line {self.number}: " if self.number else ""
+
+
+def _told(door: Door, memory: Jidomem, outcomes: Sequence[tuple[Line, Receipt | JidomemError]]) -> int:
+    settled = [
+        Settled(line.number, line.action, line.waiting.item, line.waiting.summary, outcome)
+        for line, outcome in outcomes
+    ]
+    return _show_settled(door, memory, settled)
+
+
+def _show_settled(door: Door, memory: Jidomem, settled: Sequence[Settled]) -> int:
+    """Print the outcome of each settlement, of many only their number; return the exit code of the first refusal."""
+    refused = [each for each in settled if isinstance(each.outcome, JidomemError)]
+    code = next((each.outcome.exit_code for each in settled if isinstance(each.outcome, JidomemError)), 0)
+    if door.json:
+        for each in settled:
+            done = {} if isinstance(each.outcome, JidomemError) else {"outcome": OUTCOMES[each.action]}
+            said = {"line": each.number, "action": each.action, "item": each.item}
+            show_json({**said, **done, **each.outcome.to_dict()})
+        return code
+    if len(settled) - len(refused) <= _FEW or door.verbose:
+        for each in settled:
+            if isinstance(each.outcome, Receipt):
+                click.echo(fit_line(door, f"{each.where}{_done(each)}: {clean(each.summary)}", PIPED))
+    _show_refused(door, memory, refused)
+    door.say(_counted(settled))
+    return code
+
+
+def _done(settled: Settled) -> str:
+    """Return what became of an item, by the id of the memory that is active in its place where there is one."""
+    assert isinstance(settled.outcome, Receipt)
+    would, item = "would be " if settled.outcome.commit is None else "", short(settled.item)
+    outcome = OUTCOMES[settled.action]
+    return (
+        f"{would}{outcome} {item}"
+        if outcome == "rejected" or would
+        else f"{outcome} {item} as {short(settled.outcome.iri)}"
+    )
+
+
+def _show_refused(door: Door, memory: Jidomem, refused: Sequence[Settled]) -> None:
+    """Print why each was refused; a reason that many share, once."""
+    waiting = _waiting(memory) if refused else []
+    counts = Counter[tuple[str, str]]()
+    for each in refused:
+        error = each.outcome
+        assert isinstance(error, JidomemError)
+        counts[error.detail, error.hint] += 1
+        if counts[error.detail, error.hint] > 1:
+            continue
+        tell(
+            _in_words(door, error, each.item, each.action, waiting),
+            door,
+            where=f"{each.where}{each.action} {short(each.item)}: ",
+        )
+    for count in counts.values():
         if count > 1:
             door.say(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
-    if not outcomes and not door.json:
-        door.say("nothing was settled")
-    return code
+
+
+def _in_words(door: Door, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]) -> JidomemError:
+    """Return *error* with the commands that settle *item* otherwise as its hint, and short ids for a person."""
+    one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)
+    if one is not None and (isinstance(error, Conflict) or action not in one.actions):
+        error.hint = _choices(door, one)
+    if not door.json:
+        error.detail, error.hint = shortened(error.detail), shortened(error.hint)
+    return error
+
+
+def _counted(settled: Sequence[Settled]) -> str:
+    """Return how many were settled, and how many of which were refused."""
+    if not settled:
+        return "nothing was settled"
+    refused = [short(each.item) for each in settled if isinstance(each.outcome, JidomemError)]
+    done = Counter(OUTCOMES[each.action] for each in settled if isinstance(each.outcome, Receipt))
+    is_dry = any(isinstance(each.outcome, Receipt) and each.outcome.commit is None for each in settled)
+    counts = [f"{outcome} {count}" for outcome, count in sorted(done.items())]
+    if refused:
+        more = f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+        counts.append(f"refused {len(refused)}: {', '.join(refused[:_NAMED])}{more}")
+    return ", ".join(counts) + "; nothing was kept, as this is a dry run" * is_dry

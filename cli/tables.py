@@ -38,24 +38,27 @@ _BETWEEN, _LEAST = 2, 16
 _LEAST_WANTED = ("parts", "session", "sessions", "agent", "agents", "recorded", "about", "kind", "level")
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\dZ$")
 _INDENT = "    "
+#: The width of a curator's lists where there is no terminal: people read them through a pipe, too.
+PIPED = 120
+_MEMORY = re.compile(rf"{re.escape(BASE)}memory/[0-9A-Fa-f-]+")
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
 def show_rows(
     door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
-    memory: Jidomem | None = None, below: str = "",
+    memory: Jidomem | None = None, below: str = "", piped: int | None = None,
 ) -> None:  # fmt: skip
     """Print *rows* in the format asked for, and where the next page begins.
 
-    A table has the text that a row calls *below* under the row. Where there are none, and *memory* is given, it is
-    said why: nothing was ever written, or all of it waits.
+    A table has the text that a row calls *below* under the row, and is *piped* characters wide where no terminal is.
+    Where there are none, and *memory* is given, it is said why: nothing was ever written, or all of it waits.
     """
     form = form_of(door)
     if form == "json":
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
         return
     if form == "table":
-        _table(door, rows, columns, [clean(str(row.get(below) or "")) for row in rows])
+        _table(door, rows, columns, [row.get(below) or () for row in rows], piped)
     else:
         _PRINTERS[form](door, rows, columns)
     if not rows:
@@ -106,35 +109,48 @@ def short(value: Any) -> str:
     return text
 
 
-def _table(door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str]) -> None:
-    """Print a table; each of *texts* stands below its row."""
+def shortened(text: str) -> str:
+    """Return *text* with the short ids of the memories whose IRIs it names.
+
+    >>> shortened("see: jidomem show https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
+    'see: jidomem show 0000abcd'
+    """
+    return _MEMORY.sub(lambda match: short_id(match[0]), text)
+
+
+def _table(
+    door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None
+) -> None:
+    """Print a table; each of *texts*, a paragraph or several, stands below its row."""
     if not rows:
         return
     cells = [[clean(short(row.get(column))) for column in columns] for row in rows]
     left_out: list[str] = []
-    if (width := line_width(door)) is not None:
+    if (width := line_width(door, piped)) is not None:
         columns, cells, left_out = fitted(columns, cells, width)
     widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
-    for number, (row, text) in enumerate(zip([list(columns), *cells], ["", *texts], strict=True)):
+    for number, (row, text) in enumerate(zip([list(columns), *cells], [(), *texts], strict=True)):
         line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
         click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
-        if text:
-            indented = f"{_INDENT}{text}"
+        for part in [text] if isinstance(text, str) else text:
+            indented = f"{_INDENT}{clean(part)}"
             click.echo(indented if width is None else fill(indented, width, subsequent_indent=_INDENT))
     if left_out:
         door.say(f"left out for want of width: {', '.join(left_out)}; -v shows all")
 
 
-def line_width(door: Door) -> int | None:
-    """Return how many characters a line may have: those of the terminal or $COLUMNS; None where there is no limit."""
-    if door.verbose or not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):
+def line_width(door: Door, piped: int | None = None) -> int | None:
+    """Return how many characters a line may have: of the terminal or $COLUMNS, else *piped*; None for no limit."""
+    if door.verbose:
         return None
+    if not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):
+        return piped
     return get_terminal_size().columns
 
 
-def fit_line(door: Door, text: str) -> str:
-    """Return *text* as a line that has the width there is."""
-    width = line_width(door)
+def fit_line(door: Door, text: str, piped: int | None = None) -> str:
+    """Return *text* as a line that has the width there is, of *piped* characters where no terminal is."""
+    width = line_width(door, piped)
     return text if width is None else _cut(text, width)
 
 
@@ -143,7 +159,7 @@ def fitted(
 ) -> tuple[list[str], list[list[str]], list[str]]:
     """Return columns and cells whose lines have at most *width* characters, and the columns that are left out for it.
 
-    Moments become dates, then columns of _LEAST_WANTED are left out while a text would have fewer than _LEAST
+    Moments become dates, then columns of _LEAST_WANTED are left out while a text would be cut to fewer than _LEAST
     characters, then the longest texts are cut.
 
     >>> fitted(["item", "summary"], [["0000abcd", "Use Oxigraph as the index"]], 24)
@@ -158,7 +174,7 @@ def fitted(
     if sum(widths()) + _BETWEEN * (len(kept) - 1) > width:
         texts = [[_MOMENT.sub(r"\1", text) for text in row] for row in texts]
     for name in _LEAST_WANTED:
-        if _longest(widths(), width) >= _LEAST:
+        if _longest(widths(), width) >= min(_LEAST, max(widths())):
             break
         if name in columns and (at := [*columns].index(name)) in kept:
             kept.remove(at)

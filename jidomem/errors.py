@@ -243,8 +243,15 @@ class Conflict(JidomemError):
     ) -> None:
         self.conflicts = tuple(conflicts)
         self.items = dict(items or {})
-        hint = "choose one: " + "; ".join(f"{_spelt(choice)}: {choice.effect}" for choice in self.choices)
-        super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=hint)
+        super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=self._spelt_choices())
+
+    @property
+    def hints_choices(self) -> bool:
+        """Return whether the hint spells the choices out, and nobody gave it another one."""
+        return self.hint == self._spelt_choices()
+
+    def _spelt_choices(self) -> str:
+        return "choose one: " + "; ".join(f"{_spelt(choice)}: {choice.effect}" for choice in self.choices)
 
     @property
     def choices(self) -> tuple[Choice, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, objects, text_of, wrong
+from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, line_of, objects, text_of, wrong
 from jidomem.moments import parse_moment
 
 _TASK = {"open": "Planned", "in_progress": "InProgress", "hooked": "InProgress", "pinned": "Planned",
@@ -66,7 +66,8 @@ def _entry(
             continue
         blocks = kind == "blocks" and not is_bug and not _is_bug(issues[other][1])
         links.append(("blockedBy" if blocks else "evidence" if kind == "discovered-from" else "about", other))
-    return ForeignEntry(key, place, {k: v for k, v in fields.items() if v is not None}, tuple(links))
+    known = {name: value for name, value in fields.items() if value is not None}
+    return ForeignEntry(key, place, known, tuple(links), line=line_of(place))
 
 
 def _is_bug(issue: Mapping[str, Any]) -> bool:

@@ -100,6 +100,16 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
             reading.broken.append(Broken(place, wrong("a line holds one JSON object")))
 
 
+def line_of(place: str) -> int | None:
+    """Return the line that a place ends with.
+
+    >>> line_of("memory.jsonl:3"), line_of("memory.json: entity 3")
+    (3, None)
+    """
+    _, colon, number = place.rpartition(":")
+    return int(number) if colon and number.isdecimal() else None
+
+
 def wrong(detail: str) -> InvalidRequest:
     """Return the refusal of an entry that is not as its kind is written."""
     return InvalidRequest(detail, hint=_HINT)

@@ -17,7 +17,7 @@ from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
 from jidomem.terms import Term, bare, iri, is_iri
 from jidomem.vocab import LABEL, TYPE, graph_iri, jido, local_name
 
-LOCAL_ID, DIGEST = jido("localId"), jido("sourceDigest")
+LOCAL_ID, DIGEST, LINE = jido("localId"), jido("sourceDigest"), jido("sourceLine")
 BLOB, PREVIOUS, STATE = jido("sourceBlob"), jido("previousImport"), jido("sourceState")
 _STATUS, _ASSERTED, _PROPOSED = jido("hasAssertionStatus"), jido("Asserted"), jido("Proposed")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))

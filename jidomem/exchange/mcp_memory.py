@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jidomem.errors import InvalidRequest
-from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, objects, text_of, wrong
+from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, line_of, objects, text_of, wrong
 from jidomem.intent import parse_line
 from jidomem.vocab import JIDO
 
@@ -143,7 +143,7 @@ def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> No
         )
     for fact in facts if said else [entity_fact(entity, kind)]:
         fields = {**fact, "evidence": [f"{name}: entity {entity}"]}
-        reading.entries.append(ForeignEntry(entity, place, fields))
+        reading.entries.append(ForeignEntry(entity, place, fields, line=line_of(place)))
 
 
 def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
@@ -153,4 +153,4 @@ def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> 
         return
     fact = relation_fact(source, target, relation)
     fields = {**fact, "evidence": [f"{name}: relation {fact['summary']}"]}
-    reading.entries.append(ForeignEntry(fact["summary"], place, fields))
+    reading.entries.append(ForeignEntry(fact["summary"], place, fields, line=line_of(place)))

@@ -11,7 +11,7 @@ from jidomem.anchor import Anchor, path_of
 from jidomem.errors import JidomemError
 from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_words import stem
-from jidomem.exchange.imported import BLOB, DIGEST, LOCAL_ID, PREVIOUS, STATE, imported
+from jidomem.exchange.imported import BLOB, DIGEST, LINE, LOCAL_ID, PREVIOUS, STATE, imported
 from jidomem.exchange.importing import Entry, Report
 from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, lineages
 from jidomem.exchange.mentions import Find
@@ -29,7 +29,7 @@ from jidomem.write.writer import MemoryWriter
 _SHOWN = 10_000  # characters of the summary of a withdrawal
 #: About how many bytes of memories are written at once, a part of what a commit may have, and the least of one memory.
 _AT_ONCE, _LEAST = 8 << 20, 4_000
-_SOURCE = frozenset(map(bare, (LOCAL_ID, DIGEST, BLOB, PREVIOUS)))
+_SOURCE = frozenset(map(bare, (LOCAL_ID, DIGEST, BLOB, LINE, PREVIOUS)))
 _ENDED = (REPLACED, REMOVED)
 _REASON = {
     "added": "Its source supersedes it.",
@@ -324,6 +324,8 @@ class Intents:
         rows: list[list[Any]] = [[bare(LOCAL_ID), entry.entry.key], [bare(DIGEST), digest]]
         if path_of(entry.path) == entry.path:
             rows.append([bare(BLOB), str(Anchor(entry.path, entry.blob))])
+            if entry.entry.line is not None:
+                rows.append([bare(LINE), entry.entry.line])
         if step.lineage is not None:
             rows.append([bare(PREVIOUS), {"@id": step.lineage.newest.iri}])
         return rows

@@ -28,7 +28,7 @@ def chains(source: Source) -> list[Found]:
         ends = _ends(item, after) - ended - proposed if len(successors) > 1 else set()
         if len(ends) > 1:
             some = sorted(map(bare, ends))
-            names, both = " and ".join(some), " ".join(some[:2])
+            names, both = " and ".join(some), " --against ".join(some[:2])
             text = f"superseded by more than one memory, and {names} are in force: jidomem review supersede {both}"
             found.append(Found(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
     return found

@@ -20,16 +20,19 @@ from jidomem.query import to_term
 from jidomem.read.pages import Cursor, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.read.walk import Place
-from jidomem.terms import bare
-from jidomem.vocab import CLASS_OF_TYPE
+from jidomem.terms import bare, iri
+from jidomem.vocab import CLASS_OF_TYPE, graph_iri
+from jidomem.write import conflict
 from jidomem.write.kinds import family
 from jidomem.write.settlement import ACTIONS, Settlement
+from jidomem.write.view import View
 from jidomem.write.writer import MemoryWriter
 
 #: What waits this long moves up a tier.
 OVERDUE = 30
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
+_OF_OPPOSED = ("supersede", "keep-both", "reject")
 _OF_ONE = ("accept", "reject", "supersede")  # what both took the place of has one successor, what both gave one value
 
 
@@ -38,7 +41,9 @@ class Waiting:
     """One thing to settle: tier 1 keeps agents from working, 2 waits to bind them, 3 waits, 4 is to be looked at.
 
     `leaning` counts the memories that rest on it or wait for it; `actions` are the ways to settle it. `source` is the
-    evidence that it was given: of an imported entry its file, line and heading.
+    evidence that it was given, and `place` of an imported entry its file and line. `replaces` are the memories that a
+    proposal takes the place of once it is accepted. `is_apart` says whether it and `other` already apply to different
+    files or scopes, so that both can be kept as they are.
     """
 
     tier: int
@@ -54,10 +59,14 @@ class Waiting:
     leaning: int
     actions: tuple[str, ...]
     source: str | None = None
+    place: str | None = None
+    replaces: tuple[str, ...] = ()
+    is_apart: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {**asdict(self), "since": self.since.isoformat(), "agents": [*self.agents], "actions": [*self.actions]}
+        lists = {name: [*getattr(self, name)] for name in ("agents", "actions", "replaces")}
+        return {**asdict(self), "since": self.since.isoformat(), **lists}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,8 @@ class Queue:
 def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
     """Return all that waits for a curator in *project*: by tier, then what most leans on, then the oldest.
 
-    What has waited for a month is a tier higher, so that nothing stays at the end for ever.
+    Entries of a file that were imported together are in the order of the file. What has waited for a month is a tier
+    higher, so that nothing stays at the end for ever.
     """
     return queued(reader, project, now).waiting
 
@@ -85,11 +95,13 @@ def queued(
     Days are counted as when the first page was read; what was settled since is not in those that follow.
     Raises InvalidRequest for a limit or a cursor that is none.
     """
-    size, question = None if limit is None else page_size(limit), f"review {project}"
+    size, question = None if limit is None else page_size(limit), f"review by place {project}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (parse_moment(bare(start.as_of)) or now) if start else now
     at_hand = kept(reader, project)
-    said = [*_disagreements(reader, project), *_proposals(reader, project, at_hand)]
+    graph = graph_iri(project)
+    view = View(lambda s, p, o: reader.index.triples(graph, s, p, o))
+    said = [*_disagreements(reader, project, view), *_proposals(reader, project, at_hand, view)]
     known = at_hand.known([*dict.fromkeys(_named(said))])
     found = [row for row in said if row["item"] in known] + _due(at_hand, now)
     leaning = at_hand.leaning([*dict.fromkeys(_named(found))])
@@ -195,7 +207,7 @@ def apply(
     return [*zip(lines, writer.settle_many(project, settlements, dry_run=dry_run), strict=True)]
 
 
-def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
+def _disagreements(reader: MemoryReader, project: str, view: View) -> list[dict[str, Any]]:
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
     for row in reader.ask("conflicts", project=project):
         pair = pairs.setdefault((row["a"], row["b"]), {
@@ -204,21 +216,28 @@ def _disagreements(reader: MemoryReader, project: str) -> list[dict[str, Any]]:
         })  # fmt: skip
         if row["kind"] in (STALE, VALUE):
             pair["actions"] = _OF_ONE
+        pair["is_apart"] = conflict.are_apart(iri(row["a"]), iri(row["b"]), view)
     return [*pairs.values()]
 
 
-def _proposals(reader: MemoryReader, project: str, at_hand: Kept) -> list[dict[str, Any]]:
+def _proposals(reader: MemoryReader, project: str, at_hand: Kept, view: View) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     rows = reader.ask("proposals", project=project)
-    in_force = at_hand.in_force([*dict.fromkeys(row["conflict"] for row in rows if row["conflict"])])
+    rivals: dict[str, dict[str, None]] = {}
+    for row in rows:
+        rivals.setdefault(row["item"], {}).update({row["conflict"]: None} if row["conflict"] else {})
+    for item, known in rivals.items():
+        known.update(dict.fromkeys(map(bare, conflict.rivals(iri(item), view))))
+    in_force = at_hand.in_force([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
     for row in rows:
         entry = found.setdefault(row["item"], {
             "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
             "why": "proposed", "actions": _OF_DUE,
         })  # fmt: skip
-        if row["conflict"] in in_force and entry["other"] is None:
-            entry |= {"other": row["conflict"], "why": "disagrees with what is in force", "actions": ACTIONS}
-            entry["other_summary"] = in_force[row["conflict"]]
+        rival = next((rival for rival in rivals[row["item"]] if rival in in_force), None)
+        if rival is not None:
+            entry |= {"other": rival, "other_summary": in_force[rival], "why": "disagrees with what is in force"}
+            entry |= {"actions": _OF_OPPOSED, "is_apart": conflict.are_apart(iri(row["item"]), iri(rival), view)}
     alternatives = [item for item in found if item.rpartition("/alternatives/")[0] in found]
     return [entry for item, entry in found.items() if item not in alternatives]
 
@@ -256,8 +275,11 @@ def _place(
     row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime
 ) -> list[int | str]:
     """Return what *row* is sorted by."""
+    about = {} if "reason" in row else known[row["item"]]  # what is due is known by its dates
     since = stamp(_since(row, known))
-    return [_tier(row, known, now), -_lean(row, leaning), since, row["item"], row["other"] or "", row["kind"]]
+    place = [about.get("path") or "", about.get("line") or 0]
+    names = [row["item"], row["other"] or "", row["kind"]]
+    return [_tier(row, known, now), -_lean(row, leaning), since, *place, *names]
 
 
 def _lean(row: Mapping[str, Any], leaning: Mapping[str, int]) -> int:
@@ -280,6 +302,9 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         leaning=_lean(row, leaning),
         actions=tuple(row["actions"]),
         source="; ".join(about["sources"]) or None,
+        place=f"{about['path']}:{about['line']}" if about["line"] else about["path"],
+        replaces=tuple(about["replaces"]),
+        is_apart=bool(row.get("is_apart")),
     )
 
 

@@ -14,6 +14,33 @@ from jidomem.write.settlement import ACTIONS
 Pair = tuple[str, str | None]
 
 
+#: What an action does with two that disagree, of which the first is proposed, and of which both are in force.
+_OPPOSED: Mapping[str, str] = {
+    "supersede": "it takes the place of {other}",
+    "keep-both": "both hold, each where it says that it applies",
+    "reject": "{other} holds",
+}
+_PAIR: Mapping[str, str] = {
+    "accept": "{item} holds, {other} is withdrawn",
+    "reject": "{other} holds, {item} is withdrawn",
+    "supersede": "{item} is said again in the place of both",
+    "keep-both": "both hold, each where it says that it applies",
+}
+_ONE: Mapping[str, str] = {"accept": "it holds", "reject": "it is withdrawn"}
+
+
+def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
+    """Return the commands that settle *one* as it stands, each with its effect; *place* has options for all."""
+    item, other = short_id(one.item), short_id(one.other) if one.other else ""
+    effects = _ONE if one.other is None else _OPPOSED if one.kind == "proposal" else _PAIR
+    against = f" --against {other}" if effects is _PAIR else ""
+    return [
+        (f"jidomem review{place} {action} {item}{against}", effects[action].format(item=item, other=other))
+        for action in one.actions
+        if action != "keep-both" or one.is_apart
+    ]
+
+
 def todo(waiting: Iterable[Waiting]) -> str:
     """Return *waiting* as the text of a review: a line each, which begins with `skip`."""
     lines = [_HOW]
@@ -23,8 +50,8 @@ def todo(waiting: Iterable[Waiting]) -> str:
             f"# tier {one.tier}, {one.kind}: {_plain(one.why)}; by {who}, {one.days} days, {one.leaning} lean on it"
         )
         lines.append(f"#   {_plain(one.summary)}")
-        if one.source:
-            lines.append(f"#   source: {_plain(one.source)}")
+        if one.place or one.source:
+            lines.append(f"#   source: {_plain('; '.join(filter(None, (one.place, one.source))))}")
         if one.other:
             lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
         lines.append(f"#   {' | '.join((*one.actions, 'skip'))}")

@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from jidomem.anchor import anchors_of
 from jidomem.govern.due import dated, is_due
 from jidomem.index import OxigraphIndex
 from jidomem.index.asked import Asked
 from jidomem.index.by_node import ByNode
 from jidomem.read.reader import MemoryReader
-from jidomem.terms import Term, bare, iri, is_iri
+from jidomem.terms import Term, bare, iri, is_iri, literal
 from jidomem.vocab import graph_iri, jido, type_of
 
 #: Items of so many bytes are named in one query, whose length is limited.
@@ -22,7 +23,7 @@ _LEANS = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "sup
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source WHERE { GRAPH <%s> {
+SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old WHERE { GRAPH <%s> {
   VALUES ?item { %s }
   ?item a ?class ; jido:recordedAt ?recorded ; jido:assertedBy ?agent .
   OPTIONAL { ?item jido:proposedBecause ?because }
@@ -30,7 +31,9 @@ SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source
   OPTIONAL { ?item jido:conflictKey ?key }
   OPTIONAL { ?item jido:summary ?summary }
   OPTIONAL { ?item jido:derivedFrom ?evidence . ?evidence rdfs:label ?source }
-} } ORDER BY ?item ?agent ?key ?source
+  OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
+  OPTIONAL { ?item jido:supersedes ?old }
+} } ORDER BY ?item ?agent ?key ?source ?blob ?line ?old
 """
 _LEANING = """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -98,12 +101,16 @@ class Kept:
             entry = found.setdefault(row["item"], {
                 "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
                 "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
-                "sources": {},
+                "sources": {}, "path": None, "line": None, "replaces": {},
             })  # fmt: skip
             entry["type"] = entry["type"] or kind
             entry["agents"][row["agent"]] = None
             if row["source"]:
                 entry["sources"][row["source"]] = None
+            if row["old"]:
+                entry["replaces"][row["old"]] = None
+            for anchor in anchors_of([literal(row["blob"])] if row["blob"] and entry["path"] is None else ()):
+                entry["path"], entry["line"] = anchor.path, row["line"]
             if row["key"]:
                 entry["keys"][row["key"]] = None
                 if row["key"].startswith("identical:"):

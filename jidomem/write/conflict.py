@@ -159,6 +159,41 @@ def detect(
     return [replace(found, resolve_with=settlement, coexists_with=beside) for found in conflicts.values()], warnings
 
 
+def rivals(item: Term, view: View) -> list[Term]:
+    """Return what is active and would disagree with the proposal *item*, were it asserted now, by the keys it carries.
+
+    In the place of a memory that it was to replace, and that something else replaced meanwhile, it is that one.
+    """
+    named = [bare(old) for field in ("supersedes", "invalidates") for old in view.objects(item, jido(field))]
+    found = [end for old in named if view.has_ended(iri(old)) and (end := end_of_chain(iri(old), view)) is not None]
+    if all(is_accepted(bare(status)) for status in view.objects(item, jido("decisionStatus"))):
+        found += (rival for rival in _by_keys(item, view) if bare(rival) not in named)
+    return [*dict.fromkeys(rival for rival in found if rival != item)]
+
+
+def _by_keys(item: Term, view: View) -> Iterable[Term]:
+    """Yield the active memories that share a key with *item* and are not kept apart from it."""
+    own = view.objects(item, jido("conflictKey"))
+    values = {key for key in own if bare(key).startswith("value-is:")}
+    beside = view.objects(item, jido("coexistsWith"))
+    for key in sorted(own):
+        kind = bare(key).partition(":")[0]
+        for rival in _holders(bare(key), view) if kind in (*WHY, "value") else ():
+            if kind == "value":
+                differs = values.isdisjoint(view.objects(rival, jido("conflictKey")))
+            else:
+                differs = rival not in beside
+            if differs:
+                yield rival
+
+
+def are_apart(item: Term, other: Term, view: View) -> bool:
+    """Return whether *item*, said again beside *other*, says where it applies, and the other one is not there."""
+    scope = view.first(item, jido("hasConventionScope"))
+    about = {normal_text(bare(value)) for value in view.objects(item, jido("about"))}
+    return _is_elsewhere(scope, about, other, view)
+
+
 def _comparable(value: Any) -> Any:
     if isinstance(value, list):
         return sorted((_comparable(entry) for entry in value), key=str)
@@ -251,14 +286,19 @@ def _coexists(intent: MemoryUpdateIntent, other: str, view: View) -> bool:
     """Return whether *intent* names *other* in coexists_with and says where it applies, distinctly."""
     if other not in intent.coexists_with:
         return False
-    item = iri(other)
-    about = {normal_text(bare(value)) for value in view.objects(item, jido("about"))}
+    scope = jido(intent.convention_scope) if intent.convention_scope is not None else None
     mine = set(map(normal_text, intent.about))
-    scope = view.first(item, jido("hasConventionScope"))
-    distinct = intent.convention_scope is not None and scope != jido(intent.convention_scope)
     # the other one may have said where it applies, beside what this one replaces
-    settled = any(bare(end) in intent.supersedes for end in coexisting(item, view))
-    return distinct or bool((mine or settled) and mine != about)
+    settled = any(bare(end) in intent.supersedes for end in coexisting(iri(other), view))
+    return _is_elsewhere(scope, mine, iri(other), view, settled=settled)
+
+
+def _is_elsewhere(scope: Term | None, about: set[str], other: Term, view: View, *, settled: bool = False) -> bool:
+    """Return whether *scope* or *about* tells a memory from *other*, which may have *settled* where it applies."""
+    if scope is not None and scope != view.first(other, jido("hasConventionScope")):
+        return True
+    theirs = {normal_text(bare(value)) for value in view.objects(other, jido("about"))}
+    return bool((about or settled) and about != theirs)
 
 
 def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: View) -> ConflictItem:

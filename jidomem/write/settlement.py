@@ -12,14 +12,12 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.intent import Receipt
 from jidomem.moments import stamp
 from jidomem.terms import Term, bare, iri, literal
-from jidomem.version import Version
 from jidomem.vocab import jido
 from jidomem.write import conflict
 from jidomem.write.correction import ACCEPTED, Corrections, otherwise
-from jidomem.write.line import JudgeFn, Outcome
+from jidomem.write.line import Outcome
 from jidomem.write.restate import restated_in
 from jidomem.write.stages import Judged
-from jidomem.write.triples import read_back
 from jidomem.write.view import ITEM_MARK, View
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
@@ -78,30 +76,8 @@ class Settlements(Corrections):
         Each is judged with those before it in view, and the refusal of one stops no other. With *dry_run* nothing is
         kept.
         """
-        refusals: dict[int, JidomemError] = {}
-
-        def judge(position: int, view: View, now: datetime) -> Judged:
-            refusals.pop(position, None)  # of a try before, which came to nothing
-            try:
-                return self._settled(project_id, settlements[position], view, now)
-            except JidomemError as refusal:
-                refusals[position] = refusal
-                return Judged(Receipt("", None, Version(), "refused"))
-
-        judges = [partial(judge, position) for position in range(len(settlements))]
-        line = self._line(project_id)
-        receipts = self._tried(line.load(), judges) if dry_run else line.submit_atomic(judges)
-        return [refusals.get(position, receipt) for position, receipt in enumerate(receipts)]
-
-    def _tried(self, view: View, judges: Sequence[JudgeFn]) -> list[Receipt]:
-        """Return the receipts there would be, each judged with those before it in view."""
-        receipts = []
-        for judge in judges:
-            judged = judge(view, self._now())
-            read_back(judged.triples)
-            view.add(judged.triples)
-            receipts.append(judged.receipt)
-        return receipts
+        judges = [partial(self._settled, project_id, settlement) for settlement in settlements]
+        return self._together(project_id, lambda outcomes: judges, dry_run=dry_run)
 
     def _settled(self, project_id: str, settlement: Settlement, view: View, now: datetime) -> Judged:
         """Return the memory that settles one item, as `settle` says; raises what it raises."""
@@ -112,7 +88,7 @@ class Settlements(Corrections):
             raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out changes")
         old = restated_in(view, item)  # raises for what is no memory
         if view.has_ended(iri(item)):
-            raise InvalidRequest(f"{item} is settled already", hint="see: jidomem review")
+            raise _settled_already(iri(item), view)
         if other is not None:
             restated_in(view, other)
             _check_pair(iri(item), iri(other), action, view)
@@ -123,7 +99,7 @@ class Settlements(Corrections):
             reason = settlement.reason or f"rejected in review: {item} holds"
             values = self._withdrawal(project_id, view, other, reason)
         else:
-            fields = self._accepted(project_id, iri(item), action, other, view, now)
+            fields = self._accepted(iri(item), action, other, view, now)
             fields |= otherwise(old, settlement.changes or {})
             values = self._confirmation(project_id, view, item, reason, fields)
         judged = self._judge(project_id, values)(view, now)
@@ -132,24 +108,21 @@ class Settlements(Corrections):
         self._must_be_asserted(project_id, judged.receipt)
         return judged
 
-    def _accepted(
-        self, project_id: str, item: Term, action: str, other: str | None, view: View, now: datetime
-    ) -> dict[str, Any]:
+    def _accepted(self, item: Term, action: str, other: str | None, view: View, now: datetime) -> dict[str, Any]:
         """Return the fields that assert *item* again, with or in place of what it disagrees with."""
-        rivals = [iri(other)] if other else [o for o in view.objects(item, jido("conflictsWith")) if view.in_force(o)]
-        if action in ("supersede", "keep-both") and not rivals:
-            rivals = self._met_since(project_id, item, view, now)  # nothing it was proposed against
+        rivals = [iri(other)] if other else _rivals(item, view)
         if action in ("supersede", "keep-both") and not rivals:
             raise InvalidRequest(f"{bare(item)} disagrees with nothing in force", hint="accept it, or reject it")
         if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
-            one = " ".join(map(bare, (item, *rivals)))
+            other = bare(rivals[0])
             raise InvalidRequest(
                 "they took the place of one memory, which has one successor: both cannot be kept",
-                hint=f"say in one what holds: jidomem review supersede {one}, or accept, or reject the first",
+                hint=f"say one in the place of both: jidomem review supersede {bare(item)} --against {other}",
             )
         proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
         replaced = [item, *(twins(item, view) if proposed else [])]
-        replaced += replaces(item, view) if proposed else []
+        old = replaces(item, view) if proposed else []
+        replaced += old if action == "accept" else [each for each in old if not view.has_ended(each)]
         replaced += rivals if action == "supersede" else []
         values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(bare, replaced))]}
         if action == "keep-both":
@@ -157,15 +130,6 @@ class Settlements(Corrections):
         if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
             values["expires_on"] = stamp(now + _LATER)
         return values
-
-    def _met_since(self, project_id: str, item: Term, view: View, now: datetime) -> list[Term]:
-        """Return what is in force and would disagree with *item*, were it asserted now."""
-        values = self._confirmation(project_id, view, bare(item), None, {})
-        try:
-            conflicts = self._judge(project_id, values)(view, now).receipt.conflicts
-        except Conflict as refusal:
-            conflicts = tuple(refusal.conflicts)
-        return [iri(each.iri) for each in conflicts if each.kind != "stale_supersession"]
 
 
 _REASONS = {
@@ -176,18 +140,38 @@ _REASONS = {
 }
 
 
+def _rivals(item: Term, view: View) -> list[Term]:
+    """Return what *item* was proposed against, and what came since that it disagrees with."""
+    recorded = [other for other in view.objects(item, jido("conflictsWith")) if view.in_force(other)]
+    return [*dict.fromkeys([*recorded, *conflict.rivals(item, view)])]
+
+
+def _settled_already(item: Term, view: View) -> InvalidRequest:
+    """Return the refusal to settle what has ended, with what took its place."""
+    if (newer := conflict.end_of_chain(item, view)) is not None:
+        asserted = jido("Proposed") in view.objects(item, ITEM_MARK)
+        how = "accepted as" if asserted else "replaced by"
+        return InvalidRequest(
+            f"{bare(item)} is settled already: it was {how} {bare(newer)}", hint=f"see: jidomem show {bare(newer)}"
+        )
+    ended = "replaced, and what replaced it was withdrawn"
+    if view.objects(item, jido("invalidatedBy")):
+        ended = "rejected" if jido("Proposed") in view.objects(item, ITEM_MARK) else "withdrawn"
+    return InvalidRequest(f"{bare(item)} is settled already: it was {ended}", hint=f"see: jidomem show {bare(item)}")
+
+
 def _check_pair(item: Term, other: Term, action: str, view: View) -> None:
     """Raise InvalidRequest unless they are two, neither has ended, and what is to hold does."""
     if item == other:
         raise InvalidRequest(f"{bare(item)} does not disagree with itself", hint="name the other one")
     if view.has_ended(other):
-        raise InvalidRequest(f"{bare(other)} is settled already", hint="see: jidomem review")
+        raise _settled_already(other, view)
     holds = {"accept": item, "reject": other, "keep-both": other}.get(action)
     if holds is not None and not view.in_force(holds):
         rival = bare(other if holds == item else item)
         raise InvalidRequest(
             f"{bare(holds)} is only proposed, so it cannot hold in the place of {rival} or beside it",
-            hint=f"assert it in that place: jidomem review supersede {bare(holds)} {rival}",
+            hint=f"assert it in that place: jidomem review supersede {bare(holds)} --against {rival}",
         )
 
 

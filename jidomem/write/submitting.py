@@ -150,13 +150,23 @@ class Submitter:
         The refusal of one stops no other. *plan* gets the outcomes so far, a list that grows as it is gone through,
         and is gone through again where another process wrote meanwhile. With *dry_run* nothing is kept.
         """
+
+        def judges(outcomes: Sequence[Outcome]) -> Iterator[JudgeFn]:
+            for proposal, manner in plan(outcomes):
+                blobs = replace(manner, blobs=self._blobs(abouts(proposal)))
+                yield self._judged_by(project_id, proposal, blobs)
+
+        return self._together(project_id, judges, dry_run=dry_run)
+
+    def _together(
+        self, project_id: str, plan: Callable[[Sequence[Outcome]], Iterable[JudgeFn]], *, dry_run: bool
+    ) -> list[Outcome]:
+        """Return one receipt or refusal for each submission of *plan*, as `submit_together` says."""
         line, outcomes = self._line(project_id), list[Outcome]()
 
         def judges(view: View) -> Iterator[JudgeFn]:
             outcomes.clear()
-            for proposal, manner in plan(outcomes):
-                blobs = replace(manner, blobs=self._blobs(abouts(proposal)))
-                yield self._recording(self._judged_by(project_id, proposal, blobs), outcomes)
+            return (self._recording(judge, outcomes) for judge in plan(outcomes))
 
         if dry_run:
             view, now = line.load(), self._sources.now()

@@ -286,7 +286,7 @@ def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(re
     assert f"NothingInForceDisagrees: {row['other']}: overlapping_decision with {row['item']}" in checked.stdout
     assert {row["item"], row["other"]} == {MEMORY + OLD, other.stdout.strip()}
     assert row["settle"][0] in printed
-    assert run(*row["settle"][0].replace("'", "").split()[1:]).exit_code == 0
+    assert run(*row["settle"][0].replace('"..."', "measured").split()[1:]).exit_code == 0
     assert rows("conflicts") == []
 
 
@@ -299,9 +299,9 @@ def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged
 
     (row,) = rows("conflicts", "--root", repository / ".jidomem")
 
-    assert f"revise --root {repository / '.jidomem'} " in row["settle"][0]
+    assert f"review --root {repository / '.jidomem'} " in row["settle"][0]
     assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
-    assert run(*row["settle"][0].replace("'", "").split()[1:]).exit_code == 0
+    assert run(*row["settle"][0].replace('"..."', "measured").split()[1:]).exit_code == 0
     assert rows("conflicts") == []
     assert [fact["summary"] for fact in rows("memory", "facts")] == [row["summary"]]
 
@@ -315,14 +315,14 @@ def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository,
 
     (row,) = rows("conflicts")
     (waits,) = json.loads(run("review", "--json").stdout)["rows"]
-    kept = run("review", "keep-both", row["item"], row["other"])
+    kept = run("review", "keep-both", row["item"], "--against", row["other"])
     checked = run("check")
 
     assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, other})
     assert (waits["kind"], waits["actions"]) == ("conflict", ["accept", "reject", "supersede"])
     assert (kept.exit_code, "review supersede" in kept.stderr) == (2, True)
     assert (checked.exit_code, "SupersessionHasOneEnd" in checked.stdout) == (1, True)
-    assert run("review", "supersede", row["item"], row["other"]).exit_code == 0
+    assert run("review", "supersede", row["item"], "--against", row["other"]).exit_code == 0
     assert rows("conflicts") == []
     assert run("check").exit_code == 0
 
@@ -350,7 +350,7 @@ def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_decl
     assert (row["kind"], row["other"]) == ("proposal", MEMORY + OLD)
     assert row["other_summary"] == "Use Oxigraph 0.4"
 
-    command = row["settle"][choice].replace("'not accepted'", "no").replace("'settled'", "yes").split()[1:]
+    command = row["settle"][choice].replace('"..."', "measured").split()[1:]
     settled = run(*command)
 
     assert settled.exit_code == 0, settled.stderr

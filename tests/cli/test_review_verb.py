@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -188,3 +189,143 @@ def test_what_waits_shows_its_source_in_words(repository):
 
     assert row["source"] == "AGENTS.md:12: Style"
     assert "#   source: AGENTS.md:12: Style" in run("review", "--todo").stdout
+
+
+def write(folder, **files):
+    """Write files of the repository *folder*, a letter of their names standing for a dot."""
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+
+
+def import_notes(repository):
+    """Import a page of notes of eleven statements, which are pending."""
+    notes = "".join(
+        f"\n{'- the ' if number % 2 else 'The '}port of shop {number} is {number}.\n" for number in range(11)
+    )
+    write(repository, CLAUDE_md=f"# Shops\n{notes}")
+    assert run("import", "memory-md", "CLAUDE.md").exit_code == 0
+    return (repository / "CLAUDE.md").read_text().splitlines()
+
+
+def test_entries_of_a_file_are_listed_in_its_order_with_file_and_line(repository):
+    lines = import_notes(repository)
+
+    listed = [row for row in rows("review") if row["place"]]
+
+    numbers = [int(row["place"].removeprefix("CLAUDE.md:")) for row in listed]
+    assert (len(numbers), numbers) == (11, sorted(numbers))
+    assert all(row["summary"] in lines[number - 1] for row, number in zip(listed, numbers, strict=True))
+    assert "CLAUDE.md:3  " in run("review").stdout
+    assert "#   source: CLAUDE.md:3; CLAUDE.md: Shops" in run("review", "--todo").stdout
+
+
+def test_the_list_fits_a_width_where_no_terminal_is(repository, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert run("remember", "Semicolons " * 40, "--type", "convention", "--agent", "bob").exit_code == 0
+
+    assert max(map(len, run("review").stdout.splitlines())) <= 120
+    assert max(map(len, run("review", "-v").stdout.splitlines())) > 400
+
+
+def test_few_that_are_accepted_are_named_and_many_are_counted(repository):
+    few = run("review", "accept", "--all", "--dry-run")
+    assert [line.split(" ")[:3] for line in few.stdout.splitlines()] == [["would", "be", "accepted"]] * 2
+    assert few.stderr.endswith("accepted 2; nothing was kept, as this is a dry run\n")
+    for number in range(20):
+        assert run("remember", f"rule {number}", "--type", "convention", "--agent", "bob").exit_code == 0
+
+    many = run("review", "accept", "--all")
+
+    assert (many.exit_code, many.stdout, many.stderr) == (0, "", "accepted 22\n")
+
+
+def test_several_that_are_named_are_accepted_each_and_the_refused_are_counted(repository):
+    first, second = (row["item"] for row in rows("review"))
+    assert run("review", "reject", first).exit_code == 0
+
+    done = run("review", "accept", first, second)
+
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, f"accepted 1, refused 1: {first[-8:]}")
+    ((_, old, _, new, summary),) = (line.split(" ", 4) for line in done.stdout.splitlines())
+    assert (old, summary) == (second[-8:], "Spaces")
+    assert json.loads(run("show", second, "--json").stdout)["superseded_by"][0].endswith(new.rstrip(":"))
+
+
+@pytest.fixture
+def disputed(repository):
+    """The ids of a fact in force and of a proposal that contradicts it."""
+    config = repository / ".jidomem" / "config.toml"
+    config.write_text(config.read_text() + '\n[conflicts]\nfact = "propose"\n')
+    for text in ("the port is 80", "the port is 81"):
+        assert run("remember", text, "--topic", "port").exit_code == 0
+    (row,) = [row for row in rows("review") if row["other"]]
+    return row["other"][-8:], row["item"][-8:]
+
+
+def test_a_proposal_that_contradicts_is_listed_with_the_commands_that_settle_it(disputed):
+    active, proposed = disputed
+    commands = [f"jidomem review {action} {proposed}" for action in ("supersede", "reject")]
+
+    table = run("review").stdout
+
+    assert [row["settle"] for row in rows("review") if row["other"]] == [commands]
+    assert f"    against {active}: the port is 80\n" in table
+    for command in commands:
+        assert f"    {command} " in table
+        assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
+
+
+def test_accepting_what_contradicts_is_refused_in_words_with_the_commands_there_are(disputed):
+    active, proposed = disputed
+
+    refused = run("review", "accept", proposed)
+
+    assert (refused.exit_code, refused.stdout) == (5, "")
+    assert refused.stderr.startswith(f"error: {active} says otherwise on the same matter: the port is 80\n")
+    assert f"\n  jidomem review supersede {proposed}  it takes the place of {active}\n" in refused.stderr
+    assert not re.search(r"[{}\[\]]", refused.stderr)
+
+
+def test_two_that_disagree_in_force_are_settled_one_against_the_other(repository):
+    config = repository / ".jidomem" / "config.toml"
+    config.write_text(config.read_text() + '\n[conflicts]\ndecision = "warn"\n')
+    for text in ("Use Jena", "Use Lucene"):
+        words = ("--type", "decision", "--topic", "search", "--rationale", "tools")
+        assert run("remember", text, *words, "--agent", "ana").exit_code == 0
+    (row,) = [row for row in rows("review") if row["kind"] == "conflict"]
+    one, other = row["item"][-8:], row["other"][-8:]
+
+    refused = run("review", "accept", one, other)
+
+    assert (refused.exit_code, f"{one} and {other} disagree" in refused.stderr) == (2, True)
+    assert row["settle"][0] == f"jidomem review accept {one} --against {other}"
+    assert all(command in refused.stderr for command in row["settle"])
+    for command in row["settle"]:
+        assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
+    assert run(*shlex.split(row["settle"][0])[1:]).exit_code == 0
+    assert json.loads(run("show", other, "--json").stdout)["status"] == "invalidated"
+
+
+def test_what_was_accepted_before_is_refused_with_its_new_id(repository):
+    first = rows("review")[0]["item"][-8:]
+    accepted = run("review", "accept", first).stdout.strip()[-8:]
+
+    again = run("review", "accept", first)
+
+    assert again.exit_code == 2
+    assert again.stderr.splitlines() == [
+        f"error: {first} is settled already: it was accepted as {accepted}", f"hint: see: jidomem show {accepted}",
+    ]  # fmt: skip
+
+
+def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_their_own(disputed):
+    _, proposed = disputed
+    (row,) = [row for row in rows("conflicts") if row["other"]]
+    assert row["settle"] == [f'jidomem review {way} {proposed} --reason "..."' for way in ("supersede", "reject")]
+
+    as_printed = run(*shlex.split(row["settle"][0])[1:])
+
+    assert (as_printed.exit_code, "hint: say why in its place" in as_printed.stderr) == (2, True)
+    assert run(*shlex.split(row["settle"][0].replace("...", "measured again"))[1:]).exit_code == 0
+    for words in (["revise", proposed, "--invalidate", "--reason", "TEXT"], ["remember", "x", "--reason", "..."]):
+        assert run(*words).exit_code == 2

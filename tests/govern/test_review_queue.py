@@ -13,7 +13,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.govern.due import QUESTIONS, due
 from jidomem.govern.due import count as due_count
 from jidomem.govern.review import apply, queue, queued, settle_by_rule
-from jidomem.govern.review_text import parse, todo, without_settled
+from jidomem.govern.review_text import commands, parse, todo, without_settled
 from jidomem.terms import iri
 from jidomem.vocab import jido
 
@@ -381,3 +381,43 @@ def test_a_page_that_cannot_be_is_refused(memory, asked):
     one_of_each(memory)
     with pytest.raises(InvalidRequest):
         queued(memory.reader, "p", memory.sources.now(), **asked)
+
+
+def test_a_proposal_is_shown_with_what_came_in_force_after_it_and_disagrees(memory):
+    memory.writer.change_policy("p", CURATED)
+    late = say(memory, "the port is 81", topic="port", type="convention")
+    given = intent(summary="the port is 80", topic="port", type="convention", asserted_by="rita")
+    first = memory.writer.submit_intent("p", given).iri
+    (one,) = waiting(memory)
+    assert (one.item, one.other, one.actions) == (late, first, ("supersede", "keep-both", "reject"))
+
+    other = memory.writer.revise("p", first, changes={"summary": "the port is 79"}, reason="r").iri
+
+    assert [(one.other, one.other_summary) for one in waiting(memory)] == [(other, "the port is 79")]
+    settle(memory, late, "supersede")
+    assert (waiting(memory), status(memory, other)) == ([], "superseded")
+
+
+def test_each_command_of_an_opposed_proposal_settles_it_as_it_stands(memory):
+    say(memory, "the port is 80", topic="port")
+    late = say(memory, "the port is 81", topic="port")
+    (one,) = waiting(memory)
+
+    shown = [line for line, _ in commands(one, " --project p")]
+
+    assert shown == [f"jidomem review --project p {way} {late[-8:]}" for way in ("supersede", "reject")]
+    for line in shown:
+        assert settle(memory, late, line.split()[4], dry_run=True).iri
+
+
+def test_decisions_that_apply_apart_can_be_kept_both_as_they_stand(memory):
+    decide(memory, "Use Oxigraph", type="decision", topic="store", status="accepted", about=["server"])
+    given = {"type": "decision", "topic": "store", "status": "accepted"}
+    for about in (["search"], []):
+        memory.writer.submit_intent("p", decision(summary="Use Lucene", about=about, **given), propose=True)
+    for one in waiting(memory):
+        shown = [line.split()[2] for line, _ in commands(one)]
+        assert ("keep-both" in shown) == one.is_apart
+        for action in shown:
+            assert settle(memory, one.item, action, dry_run=True).iri
+    assert sorted(one.is_apart for one in waiting(memory)) == [False, True]

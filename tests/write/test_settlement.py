@@ -126,7 +126,32 @@ def test_what_is_no_way_to_settle_or_is_settled_already_is_told_so(memory):
     assert error.hint == "one of: accept, reject, supersede, keep-both"
     settle(memory, item, "reject")
     error = refusal(settle, memory, item, "accept")
-    assert (error.detail, error.hint) == (f"{item} is settled already", "see: jidomem review")
+    assert (error.detail, error.hint) == (f"{item} is settled already: it was rejected", f"see: jidomem show {item}")
+
+
+def test_what_is_settled_already_is_refused_with_the_memory_in_its_place(memory):
+    item = kept(memory, propose=True)
+    accepted = settle(memory, item, "accept")
+
+    error = refusal(settle, memory, item, "accept")
+
+    assert error.detail == f"{item} is settled already: it was accepted as {accepted}"
+    assert error.hint == f"see: jidomem show {accepted}"
+    later = memory.writer.revise("p", accepted, changes={"summary": "otherwise"}, reason="r").iri
+    assert refusal(settle, memory, accepted, "accept").detail.endswith(f": it was replaced by {later}")
+    memory.writer.invalidate("p", later, reason="r")
+    assert refusal(settle, memory, later, "accept").detail.endswith(": it was withdrawn")
+
+
+def test_a_proposal_takes_the_place_of_what_replaced_the_memory_that_it_was_to_replace(memory):
+    old = kept(memory, summary="the port is 80")
+    late = kept(memory, propose=True, summary="the port is 443", supersedes=[old])
+    newer = memory.writer.revise("p", old, changes={"summary": "the port is 8080"}, reason="r").iri
+    assert refusal(settle, memory, late, "accept").conflicts[0].kind == "stale_supersession"
+
+    made = settle(memory, late, "supersede")
+
+    assert set(said(memory, made, "supersedes")) == {iri(late), iri(newer)}
 
 
 @pytest.mark.parametrize(
@@ -142,7 +167,7 @@ def test_what_is_only_proposed_ends_nothing_by_being_held_up_as_the_one(memory, 
     error = refusal(settle, memory, named[holds], action, other=named[goes])
 
     assert error.detail.startswith(f"{new} is only proposed, ")
-    assert error.hint.endswith(f"jidomem review supersede {new} {old}")
+    assert error.hint.endswith(f"jidomem review supersede {new} --against {old}")
     assert files(memory.settings.root) == before
     settle(memory, new, "supersede", other=old)
 
@@ -152,7 +177,7 @@ def test_a_memory_is_not_settled_against_itself_or_against_what_has_ended(memory
     old, new = rivals(memory)
     assert refusal(settle, memory, old, action, other=old).detail == f"{old} does not disagree with itself"
     settle(memory, new, "reject")
-    assert refusal(settle, memory, old, action, other=new).detail == f"{new} is settled already"
+    assert refusal(settle, memory, old, action, other=new).detail == f"{new} is settled already: it was rejected"
     assert said(memory, old, "invalidatedBy") == []
 
 
