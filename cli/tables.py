@@ -16,6 +16,7 @@ from unicodedata import east_asian_width
 
 import click
 
+from jidomem.excerpt import beginning
 from jidomem.moments import parse_moment
 from jidomem.read.item import short_id
 from jidomem.read.tables import cell, plain, tsv_line
@@ -200,11 +201,7 @@ def _width(text: str) -> int:
 
 def _cut(text: str, longest: int) -> str:
     """Return the text, or its beginning and an ellipsis, in at most *longest* columns of a terminal."""
-    if _width(text) <= longest:
-        return text
-    while text and _width(text) >= longest:
-        text = text[: min(len(text) - 1, longest)]
-    return f"{text.rstrip()}…"
+    return text if _width(text) <= longest else f"{beginning(text, longest - 1, _width)}…"
 
 
 def _json_lines(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:

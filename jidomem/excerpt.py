@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 #: How many characters an excerpt has at most where nothing else is asked for.
 EXCERPT = 800
@@ -148,7 +148,21 @@ def _joined(parts: Sequence[str], longest: int) -> tuple[str, bool]:
     while count and parts[count - 1].endswith(":"):  # a heading, or the sentence that leads to a list
         count -= 1
     text = " ".join(parts[:count])
-    if len(text) < room // 2:
-        text = whole[: room + 1]
-        text = text.rsplit(" ", 1)[0] if " " in text else text[:room]
-    return f"{text} …", True
+    return f"{text if len(text) >= room // 2 else beginning(whole, room)} …", True
+
+
+def beginning(text: str, longest: int, width: Callable[[str], int] = len) -> str:
+    """Return as much of the beginning of *text* as has a *width* of at most *longest*, to the end of a word.
+
+    A word that takes more than half of it is cut.
+
+    >>> beginning("Use one queue", 9), beginning("Use src/queue.py", 9)
+    ('Use one', 'Use src/q')
+    """
+    if width(text) <= longest:
+        return text
+    head = text[: max(longest, 0)]
+    while head and width(head) > longest:
+        head = head[:-1]
+    words = head if text[len(head)].isspace() else head.rpartition(" ")[0]
+    return words.rstrip() if width(words) * 2 >= longest else head.rstrip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from jidomem.excerpt import line_sentences
+from jidomem.excerpt import beginning, line_sentences
 
 #: Longer text loses sentences; how long it may get by orders where some of it is limited, and by what limits it.
 LONGEST, _RESTRICTED, _MOST = 300, 500, 1_000
@@ -456,7 +456,7 @@ def _cut_sentence(sentence: str, longest: int) -> str:
     """Return *sentence* cut between words, not within code; whole if it would lose a negation and is not too long."""
     if len(sentence) <= longest:
         return sentence
-    head = sentence[: longest - 1].rsplit(" ", 1)[0]
+    head = beginning(sentence, longest - 1)
     if head.count("`") % 2:
         head = head[: head.rindex("`")]
     if (is_negative(sentence[len(head) :]) or _LIMITS.search(sentence, len(head))) and len(sentence) <= _MOST:

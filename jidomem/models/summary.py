@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jidomem.excerpt import beginning
 from jidomem.models.keywords import telling
 from jidomem.stems import Stemmer
 
@@ -48,10 +49,7 @@ def cut(text: str, longest: int) -> str:
     >>> cut("keep the whole journal", 12)
     'keep the…'
     """
-    if len(text) <= longest:
-        return text
-    head = text[: longest - 1]
-    return (head if text[longest - 1].isspace() else head.rsplit(" ", 1)[0]).rstrip(" ,;:") + "…"
+    return text if len(text) <= longest else beginning(text, longest - 1).rstrip(" ,;:") + "…"
 
 
 def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:

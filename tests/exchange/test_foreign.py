@@ -339,7 +339,7 @@ def test_what_only_names_entities_is_no_graph_and_is_told(text):
     [
         ("Use WAL for the journal. " + "More of it, " * 40, "Use WAL for the journal. …"),
         ("Oh. Use WAL for the journal! " + "More of it, " * 40, "Oh. Use WAL for the journal! …"),
-        ("word " * 100, "word " * 58 + "word…"),
+        ("word " * 100, "word " * 59 + "word…"),
     ],
     ids=["a sentence", "one too short", "no end"],
 )
