@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
-from jidomem.intent import FIELD_ALIASES
+from jidomem.intent import FIELD_ALIASES, FIELDS
 from jidomem.vocab import BASE, local_name
 from jidomem_cli.door import Door, clean
 from jidomem_cli.fields import HELP
@@ -23,6 +24,8 @@ _WHO = {"asserted_by": "--agent", "asserted_in": "--session"}
 #: What is shown of a memory that disagrees, and how many characters of each.
 _OF_AN_ITEM = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
 _SHOWN = 300
+#: Fields whose options have another name.
+_OPTION_OF = {"path": "about", "agent": "whom"}
 Options = Callable[[Mapping[str, Any]], str]
 
 
@@ -50,12 +53,14 @@ def tell(error: JidomemError, door: Door, *, options: Options | None = None, whe
     *options* writes fields as the verb takes them, and so what puts it right; *where* opens the line of a person.
     """
     if door.json:
-        click.echo(json.dumps(error.to_dict(), ensure_ascii=False, default=str))
+        values = {**error.to_dict(), "hint": _in_options(error.hint, door)}
+        click.echo(json.dumps(values, ensure_ascii=False, default=str))
         return
     if not where and error.position is not None:
         where = f"intent {error.position + 1}: "
     click.echo(f"{door.painted('error:', 'red')} {where}{clean(error.detail)}", err=True)
-    lines = [line for violation in error.violations for line in _violation(violation, len(error.violations) > 1)]
+    is_one = len(error.violations) == 1
+    lines = [line for violation in error.violations for line in _violation(violation, door, is_one=is_one)]
     has_choices = isinstance(error, Conflict) and (options is not None or error.hints_choices)
     if isinstance(error, Conflict):
         lines += [*_conflicts(error), *(_choices(error, options) if has_choices else ())]
@@ -65,7 +70,7 @@ def tell(error: JidomemError, door: Door, *, options: Options | None = None, whe
     if fixed and not _mended(error, options):
         click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
     elif error.hint and not has_choices:
-        hint = "\n".join(map(clean, (_mended(error, options) or error.hint).split("\n")))
+        hint = "\n".join(map(clean, (_mended(error, options) or _in_options(error.hint, door)).split("\n")))
         click.echo(f"{door.painted('hint:', 'cyan')} {hint}", err=True)
 
 
@@ -133,9 +138,23 @@ def _option_for(error: click.NoSuchOption) -> str | None:
     return next((param.opts[0] for param in params if param.name == field), None)
 
 
-def _violation(violation: Violation, named: bool) -> Iterator[str]:
-    """Yield the lines of one broken rule; its message only where the error holds several."""
-    if named:
+def _in_options(hint: str, door: Door) -> str:
+    """Return *hint* with the fields it names as options of the verb, where it has them."""
+
+    def option(match: re.Match[str]) -> str:
+        leave_out, name = match[1] or "", _OPTION_OF.get(match[2], match[2])
+        if name in door.options:
+            return leave_out + door.options[name]
+        if name in FIELDS and "changes" in door.options:
+            return f"{leave_out}--set {name}" if leave_out else f"--set {name}=VALUE"
+        return match[0]
+
+    return re.sub(r"(leave out )?`([a-z_]+)`", option, hint)
+
+
+def _violation(violation: Violation, door: Door, *, is_one: bool) -> Iterator[str]:
+    """Yield the lines of one broken rule; its message, and how to put it right, only where the error holds several."""
+    if not is_one:
         known = violation.field is None or violation.message.startswith(violation.field)
         yield violation.message if known else f"{violation.field}: {violation.message}"
     if violation.value is None and violation.field in _WHO:
@@ -144,6 +163,8 @@ def _violation(violation: Violation, named: bool) -> Iterator[str]:
         yield f"nearest: {violation.nearest}"
     elif violation.allowed:
         yield f"allowed: {', '.join(violation.allowed)}"
+    elif violation.hint and not is_one:
+        yield _in_options(violation.hint, door)
 
 
 def _conflicts(error: Conflict) -> Iterator[str]:

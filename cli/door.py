@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TextIO
@@ -34,7 +34,7 @@ def clean(text: str) -> str:
 
 @dataclass(slots=True)
 class Door:
-    """What was asked for on the command line, before the verb or after it."""
+    """What was asked for on the command line, before the verb or after it, and the options that the verb takes."""
 
     root: str | None = None
     project: str | None = None
@@ -51,6 +51,7 @@ class Door:
     limit: int | None = None
     cursor: str | None = None
     format: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def open(self, *, stays: bool = False) -> Jidomem:
         """Return the root, which a first write makes; it is closed when the verb is done.
@@ -201,6 +202,7 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Do what the verb does; raises InvalidRequest for a moment it cannot honour."""
         door = ctx.ensure_object(Door)
+        door.options = {p.name: max(p.opts, key=len) for p in self.params if isinstance(p, click.Option) and p.name}
         if not door.colors:
             ctx.color = False
         for name, is_honoured in self.honours.items():

@@ -177,6 +177,8 @@ class Authority:
         self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None
     ) -> tuple[str, Change | None]:
         rules = [rule for rule in self.rules if rule.speaks_of(agent, role, kinds, place, scope)]
+        if role == _READERS:  # a rule for every agent is none for those who only read
+            rules = [rule for rule in rules if rule.role is not None or rule.agent is not None]
         if not rules:
             return "assert", None
         closest = max(rules, key=lambda rule: (rule.weight(role, kinds), VERDICTS.index(rule.allows or "assert")))
@@ -202,7 +204,7 @@ def checked(change: Change) -> Change:
     if sum(value is not None for value in settings) != 1:
         raise InvalidRequest(
             "a change of policy sets a rule, grants a role or confirms proposals, and one of them at a time",
-            hint="set allows (assert, propose, deny or unset), grants, or confirms",
+            hint="give `allows` (assert, propose, deny or unset), `grants` or `confirms`",
         )
     _one_of("allows", change.allows, (*VERDICTS, UNSET))
     _one_of("role", change.role, vocab.AGENT_ROLE)
@@ -211,12 +213,12 @@ def checked(change: Change) -> Change:
     _one_of("scope", change.scope, vocab.SCOPE)
     _one_of("confirms", change.confirms, CONFIRMS)
     if change.grants is not None and change.agent is None:
-        raise InvalidRequest("a role is granted to somebody", hint="give agent")
+        raise InvalidRequest("a role is granted to somebody", hint="give `agent`")
     counted = change.confirms == "unopposed" and change.allows != UNSET
     if counted != (change.days is not None):
-        raise InvalidRequest("days are for proposals that stand unopposed", hint="give days with confirms='unopposed'")
+        raise InvalidRequest("days are for proposals that stand unopposed", hint="give `days` beside `confirms`")
     if change.days is not None and change.days < 1:
-        raise InvalidRequest("proposals wait for a day at least", hint="days=14")
+        raise InvalidRequest("proposals wait for a day at least", hint="give `days`: 14, for example")
     return change if change.path is None else replace(change, path=_place(change.path, change.allows))
 
 
@@ -225,7 +227,7 @@ def _place(path: str, allows: str | None) -> str:
     given, plain = path, _plain(path.strip())
     if allows != UNSET and "://" not in plain:
         if not path.strip() or plain in (".", "/", ".."):
-            raise InvalidRequest(f"{given!r} is no place of its own", hint="leave the path out: the rule is for all")
+            raise InvalidRequest(f"{given!r} is no place of its own", hint="leave out `path`: the rule is for all")
         if any(sign in plain for sign in "*?"):
             folder = plain[: min(plain.find(sign) for sign in "*?" if sign in plain)].rpartition("/")[0]
             hint = f"name the folder, for all below it: {folder}" if folder else "name a folder, for all below it"
@@ -242,7 +244,7 @@ def _plain(name: str) -> str:
 
 def _one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
     if value is not None and value not in allowed:
-        raise InvalidRequest(f"{name} is one of {', '.join(allowed)}, not {value!r}", hint=f"give another {name}")
+        raise InvalidRequest(f"{name} is one of {', '.join(allowed)}, not {value!r}", hint=f"give another `{name}`")
 
 
 def role_named(word: str) -> str:

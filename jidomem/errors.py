@@ -23,6 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+#: How many allowed values a hint names.
+_FEW = 12
 Repair = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 #: code -> (HTTP status, exit code); docs/errors.md has each code in words.
@@ -72,8 +74,9 @@ class Violation:
     """One broken rule, with what an agent needs to repair it.
 
     `field` names the intent's field, `shape` the rule's IRI, `value` what was given, `allowed` the values that would
-    do, `nearest` the most similar of them. `repair` mends the intent (a mapping in, a mended copy out) where that can
-    be done without asking anybody; it is left out of the answer, where `fixed_intent` shows it applied.
+    do, `nearest` the most similar of them. `hint` says how to put it right, with fields in backquotes. `repair` mends
+    the intent (a mapping in, a mended copy out) where that can be done without asking anybody; it is left out of the
+    answer, where `fixed_intent` shows it applied.
     """
 
     code: str
@@ -84,6 +87,18 @@ class Violation:
     allowed: tuple[str, ...] = ()
     nearest: str | None = None
     repair: Repair | None = None
+    hint: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """Return how to put it right: its own hint, else what the field and its values say."""
+        if self.hint or self.field is None:
+            return self.hint
+        if self.nearest:
+            return f"did you mean {self.nearest!r}?"
+        if 0 < len(self.allowed) <= _FEW:
+            return f"set `{self.field}` to one of: {', '.join(self.allowed)}"
+        return f"correct `{self.field}`"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the violation as plain JSON values."""
@@ -95,6 +110,7 @@ class Violation:
             "value": self.value,
             "allowed": list(self.allowed),
             "nearest": self.nearest,
+            "hint": self.remedy,
         }
 
 
@@ -173,16 +189,16 @@ class IntentRefused(JidomemError):
 
 
 _HINTS: Mapping[str, str] = {
-    "iri_exists": "leave iri out; to replace that memory, name it in supersedes",
-    "project_mismatch": "set applies_to_project to the project it is submitted to, or submit it to the other one",
+    "iri_exists": "leave out `iri`; to replace that memory, name it in `supersedes`",
+    "project_mismatch": "set `applies_to_project` to the project it is submitted to, or submit it to the other one",
 }
 
 
 def _hint(violations: Sequence[Violation]) -> str:
-    """Return the next step for refusals no machine can mend."""
-    if len(violations) == 1 and violations[0].code in _HINTS:
-        return _HINTS[violations[0].code]
-    fields = sorted({violation.field for violation in violations if violation.field})
+    """Return the next step for refusals no machine can mend, with fields in backquotes."""
+    if len(violations) == 1 and (hint := violations[0].hint or _HINTS.get(violations[0].code)):
+        return hint
+    fields = sorted({f"`{violation.field}`" for violation in violations if violation.field})
     nearest = [f"{v.field}: did you mean {v.nearest!r}?" for v in violations if v.nearest]
     nearest += [_proposing(str(v.value)) for v in violations if v.code == "unknown_term" and not v.nearest]
     return "; ".join([*nearest, f"correct {', '.join(fields)} and resubmit" if fields else "correct it and resubmit"])
@@ -324,9 +340,25 @@ class NotFound(JidomemError):
 
 
 class InvalidRequest(JidomemError):
-    """The request cannot be read."""
+    """The request cannot be read; `violations` lists its faults where it may have several."""
 
     code = "invalid_argument"
+
+    def __init__(
+        self, detail: str, *, hint: str = "", code: str | None = None, violations: Sequence[Violation] = ()
+    ) -> None:
+        self._violations = tuple(violations)
+        super().__init__(detail, hint=hint, code=code)
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Return the faults, where they were gathered."""
+        return self._violations
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error with its faults, where they were gathered."""
+        listed = [violation.to_dict() for violation in self._violations]
+        return {**super().to_dict(), **({"violations": listed} if listed else {})}
 
 
 class RequestTimeout(JidomemError):

@@ -15,7 +15,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from jidomem.decoding import decode_toml
-from jidomem.errors import Failed
+from jidomem.errors import Failed, PolicyDenied
 from jidomem.runtime import embedders, language_models
 from jidomem.runtime.limits import Limits, limits
 
@@ -51,6 +51,14 @@ class Token:
     def reaches(self, project: str) -> bool:
         """Return whether *project* is there for who has this token."""
         return EVERY in self.projects or project in self.projects
+
+    def check_writes(self) -> None:
+        """Raise PolicyDenied for a reader's token, with which nothing is written."""
+        if self.role == "reader":
+            raise PolicyDenied(
+                f"{self.agent} has the token of a reader, who writes nothing",
+                hint="ask who runs the server for one of the role agent",
+            )
 
 
 @dataclass(frozen=True, slots=True)

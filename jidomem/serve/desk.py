@@ -37,7 +37,7 @@ class Desk:
         own = memory.writer
         self.writer = own.speaking_for(agent) if caller is None else own.acting_as(caller.agent, caller.role)
         self.agent = agent
-        self._is_named = is_named
+        self._caller, self._is_named = caller, is_named
         self.is_briefed = False
         self._session = session
         self._is_ours = session is None
@@ -48,6 +48,11 @@ class Desk:
     def project(self) -> str:
         """Return the project all is about."""
         return self.memory.project
+
+    def check_writes(self) -> None:
+        """Raise PolicyDenied where the token of who asks is a reader's."""
+        if self._caller is not None:
+            self._caller.check_writes()
 
     def who(self) -> dict[str, str]:
         """Return who asserts, and in which session; raises PolicyDenied for a curator's name that nobody gave it."""

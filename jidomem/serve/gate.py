@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from flask import Response, g, request
 
-from jidomem.errors import NotFound, PolicyDenied, Unauthenticated
+from jidomem.errors import NotFound, Unauthenticated
 from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.own import Token
 from jidomem.serve.curator.pages import PAGES
@@ -71,11 +71,8 @@ class Gate:
         project = parts.get("project")
         if project is not None:
             site.check(project)
-        if route.writes and caller.role == "reader":
-            raise PolicyDenied(
-                f"{caller.agent} has the token of a reader, who writes nothing",
-                hint="ask who runs the server for one of the role agent",
-            )
+        if route.writes:
+            caller.check_writes()
         try:
             return route.answer(site, **parts)
         except NotFound as error:

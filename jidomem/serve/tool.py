@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from jidomem.errors import Conflict, InvalidRequest, JidomemError
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
 from jidomem.govern.quoted import visible
+from jidomem.intent import FIELDS
 from jidomem.serve.desk import Desk
 
 Schema = Mapping[str, Any]
 Arguments = dict[str, Any]
+#: A field that a hint names.
+_FIELD = re.compile(r"`([a-z_]+)`")
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
 }  # fmt: skip
@@ -72,41 +76,77 @@ def _json(value: Any) -> str:
 def call(tool: Tool, desk: Desk, given: Arguments) -> Told:
     """Return what *tool* answers; a refusal is an answer, too, with what to call instead where that is known."""
     try:
-        _check(tool, given)
+        if not tool.reads:
+            desk.check_writes()
+        if faults := [*_faults(tool, given)]:
+            raise _invalid([*faults, *_more_faults(tool, desk, given, faults)])
         return tool.does(desk, given)
     except JidomemError as error:
         return _refused(tool, given, error)
 
 
-def _check(tool: Tool, given: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest for an argument that is unknown, missing, or of another type."""
+def _invalid(faults: Sequence[Violation]) -> InvalidRequest:
+    hints = dict.fromkeys(fault.remedy for fault in faults)
+    return InvalidRequest("; ".join(fault.message for fault in faults), hint="; ".join(hints), violations=faults)
+
+
+def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
+    """Yield each argument that is unknown, of another type, or missing."""
     for name, value in given.items():
-        if name not in tool.takes:
-            near = get_close_matches(name, tool.takes, n=1, cutoff=0.5)
-            known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
-            raise InvalidRequest(f"{tool.name} takes no argument {name!r}", hint=known)
-        _check_type(name, value, tool.takes[name])
+        if name in tool.takes:
+            yield from _faults_of_type(name, name, value, tool.takes[name])
+            continue
+        near = get_close_matches(name, tool.takes, n=1, cutoff=0.5)
+        known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
+        if name in FIELDS and "fields" in tool.takes:
+            known = f"give {_argument(tool, name)}"
+        message = f"{tool.name} takes no argument {name!r}"
+        yield Violation("invalid_argument", message, field=name, nearest=near[0] if near else None, hint=known)
     for name in tool.required:
         if name not in given:
-            raise InvalidRequest(f"{tool.name} needs {name}", hint=f"give {name}")
+            yield Violation("invalid_argument", f"{tool.name} needs {name}", field=name, hint=f"give {name}")
 
 
-def _check_type(name: str, value: Any, schema: Schema) -> None:
+def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterator[Violation]:
+    """Yield what of *value*, an argument or the part *name* of one, is of another type than *schema* says."""
+    if "enum" in schema and value not in schema["enum"]:
+        allowed = tuple(schema["enum"])
+        message = f"{name} is one of {', '.join(allowed)}, not {value!r:.200}"
+        yield Violation("invalid_argument", message, field=field, value=value, allowed=allowed)
+    if "type" not in schema:
+        return
     kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     if not any(isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
-        raise InvalidRequest(f"{name} is no {' or '.join(kinds)}", hint=f"give {name} as {' or '.join(kinds)}")
-    if isinstance(value, list):
+        kind = " or ".join(kinds)
+        yield Violation("invalid_argument", f"{name} is no {kind}", field=field, hint=f"give {name} as {kind}")
+        return
+    if isinstance(value, list) and "items" in schema:
         for entry in value:
-            _check_type(f"an entry of {name}", entry, schema["items"])
+            yield from _faults_of_type(f"an entry of {name}", field, entry, schema["items"])
     for part in schema.get("required", ()):
-        if part not in value:
-            raise InvalidRequest(f"{name} has no {part}", hint=f"give {', '.join(schema['required'])}")
-        _check_type(f"{part} of {name}", value[part], schema["properties"][part])
+        if part in value:
+            yield from _faults_of_type(f"{part} of {name}", field, value[part], schema["properties"][part])
+        else:
+            hint = f"give {', '.join(schema['required'])}"
+            yield Violation("invalid_argument", f"{name} has no {part}", field=field, hint=hint)
+
+
+def _more_faults(tool: Tool, desk: Desk, given: Arguments, faults: Sequence[Violation]) -> tuple[Violation, ...]:
+    """Return what else would be refused of a call with *faults*, were its sound arguments tried."""
+    at_fault = {fault.field for fault in faults}
+    sound = {name: value for name, value in given.items() if name not in at_fault}
+    if "dry_run" not in tool.takes or not sound.keys() >= {*tool.required}:
+        return ()
+    try:
+        tool.does(desk, {**sound, "dry_run": True})
+    except JidomemError as error:
+        return error.violations
+    return ()
 
 
 def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
     """Return a refusal: the values every door shows, and `retry`, the arguments that would put it right."""
-    values, retry = error.to_dict(), tool.mend(given, error)
+    values, retry = _in_arguments(tool, error.to_dict()), tool.mend(given, error)
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values["retry"] = retry
@@ -114,10 +154,11 @@ def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
     elif isinstance(error, Conflict):
         lines += _contradiction(tool, error)
     elif error.hint:
-        lines.append(f"hint: {error.hint}")
+        lines.append(f"hint: {values['hint']}")
     for violation in values.get("violations", ()) if retry is None else ():
         allowed = f" (allowed: {', '.join(violation['allowed'])})" if violation["allowed"] else ""
-        lines.append(f"- {violation['message']}{allowed}")
+        hint = f"; {violation['hint']}" if violation["hint"] and not allowed else ""
+        lines.append(f"- {violation['message']}{allowed}{hint}")
     return Told(values, visible("\n".join(lines)), is_error=True)
 
 
@@ -130,12 +171,24 @@ def _contradiction(tool: Tool, error: Conflict) -> Iterator[str]:
         return
     yield "nothing was written; decide which of these holds, and call again with it, or ask:"
     for choice in error.choices:
-        needs = "".join(f" and {_needed(tool, name)}" for name in choice.needs)
+        needs = "".join(f" and {_argument(tool, name).replace('`', '')}" for name in choice.needs)
         yield f"- {_json(dict(choice.fields)) if choice.fields else choice.name}{needs}: {choice.effect}"
 
 
-def _needed(tool: Tool, field: str) -> str:
-    """Return the argument of *tool* that gives *field*."""
-    if field == "reason":
-        return "rationale"
-    return field if field in tool.takes else f"{field} in fields"
+def _in_arguments(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the *values* of an error, the fields that its hints name as the arguments of *tool*."""
+    named = {**values, "hint": _FIELD.sub(lambda match: _argument(tool, match[1]), values["hint"])}
+    if "violations" in values:
+        named["violations"] = [_in_arguments(tool, violation) for violation in values["violations"]]
+    return named
+
+
+def _argument(tool: Tool, field: str) -> str:
+    """Return the argument of *tool* that gives *field*, in backquotes."""
+    if field in tool.takes:
+        return f"`{field}`"
+    own = {"summary": "text", "reason": "rationale"}.get(field)
+    if own in tool.takes:
+        return f"`{own}`"
+    holder = next((name for name in ("fields", "set") if name in tool.takes), None)
+    return f"`{field}` in `{holder}`" if holder else f"`{field}`"

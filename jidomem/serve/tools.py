@@ -51,7 +51,8 @@ def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
 def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
     """Return the arguments that put a mistake of form right; a contradiction is for the agent to decide."""
     if astray := [name for name in given if name not in REMEMBER.takes]:
-        return _put_right(given, astray)
+        is_all = all(violation.field in (*astray, "text") for violation in error.violations)
+        return _put_right(given, astray) if is_all else None
     if isinstance(error, IntentRefused) and error.fixed_intent:
         return _as_arguments(error.fixed_intent)
     return None

@@ -178,10 +178,10 @@ class Corrections(Policing):
         changed, more = dict(changes or {}), dict(who or {})
         ways = [supersede is not None, invalidate, confirm, undo]
         if sum(ways) > 1 or not (any(ways) or changed) or (invalidate and changed):
-            hint = "give one of: a text that supersedes it, invalidate, confirm or undo; or fields to set"
+            hint = "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
             raise InvalidRequest("say what becomes of it, in one way", hint=hint)
         if invalidate and not reason:
-            raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint="say why it is wrong: give reason")
+            raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint="give `reason`: why it is wrong")
         with _pointing_on():
             if invalidate:
                 return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **more)
@@ -254,7 +254,7 @@ def _next_review(old: Mapping[str, Any], now: datetime) -> str:
     if span <= timedelta():
         raise InvalidRequest(
             f"it was to be looked at again by {old['expires_on']}, before it was said",
-            hint="say when to look at it next: give expires_on",
+            hint="give `expires_on`: when to look at it next",
         )
     return stamp(now + span)
 
@@ -271,7 +271,7 @@ def _undone(item: Term, view: View) -> tuple[Term, list[str]]:
         raise InvalidRequest(f"{bare(item)} took the place of several", hint=hint)
     raise InvalidRequest(
         f"{bare(item)} has not ended, and ended nothing: there is nothing to undo",
-        hint="to withdraw it: invalidate it, and say why in reason",
+        hint="to withdraw it: `invalidate`, and say why in `reason`",
     )
 
 

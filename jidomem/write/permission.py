@@ -124,7 +124,7 @@ def role_of(agent: str, rules: Authority, speaker: Speaker | None) -> str:
     if agent != speaker.agent and role not in CURATORS:
         raise PolicyDenied(
             f"{vocab.local_name(speaker.agent)} may not speak for {vocab.local_name(agent)}",
-            hint=f"leave asserted_by out, or give {vocab.local_name(speaker.agent)}",
+            hint=f"leave out `asserted_by`, or give {vocab.local_name(speaker.agent)}",
         )
     return role
 

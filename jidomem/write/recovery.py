@@ -41,7 +41,7 @@ class Recovery(Settlements):
             hint = "give a past moment such as 2026-11-20T12:00:00Z; what there was, says: jidomem log"
             raise InvalidRequest(f"{to!r} is no moment that has been", hint=hint)
         if not reason or not reason.strip():
-            raise InvalidRequest("a rollback is recorded with its reason", hint='give reason="why it goes back"')
+            raise InvalidRequest("a rollback is recorded with its reason", hint="give `reason`: why it goes back")
         who, project = self._node(self.agent, "agents"), iri(f"{vocab.BASE}projects/{project_id}")
         work = Work(
             self._stages,

@@ -85,7 +85,7 @@ class Settlements(Corrections):
         if action not in ACTIONS:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
         if settlement.changes and action not in ("supersede", "keep-both"):
-            raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out changes")
+            raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out `changes`")
         old = restated_in(view, item)  # raises for what is no memory
         if view.has_ended(iri(item)):
             raise _settled_already(iri(item), view)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from jidomem import vocab
 from jidomem.anchor import anchored
-from jidomem.errors import Conflict, ConflictItem, IntentRefused
-from jidomem.intent import MemoryUpdateIntent, Receipt
+from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, Violation
+from jidomem.intent import FIELDS, LIST_FIELDS, MemoryUpdateIntent, Receipt
 from jidomem.law import Law
 from jidomem.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema import Schema
@@ -18,14 +18,16 @@ from jidomem.terms import Term, Triple, bare, iri, literal
 from jidomem.version import Version
 from jidomem.vocab import TYPE, jido
 from jidomem.write import conflict, names, permission, placement, promotion, repair, retry, secrets, triples, validate
-from jidomem.write.kinds import family
-from jidomem.write.normalize import normalize
+from jidomem.write.kinds import DECISIONS, family
+from jidomem.write.normalize import Normal, normalize
 from jidomem.write.restate import restated_in
 from jidomem.write.tidy import MOMENTS, check_entries
 from jidomem.write.view import View
 
 WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
 _EVIDENCE = jido("Evidence")
+#: The id of an intent that is judged only for its faults.
+_NO_ID = "00000000-0000-7000-8000-000000000000"
 _KEPT_ELSEWHERE = (
     "leave it out, and say where it is kept instead; if it is none, say it in other words,"
     ' or let secrets = "warn" in config.toml'
@@ -115,9 +117,10 @@ class Stages:
         known: Callable[[], list[str]],
         manner: Manner = PLAINLY,
     ) -> Judged:
-        """Return what is to be kept of *proposal*; a refusal carries the mended intent where one passes every stage.
+        """Return what is to be kept of *proposal*; a refusal lists every fault of form, not of one stage alone.
 
-        *known* gives the IRIs of all memories of the project, and is called only to word a refusal.
+        It carries the mended intent where one passes every stage. *known* gives the IRIs of all memories of the
+        project, and is called only to word a refusal.
         """
         try:
             return self.run(project, proposal, view, now, known, manner)
@@ -128,9 +131,10 @@ class Stages:
                 triples.read_back(self.run(project, mended, view, now, known, manner).triples)
 
             mended = repair.mend(values, refusal, judged_again)
-            if mended is None:
+            faults = _together(refusal.violations, self._faults(project, values, view, now, known, manner))
+            if mended is None and faults == [*refusal.violations]:
                 raise
-            raise IntentRefused(refusal.violations, fixed_intent=mended) from None
+            raise IntentRefused(faults, fixed_intent=mended) from None
 
     def run(
         self,
@@ -158,7 +162,12 @@ class Stages:
             return Judged(first)
         allowed = permission.permitted(intent, view, self.policy, self.speaker)
         intent = promotion.borne_out(intent, view, allowed.is_curator)
-        described, declared, warnings = self._validate(intent, project, view, now, known, manner)
+        validate.require_fields(intent, project)
+        validate.check_references(intent, view, self.policy, known)
+        validate.check_extra_triples(intent, view, self.schema)
+        if not manner.as_it_was:
+            validate.check_patterns(intent)
+        described, declared, warnings = self._described(intent, view, now, manner)
         keys = conflict.keys(intent)
         if not manner.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
@@ -253,21 +262,53 @@ class Stages:
         focus = dict.fromkeys(declared)
         return validate.judge_shapes(kept, focus, view, self.schema.judge)
 
-    def _validate(
+    def _faults(
         self,
-        intent: MemoryUpdateIntent,
         project: str,
+        values: Mapping[str, Any],
         view: View,
         now: datetime,
         known: Callable[[], list[str]],
         manner: Manner,
-    ) -> tuple[list[Triple], list[Triple], list[str]]:
-        """Return what the intent says, the stubs it declares and the warnings; raises IntentRefused."""
-        validate.require_fields(intent, project)
-        validate.check_references(intent, view, self.policy, known)
-        validate.check_extra_triples(intent, view, self.schema)
+    ) -> list[Violation]:
+        """Return the faults of form of an intent, of every check: each looks at what those before it left.
+
+        A value that is refused is left out of what is checked next, and is not reported as missing.
+        """
+
+        def normal(intent: MemoryUpdateIntent) -> Normal:
+            return normalize(intent, now=now, new_id=lambda: _NO_ID, schema=self.schema, literal=self.literal)
+
+        found = _faults_of(MemoryUpdateIntent.from_dict, values)
+        meant = {violation.nearest for violation in found}
+        given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in FIELDS})
+        found += _faults_of(normal, given)
+        intent = normal(_sound(self._signed(given), normal)).intent
+        left_out = meant | {violation.field for violation in found}
+        if looks_secret := _faults_of(self.screened, secrets.screen(intent)):
+            fields = {violation.field for violation in looks_secret}  # no other fault may show their values
+            found = [*(violation for violation in found if violation.field not in fields), *looks_secret]
+            intent, left_out = _without(fields, intent), left_out | fields
+        missing = _faults_of(validate.require_fields, intent, project)
+        found += [violation for violation in missing if violation.field not in left_out]
+        found += _faults_of(validate.check_references, intent, view, self.policy, known)
+        found += _faults_of(validate.check_extra_triples, intent, view, self.schema)
         if not manner.as_it_was:
-            validate.check_patterns(intent)
+            found += _faults_of(validate.check_patterns, intent)
+        if intent.type is not None:
+            left_out |= {violation.field for violation in found}
+            whole = _filled(_without(left_out, intent), project)
+            judged = _faults_of(self._described, whole, view, now, manner)
+            found += [violation for violation in judged if violation.field not in (None, *left_out)]
+        return found
+
+    def _described(
+        self, intent: MemoryUpdateIntent, view: View, now: datetime, manner: Manner
+    ) -> tuple[list[Triple], list[Triple], list[str]]:
+        """Return what the intent says, the stubs it declares and the warnings.
+
+        Raises IntentRefused for what the ontology or a shape forbids.
+        """
         described = [
             (subject, predicate, value)
             for subject, predicate, value in triples.describe(intent)
@@ -289,7 +330,7 @@ class Stages:
             return []
         violations = secrets.refusals(found)
         if violations and self.policy.secrets == "refuse":
-            raise IntentRefused(violations, hint=_KEPT_ELSEWHERE)
+            raise IntentRefused([replace(violation, hint=_KEPT_ELSEWHERE) for violation in violations])
         return [violation.message for violation in violations]
 
     def _settle(
@@ -323,6 +364,58 @@ class Stages:
             return Judged(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
         return self.judged(receipt, retry.submission(node, intent, request, receipt), view)
+
+
+def _faults_of(check: Callable[..., object], *given: Any) -> list[Violation]:
+    """Return the faults for which *check* refuses what is *given*; none where it refuses nothing."""
+    try:
+        check(*given)
+    except IntentRefused as refusal:
+        return [*refusal.violations]
+    except JidomemError as error:  # a text that is too long
+        return [Violation(error.code, error.detail, hint=error.hint)]
+    return []
+
+
+def _together(first: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:
+    """Return all violations, each once."""
+    return [*{(violation.field, violation.message): violation for violation in (*first, *more)}.values()]
+
+
+def _sound(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], Normal]) -> MemoryUpdateIntent:
+    """Return *intent* without the values, and the entries of lists, that *normal* refuses."""
+    kind = intent.type if not _faults_of(normal, MemoryUpdateIntent(type=intent.type)) else None
+
+    def is_sound(name: str, value: Any) -> bool:
+        return not _faults_of(normal, MemoryUpdateIntent(**{"type": kind, name: value}))
+
+    values: dict[str, Any] = {}
+    for name, value in intent.fields():
+        if name in LIST_FIELDS and isinstance(value, (list, tuple)):
+            values[name] = [entry for entry in value if is_sound(name, [entry])]
+        elif is_sound(name, value):
+            values[name] = value
+    return MemoryUpdateIntent(**{**values, "type": kind})
+
+
+def _without(fields: Collection[str | None], intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
+    """Return the normal *intent* with nothing in *fields* but its type, and another id where that is one of them."""
+    rest = {name: value for name, value in intent.fields() if name == "type" or name not in fields}
+    return MemoryUpdateIntent(**{"iri": f"{vocab.BASE}memory/{_NO_ID}", **rest})
+
+
+def _filled(intent: MemoryUpdateIntent, project: str) -> MemoryUpdateIntent:
+    """Return *intent* with something in each required field that is empty, so that shapes judge the others."""
+    fields: dict[str, Any] = {
+        "summary": "summary",
+        "applies_to_project": f"{vocab.BASE}projects/{project}",
+        "asserted_by": bare(WRITER_AGENT),
+        "asserted_in": f"{vocab.BASE}sessions/{_NO_ID}",
+        "confidence": "medium",
+    }
+    if intent.type in DECISIONS:
+        fields["rationale"] = "rationale"
+    return replace(intent, **{name: value for name, value in fields.items() if getattr(intent, name) is None})
 
 
 def _in_full(item: str, view: View) -> dict[str, Any]:

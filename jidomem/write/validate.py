@@ -78,7 +78,7 @@ Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
 def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
     """Raise IntentRefused unless every required field is there, the project is *project*, and a decision says why."""
     missing = [name for name in REQUIRED if getattr(intent, name) is None]
-    violations = [Violation("missing_required_fields", f"{name} is missing", field=name) for name in missing]
+    violations = [_missing(name, project) for name in missing]
     if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
         violations.append(
             Violation(
@@ -90,7 +90,14 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
             )
         )
     if intent.type in DECISIONS and intent.rationale is None:
-        violations.append(Violation("missing_rationale", "a decision says why: give it a rationale", field="rationale"))
+        violations.append(
+            Violation(
+                "missing_rationale",
+                "a decision says why: give it a rationale",
+                field="rationale",
+                hint="give `rationale`: why it was decided so",
+            )
+        )
     for name, kinds in ONLY_FOR.items():
         if intent.type and getattr(intent, name) not in (None, []) and intent.type not in kinds:
             violations.append(
@@ -100,10 +107,27 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
                     field=name,
                     value=getattr(intent, name),
                     allowed=tuple(sorted(kinds)),
+                    hint=f"leave out `{name}`, or give `type` as one of: {', '.join(sorted(kinds))}",
                 )
             )
     if violations:
         raise IntentRefused(violations)
+
+
+def _missing(name: str, project: str) -> Violation:
+    """Return the violation for a required field that is empty: its values where they are few, and how to fill it."""
+    own = f"{vocab.BASE}projects/{project}"
+    allowed, how = {
+        "type": (vocab.WRITER_TYPES, "what kind of memory it is"),
+        "summary": ((), "the memory in one sentence"),
+        "applies_to_project": ((own, project), f"{project!r}, the project it is submitted to"),
+        "asserted_by": ((), "the name of the agent that asserts it"),
+        "asserted_in": ((), "the name of the work session, such as 2026-11-21-review"),
+        "confidence": (tuple(vocab.CONFIDENCE), "low, medium, high or a number from 0 to 1"),
+    }[name]
+    return Violation(
+        "missing_required_fields", f"{name} is missing", field=name, allowed=allowed, hint=f"give `{name}`: {how}"
+    )
 
 
 def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, known: Callable[[], list[str]]) -> None:
@@ -137,7 +161,7 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
         for other in getattr(intent, field):
             if is_ours(other) and not view.describes(iri(other)):
                 violations.append(_unknown_item(field, other, known()))
-    if intent.asserted_in in (intent.asserted_by, intent.assigned_to):
+    if intent.asserted_in is not None and intent.asserted_in in (intent.asserted_by, intent.assigned_to):
         message = f"{intent.asserted_in} cannot be a session and an agent"
         violations.append(Violation("shape_violation", message, field="asserted_in", value=intent.asserted_in))
     if policy.strict:
@@ -214,9 +238,10 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
             if not others or has_own or (field == "supersedes" and _goes_on(intent, described, item, view)):
                 continue
             message = f"{other} was asserted by {' and '.join(others)}: say in reason (or in rationale) why it ends"
-            violations.append(Violation("missing_rationale", message, field="reason"))
+            hint = "give `reason`: one sentence that says why"
+            violations.append(Violation("missing_rationale", message, field="reason", hint=hint))
     if violations:
-        raise IntentRefused(violations, hint="give reason: one sentence that says why")
+        raise IntentRefused(violations)
 
 
 def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: View) -> bool:
@@ -367,6 +392,7 @@ def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
         allowed=tuple(near[:5]),
         nearest=only,
         repair=swap(field, other, only) if only else None,
+        hint="" if only else f"find it with recall, and name it in `{field}` by its id",
     )
 
 

@@ -172,7 +172,8 @@ class MemoryWriter(HistoryWriter):
         it or nothing says who is one.
         """
         if status is None and phase is None:
-            raise InvalidRequest("a session moves to a status or to a phase", hint="give one: status='Paused'")
+            hint = "give `status` (such as paused) or `phase` (such as review)"
+            raise InvalidRequest("a session moves to a status or to a phase", hint=hint)
         node, who = self._node(name, "sessions"), self._node(agent or self.agent, "agents")
         status = None if status is None else session.status_of(status)
         phase = None if phase is None else session.phase_of(phase)

@@ -157,7 +157,10 @@ def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
     [
         (["remember", "Use Jena", "--type", "decision"], "give --rationale TEXT"),
         (["remember", "Use Jena", "--type", "descision"], "give --type decision"),
-        (["revise", TASK, "--set", "severity=high"], "correct severity and resubmit"),
+        (
+            ["revise", TASK, "--set", "severity=high"],
+            "leave out --set severity, or give --set type=VALUE as one of: bug, error, failure, incident",
+        ),
     ],
 )
 def test_what_a_refusal_says_to_give_is_an_option_of_the_verb(words, hint):

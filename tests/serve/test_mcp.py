@@ -372,7 +372,7 @@ def test_a_memory_is_revised_and_explained_by_its_short_id(desks):
     assert (why.structured_content["status"], why.structured_content["in_its_place"]) == (
         "superseded", done.structured_content["iri"],
     )  # fmt: skip
-    assert (wrong.is_error, wrong.structured_content["hint"]) == (True, "say why it is wrong: give reason")
+    assert (wrong.is_error, wrong.structured_content["hint"]) == (True, "give `reason`: why it is wrong")
 
 
 def test_what_others_wrote_is_told_as_data_in_which_nothing_hides(desks):

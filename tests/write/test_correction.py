@@ -154,7 +154,7 @@ def test_a_review_that_came_before_what_it_reviews_is_dated_by_hand(memory):
     with pytest.raises(InvalidRequest, match="before it was said") as refusal:
         memory.writer.confirm("p", old)
 
-    assert refusal.value.hint == "say when to look at it next: give expires_on"
+    assert refusal.value.hint == "give `expires_on`: when to look at it next"
 
 
 def test_confirming_a_proposal_asserts_it_with_all_that_it_replaces(tmp_path):
@@ -365,7 +365,7 @@ def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
         with pytest.raises(InvalidRequest, match="say what becomes of it, in one way") as refusal:
             memory.writer.correct("p", item, **way)
         assert refusal.value.hint == (
-            "give one of: a text that supersedes it, invalidate, confirm or undo; or fields to set"
+            "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
         )
     with pytest.raises(InvalidRequest, match="what is withdrawn is withdrawn for a reason") as refusal:
         memory.writer.correct("p", item, invalidate=True, reason="")
@@ -450,7 +450,7 @@ def test_a_proposal_has_ended_nothing_that_could_be_undone(memory):
         with pytest.raises(InvalidRequest) as refusal:
             memory.writer.undo("p", proposal)
         assert refusal.value.detail == f"{proposal} has not ended, and ended nothing: there is nothing to undo"
-        assert refusal.value.hint == "to withdraw it: invalidate it, and say why in reason"
+        assert refusal.value.hint == "to withdraw it: `invalidate`, and say why in `reason`"
 
 
 def test_what_is_back_already_is_pointed_to(memory):

@@ -140,7 +140,10 @@ def test_who_only_reads_describes_nothing(memory):
 def test_a_session_moves_to_something(memory):
     error = refusal(memory.writer.move_session, "p", "s")
     assert isinstance(error, InvalidRequest)
-    assert (error.detail, error.hint) == ("a session moves to a status or to a phase", "give one: status='Paused'")
+    assert (error.detail, error.hint) == (
+        "a session moves to a status or to a phase",
+        "give `status` (such as paused) or `phase` (such as review)",
+    )
 
 
 def test_what_is_remembered_is_filled_with_what_is_missing_and_says_so(memory):

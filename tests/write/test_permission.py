@@ -115,7 +115,7 @@ def test_who_speaks_by_a_token_speaks_for_itself_unless_it_is_a_curator(memory):
 
     told = denied(agent.submit_intent, "p", intent(asserted_by="eve"))
 
-    assert told == ("bob may not speak for eve", "leave asserted_by out, or give bob")
+    assert told == ("bob may not speak for eve", "leave out `asserted_by`, or give bob")
     assert curator.submit_intent("p", intent(asserted_by="eve")).status == "asserted"
     assert agent.submit_intent("p", intent(summary="mine", asserted_by="bob")).status == "asserted"
 

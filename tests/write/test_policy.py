@@ -90,8 +90,8 @@ def test_a_place_is_the_same_however_it_is_written_in_a_rule(memory, path):
 
 @pytest.mark.parametrize(("path", "hint"), [
     ("src/billing/**", "name the folder, for all below it: src/billing"), ("*.py", "name a folder"),
-    ("src/b?/x", "name the folder, for all below it: src"), (".", "leave the path out"), (" ", "leave the path out"),
-    ("/", "leave the path out"), ("/home/ana/src", "src/billing"), ("../other", "src/billing"),
+    ("src/b?/x", "name the folder, for all below it: src"), (".", "leave out `path`"), (" ", "leave out `path`"),
+    ("/", "leave out `path`"), ("/home/ana/src", "src/billing"), ("../other", "src/billing"),
 ])  # fmt: skip
 def test_a_rule_for_a_place_below_which_nothing_lies_is_refused_and_not_kept_to_no_end(memory, path, hint):
     error = refusal(ruled, memory, Change(path=path, allows="deny"))

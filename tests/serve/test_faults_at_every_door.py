@@ -1,0 +1,135 @@
+"""All faults of an intent come in one refusal, in the words of the interface that it was given to."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from conftest import intent
+
+import jidomem
+from jidomem.errors import IntentRefused
+from jidomem.serve.desk import Desks
+from jidomem.serve.http import create_app
+from jidomem.serve.tool import call
+from jidomem.serve.tools import TOOLS
+from jidomem_cli.main import cli
+
+FAULTY = intent(type="musing", confidence="certain", valid_from="soon", asserted_by=None, applies_to_project="q")
+FIELDS = {"type", "confidence", "valid_from", "asserted_by", "applies_to_project"}
+TOOL = {tool.name: tool for tool in TOOLS}
+
+
+@pytest.fixture
+def root(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
+        memory.remember("the first of all")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def desk(root):
+    with jidomem.open(root, project="p") as memory:
+        yield Desks(memory).of("eve")
+
+
+def run(root, *words, said=None):
+    return CliRunner().invoke(cli, ["--root", str(root), "--project", "p", *words, "--agent", "eve"], input=said)
+
+
+def fields(violations):
+    return {violation["field"] for violation in violations}
+
+
+def test_python_reports_five_faults_of_an_intent_at_once(root):
+    with jidomem.open(root, project="p") as memory, pytest.raises(IntentRefused) as refused:
+        memory.writer.submit_intent("p", FAULTY)
+
+    assert {violation.field for violation in refused.value.violations} == FIELDS
+
+
+def test_http_reports_five_faults_of_an_intent_at_once(root):
+    with jidomem.open(root, project="p") as memory:
+        answer = create_app(memory).test_client().post("/projects/p/intents", json=FAULTY)
+
+    assert (answer.status_code, fields(answer.json["violations"])) == (422, FIELDS)
+    assert all(violation["hint"] for violation in answer.json["violations"])
+
+
+def test_the_command_line_reports_five_faults_of_an_intent_at_once(root):
+    as_json = CliRunner().invoke(cli, ["--root", str(root), "submit", "--json"], input=json.dumps(FAULTY))
+    as_text = CliRunner().invoke(cli, ["--root", str(root), "submit"], input=json.dumps(FAULTY))
+
+    assert (as_json.exit_code, fields(json.loads(as_json.stdout)["violations"])) == (3, FIELDS)
+    assert all(f"  {name}" in as_text.stderr for name in ("confidence", "valid_from", "asserted_by"))
+    assert "give `asserted_by`: the name of the agent that asserts it" in as_text.stderr
+    assert "allowed: high, medium, low" in as_text.stderr
+
+
+def test_mcp_reports_wrong_arguments_and_the_faults_of_the_intent_at_once(desk):
+    given = {"text": "Ship", "type": "musing", "confidence": "certain", "about": "a.py", "colour": "red",
+             "fields": {"valid_from": "soon"}}  # fmt: skip
+
+    told = call(TOOL["remember"], desk, given)
+
+    assert told.is_error
+    assert fields(told.values["violations"]) == {"about", "colour", "type", "confidence", "valid_from"}
+    assert "about is no array" in told.words()
+    assert "confidence is low, medium, high or a number from 0 to 1" in told.words()
+
+
+def test_mcp_offers_a_retry_where_arguments_alone_are_out_of_place(desk):
+    told = call(TOOL["remember"], desk, {"summary": "Ship", "severity": "high", "type": "error"})
+    assert told.values["retry"] == {"text": "Ship", "type": "error", "fields": {"severity": "high"}}
+    assert call(TOOL["remember"], desk, told.values["retry"]).is_error is False
+
+    worse = call(TOOL["remember"], desk, {"text": "Ship", "severity": "high", "type": "musing"})
+    assert "retry" not in worse.values
+    assert fields(worse.values["violations"]) == {"severity", "type"}
+
+
+def test_an_argument_that_takes_one_of_a_few_values_is_answered_and_refused_with_them(desk):
+    assert call(TOOL["ask"], desk, {"name": "decisions", "status": "accepted"}).is_error is False
+
+    told = call(TOOL["ask"], desk, {"name": "decisions", "status": "agreed"})
+
+    assert (told.values["code"], told.values["violations"][0]["field"]) == ("invalid_argument", "status")
+    assert "accepted" in told.values["violations"][0]["allowed"]
+
+
+def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk):
+    with jidomem.open(root, project="p", agent="eve") as memory:
+        first = memory.reader.ask("timeline", project="p")[0]["item"]
+        with pytest.raises(IntentRefused) as refused:
+            memory.writer.submit_intent("p", intent(asserted_by="eve", summary="other", supersedes=[first]))
+        http = create_app(memory).test_client().post(
+            "/projects/p/intents", json=intent(asserted_by="eve", summary="other", supersedes=[first])
+        )  # fmt: skip
+    mcp = call(TOOL["remember"], desk, {"text": "other", "supersedes": [first]})
+    said = run(root, "remember", "other", "--supersedes", first)
+    revised = run(root, "revise", first, "--supersede", "other")
+    withdrawn = run(root, "revise", first, "--invalidate")
+
+    assert refused.value.hint == http.json["hint"] == "give `reason`: one sentence that says why"
+    assert mcp.values["hint"] == "give `rationale`: one sentence that says why"
+    assert [result.stderr.splitlines()[-1] for result in (said, revised, withdrawn)] == [
+        "hint: give --reason TEXT", "hint: give --reason TEXT", "hint: give --reason: why it is wrong",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["policy", "set", "deny", "--kind", "fact", "--about", "."], "hint: leave out --about: the rule is for all"),
+        (["revise", "ITEM"], "hint: give one of --supersede, --invalidate, --confirm and --undo, or fields to change"),
+    ],
+)
+def test_hints_of_the_command_line_name_its_options(root, words, hint):
+    with jidomem.open(root, project="p") as memory:
+        first = memory.reader.ask("timeline", project="p")[0]["item"]
+
+    refused = run(root, *(first if word == "ITEM" else word for word in words))
+
+    assert refused.stderr.splitlines()[-1] == hint
+    assert (
+        json.loads(run(root, *(first if word == "ITEM" else word for word in words), "--json").stdout)["hint"] in hint
+    )

@@ -1,0 +1,185 @@
+"""Who may write what is decided in one place: each tool and each route answers each role as the policy has it."""
+
+import pytest
+from conftest import decision, files, fixed_sources, intent
+
+import jidomem
+from jidomem.authority import PRESETS, Change
+from jidomem.runtime.keyring import Keyring
+from jidomem.runtime.settings import own_config
+from jidomem.serve.desk import Desks
+from jidomem.serve.dialogue import FIND_PAGES, KEEP_PAGE
+from jidomem.serve.http import create_app
+from jidomem.serve.knowledge import KNOWLEDGE
+from jidomem.serve.routes import ROUTES
+from jidomem.serve.tool import call
+from jidomem.serve.tools import TOOLS
+
+ALL = {tool.name: tool for tool in (*TOOLS, *KNOWLEDGE, KEEP_PAGE, FIND_PAGES)}
+_GRAPH = {"entityName": "Ana", "contents": ["sings"]}
+#: Arguments with which each tool does something; ITEM stands for an architectural decision of another agent.
+ARGUMENTS = {
+    "remember": {"text": "the API is paged"},
+    "revise": {"id": "ITEM", "supersede": "Use Jena", "reason": "it is faster"},
+    "recall": {"query": "Oxigraph"},
+    "why": {"id": "ITEM"},
+    "briefing": {},
+    "ask": {"name": "facts"},
+    "status": {},
+    "create_entities": {"entities": [{"name": "Bob", "entityType": "person", "observations": ["sings"]}]},
+    "create_relations": {"relations": [{"from": "Ana", "to": "Ana", "relationType": "knows"}]},
+    "add_observations": {"observations": [_GRAPH]},
+    "delete_entities": {"entityNames": ["Ana"]},
+    "delete_observations": {"deletions": [{"entityName": "Ana", "observations": ["cooks"]}]},
+    "delete_relations": {"relations": [{"from": "Ana", "to": "Eve", "relationType": "likes"}]},
+    "read_graph": {},
+    "search_nodes": {"query": "Ana"},
+    "open_nodes": {"names": ["Ana"]},
+    "keep_page": {"query": "How are you?", "response": "Well."},
+    "find_pages": {"query": "How are you?"},
+}
+#: The ways in which a memory is revised.
+REVISIONS = (
+    {"supersede": "Use Jena"}, {"invalidate": True}, {"confirm": True}, {"set": {"topic": "stores"}}, {"undo": True},
+)  # fmt: skip
+READER = "rob"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
+        memory.writer.change_policy("p", [Change(agent="ana", grants="Administrator"), *PRESETS["curated"]])
+        memory.writer.change_policy("p", [Change(agent=READER, grants="MemoryReader")])
+        desk = Desks(memory, "ana").of(None)
+        graph = {"name": "Ana", "entityType": "person", "observations": ["cooks"]}
+        assert not call(ALL["create_entities"], desk, {"entities": [graph]}).is_error
+        likes = {"from": "Ana", "to": "Eve", "relationType": "likes"}
+        assert not call(ALL["create_relations"], desk, {"relations": [likes]}).is_error
+        yield memory
+
+
+@pytest.fixture
+def item(memory):
+    return memory.writer.submit_intent("p", decision(asserted_by="ana")).iri
+
+
+def by_token(memory, role):
+    """The desk of an agent with a token of *role*."""
+    _, made = Keyring(own_config(), memory.settings.root).give_out("eve", role, ("p",), memory.sources)
+    return Desks(memory).of(None, made)
+
+
+def by_name(memory):
+    """The desk of a client whose name has been granted the role of who only reads."""
+    return Desks(memory).of(READER)
+
+
+DESKS = {
+    "a reader's token": lambda memory: by_token(memory, "reader"),
+    "a name that only reads": by_name,
+    "an agent's token": lambda memory: by_token(memory, "agent"),
+    "a curator's token": lambda memory: by_token(memory, "curator"),
+    "an administrator's token": lambda memory: by_token(memory, "admin"),
+}
+ONLY_READ = ("a reader's token", "a name that only reads")
+
+
+def arguments(given, item):
+    return {name: item if value == "ITEM" else value for name, value in given.items()}
+
+
+def journal(memory):
+    return files(memory.settings.root / "projects")
+
+
+def test_there_is_a_call_for_each_tool():
+    assert {*ARGUMENTS} == {*ALL}
+
+
+@pytest.mark.parametrize("desk", DESKS)
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_tool_that_writes_the_journal_is_refused_to_who_only_reads_and_open_to_all_others(memory, item, name, desk):
+    desk_, before = DESKS[desk](memory), journal(memory)
+
+    told = call(ALL[name], desk_, arguments(ARGUMENTS[name], item))
+
+    is_private = name in ("keep_page", "find_pages") and desk == "a name that only reads"  # kept for itself alone
+    if desk in ONLY_READ and not ALL[name].reads and not is_private:
+        assert (told.is_error, told.values.get("code")) == (True, "policy_denied")
+        assert journal(memory) == before
+    else:
+        assert not told.is_error, told.words()
+
+
+@pytest.mark.parametrize("desk", DESKS)
+@pytest.mark.parametrize("way", REVISIONS, ids=lambda way: next(iter(way)))
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_each_way_to_revise_a_decision_is_denied_proposed_or_asserted_by_role(memory, item, desk, way, dry_run):
+    if "undo" in way:
+        item = memory.writer.correct("p", item, supersede="Use SQLite")
+        item = item.iri
+    before = journal(memory)
+
+    told = call(ALL["revise"], DESKS[desk](memory), {"id": item, **way, "reason": "so it is", "dry_run": dry_run})
+
+    if desk in ONLY_READ:
+        assert (told.values.get("code"), journal(memory)) == ("policy_denied", before)
+    else:
+        assert told.values.get("status") == ("proposed" if desk == "an agent's token" else "asserted"), told.words()
+
+
+@pytest.mark.parametrize("kind", ["fact", "architectural_decision", "convention", "task", "hypothesis"])
+@pytest.mark.parametrize("desk", DESKS)
+def test_each_kind_of_memory_is_denied_proposed_or_asserted_by_role(memory, desk, kind):
+    told = call(ALL["remember"], DESKS[desk](memory), {"text": "a text", "type": kind, "rationale": "because"})
+
+    if desk in ONLY_READ:
+        assert told.values.get("code") == "policy_denied"
+    else:
+        is_held = desk == "an agent's token" and kind in ("architectural_decision", "convention")
+        assert told.values["status"] == ("proposed" if is_held else "asserted")
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.writes], ids=lambda r: f"{r.method} {r.path}")
+def test_a_route_that_writes_is_refused_to_a_readers_token(memory, item, route):
+    keyring = Keyring(own_config(), memory.settings.root)
+    secret, _ = keyring.give_out("eve", "reader", ("*",), memory.sources)
+    path, before = route.path.replace("{project}", "p").replace("{id}", item[-8:]), journal(memory)
+    for part in ("{agent}", "{session}", "{name}", "{graph}"):
+        path = path.replace(part, "eve")
+
+    client = create_app(memory, keyring=keyring).test_client()
+    answer = client.open(path, method=route.method, json={}, headers={"Authorization": f"Bearer {secret}"})
+
+    assert (answer.status_code, answer.json["code"]) == (403, "policy_denied")
+    assert journal(memory) == before
+
+
+#: What a client without a token sends in the name of an agent that only reads.
+BODIES = {
+    ("POST", "/projects/p/intents"): intent(asserted_by=READER),
+    ("POST", "/projects/p/memories/ITEM/revise"): {"supersede": "Use Jena", "reason": "so", "asserted_by": READER},
+    ("POST", "/projects/p/sessions"): {"name": "s-9", "agent": READER},
+    ("POST", "/projects/p/entries"): {"entry": {"content": "a note", "agent_id": READER}},
+    ("POST", "/projects/p/conversations/s-1"): {"prompt": "a", "answer": "b", "answered_by": READER},
+}
+
+
+@pytest.mark.parametrize("address", BODIES, ids=" ".join)
+def test_a_route_is_refused_in_the_name_of_an_agent_that_only_reads(memory, item, address):
+    (method, path), before = address, journal(memory)
+
+    answer = create_app(memory).test_client().open(path.replace("ITEM", item[-8:]), method=method, json=BODIES[address])
+
+    told = answer.json if isinstance(answer.json, dict) else answer.json[0]
+    assert told["code"] == "policy_denied", told
+    assert journal(memory) == before
+
+
+def test_a_rule_for_who_only_reads_still_lets_it_propose(memory):
+    memory.writer.change_policy("p", [Change(role="MemoryReader", kind="convention", allows="propose")])
+
+    desk = by_name(memory)
+    told = [call(ALL["remember"], desk, {"text": "No print", "type": kind}) for kind in ("convention", "fact")]
+
+    assert [each.values.get("status", each.values.get("code")) for each in told] == ["proposed", "policy_denied"]
