@@ -23,6 +23,9 @@ _NAME = re.compile(f"{_SIGN}+(?:[_.\\-/\\\\:]+{_SIGN}+)*")
 _PLACES, _PIECES, _LINKS = re.compile(r"[/\\:]+"), re.compile(r"[/\\:.\-]+"), re.compile(r"[_.\-/\\:]+")
 _HUMPS = re.compile(r"[0-9]+|[A-Z]{2,}s(?![^A-Z0-9])|[A-Z]+(?![^A-Z0-9])|[A-Z]?[^A-Z0-9]+")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
+#: What stands between the words of a topic: white space, underscores, and the dashes and hyphens of Unicode.
+_LINK = r"[-\s_\u00ad\u2010-\u2015\u2212]"
+_TOPIC_LINKS, _LINKS_AFTER_DIGIT = re.compile(f"{_LINK}+"), re.compile(rf"(?<=[0-9]){_LINK}+(?!{_LINK}|\Z)")
 # Scripts that put no space between words, and Hangul, whose words end in many ways.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -102,3 +105,18 @@ def normal_text(text: str) -> str:
         return " ".join(text.casefold().split())
     folded = unicodedata.normalize("NFD", text).casefold()
     return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
+def topic_key(text: str) -> str:
+    """Return the topic *text* as it is compared: without regard to case, dashes, underscores and white space.
+
+    After a digit a full stop stands for them, so that 1-10 is not 11-0. A text of nothing else is compared as it is.
+    The query facts-about does the same.
+
+    >>> {topic_key(each) for each in ("Internal DNS zones", "internal-dns-zones", " internal_DNS‐Zones")}
+    {'internaldnszones'}
+    >>> topic_key("rails 5-1 2"), topic_key("--")
+    ('rails5.1.2', '--')
+    """
+    plain = normal_text(text)
+    return _TOPIC_LINKS.sub("", _LINKS_AFTER_DIGIT.sub(".", plain)) or plain

@@ -14,7 +14,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
     | {"active", "days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces", "wal", "decoding"}
-    | {"excerpt", "nesting", "ownership"},
+    | {"excerpt", "nesting", "ownership", "conflict_keys"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository", "uncollected"},
@@ -80,6 +80,7 @@ PURE = [
     "entries/turns.py",
     "entries/kit.py",
     "words.py",
+    "conflict_keys.py",
     "excerpt.py",
     "pieces.py",
     "lexical.py",

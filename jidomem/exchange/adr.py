@@ -18,6 +18,7 @@ from jidomem.exchange.foreign import ForeignEntry
 from jidomem.exchange.mentions import Find, mentions
 from jidomem.policy import LITERAL_LIMIT
 from jidomem.vocab import BASE
+from jidomem.words import topic_key
 
 __all__ = ["AdrReading", "Note", "read_records", "record_iri"]
 
@@ -74,7 +75,7 @@ def read_records(
     skipped = frozenset(note for note in notes if note.is_skip)
     links = tie(records, is_known)
     notes += links.notes
-    titles = Counter(slug(record.title) for record in records.values())
+    titles = Counter(topic_key(slug(record.title)) for record in records.values())
     paths = {path for path, _ in files}
     entries = []
     for name in links.order:
@@ -89,7 +90,7 @@ def read_records(
             "rationale": record.rationale,
             "confidence": "high" if status == "accepted" else "medium",
             "evidence": [*record.evidence],
-            "topic": topic if topic and titles[topic] == 1 else slug(record.path),
+            "topic": topic if topic and titles[topic_key(topic)] == 1 else slug(record.path),
             "status": status,
             "alternatives": [*record.alternatives],
             "timestamp": record.date,

@@ -33,7 +33,7 @@ from jidomem.journal.disk import flush
 from jidomem.ownership import create_file, inherit_at, make_folder, make_folders, write_file
 
 #: What is in a store, and how it is written: a snapshot of another form is not read.
-FORM = f"2 pyoxigraph {ox.__version__}"
+FORM = f"3 pyoxigraph {ox.__version__}"
 KEPT = 2
 _LONGEST = 16 * 1024 * 1024
 #: What a store raises when its files are damaged, or cannot be read or written.

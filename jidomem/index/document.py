@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from jidomem.conflict_keys import lacking
 from jidomem.journal.commit import Commit, advance
-from jidomem.terms import Term, bare, literal
+from jidomem.terms import Term, bare, line, literal
 from jidomem.version import Head, Version
 
 #: The graph of the marks, and what a mark says of a graph; no query is given that graph.
 MARKS = "urn:jidomem:index:marks"
 HOLDS = "urn:jidomem:index:holds"
+_TOPIC = b"jido:topic "
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,14 @@ def trig(graph: str, commits: Iterable[Commit], mark: Mark | None = None) -> byt
     """Return *commits*, at least one, in *graph*, with *mark* where it is to be set by the same write.
 
     A commit's own document is Turtle of one form, its prefixes before the first empty line, so it is put together
-    from those as they are; none of its triples passes through Python again.
+    from those as they are; none of its triples passes through Python again. The conflict keys that a commit of an
+    earlier version lacks follow it.
     """
     head, bodies = b"", [b"\n<", graph.encode(), b"> {\n"]
     for commit in commits:
         head, _, body = commit.data.partition(b"\n\n")
         bodies.append(body)
+        if _TOPIC in body:
+            bodies += [f"\n{line(triple)}".encode() for triple in lacking(commit.triples)]
     said = f"<{MARKS}> {{ <{graph}> <{HOLDS}> {mark.term} }}\n" if mark else ""
     return b"".join([head, *bodies, b"}\n", said.encode()])

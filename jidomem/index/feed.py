@@ -16,7 +16,7 @@ from threading import RLock
 
 from jidomem.errors import NotFound
 from jidomem.index.document import Mark
-from jidomem.index.marked import Held, Shelf
+from jidomem.index.marked import FORM, Held, Shelf
 from jidomem.index.steps import cleared_by, until_cleared
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
@@ -88,7 +88,7 @@ class Feed:
         reached, tries = -1, 0
         while tries < TRIES:
             head = self._journal.head(stream)
-            if held is None or not held.whole or not self._continues(stream, held):
+            if held is None or not held.whole or held.form != FORM or not self._continues(stream, held):
                 held = self._anew(stream)
             if held.mark.version == head:
                 return held

@@ -22,7 +22,11 @@ ROWS = "application/sparql-results+json"
 LINES, CHARACTERS = 5_000, 1_000_000
 #: Seconds that a request which changes much may take.
 PATIENCE = 120.0
-_LIFE, _NEWEST, _ORIGIN, _LACKS = (f"urn:jidomem:index:{name}" for name in ("life", "newest", "origin", "lacks"))
+_LIFE, _NEWEST, _ORIGIN, _LACKS, _FORM = (
+    f"urn:jidomem:index:{name}" for name in ("life", "newest", "origin", "lacks", "form")
+)
+#: What is put in of a commit: with the conflict keys that it lacks. A graph of another form is fed anew.
+FORM = "2"
 _POSITION = f"<{JIDO}position>"
 _STATE = (
     f"SELECT ?g ?p ?o ?n WHERE {{ GRAPH <{MARKS}> {{ ?g ?p ?o }} FILTER(?g IN (%s)) "
@@ -35,7 +39,7 @@ class Held:
     """What a store says of one graph: the life it is in, and the mark of how far it reaches, or `said` otherwise.
 
     `origin` is the commit it began with, `newest` the one put in last, of which `whole` tells whether it is there.
-    `lacks` are the files that were damaged when it was fed.
+    `lacks` are the files that were damaged when it was fed; `form` says how it was fed, empty up to 0.1.0.
     """
 
     life: str
@@ -44,6 +48,7 @@ class Held:
     origin: Head | None = None
     lacks: frozenset[str] = frozenset()
     whole: bool = True
+    form: str = FORM
 
     @property
     def mark(self) -> Mark:
@@ -57,6 +62,7 @@ class Held:
     def triples(self, graph: str) -> str:
         """Return what the graph of the marks says of it."""
         said = [(_LIFE, literal(self.life)), (HOLDS, self.said), *((_LACKS, literal(path)) for path in self.lacks)]
+        said += [(_FORM, literal(self.form))] if self.form else []
         said += [(_NEWEST, f"<{self.newest}>")] if self.newest else []
         said += [(_ORIGIN, literal(_written(self.origin)))] if self.origin else []
         return " ".join(f"<{graph}> <{name}> {value} ." for name, value in said)
@@ -194,6 +200,7 @@ def _held(said: dict[str, list[Term]], there: set[Term | None]) -> Held | None:
         _head(origins[0]) if origins else None,
         frozenset(parts(path).text for path in said.get(_LACKS, ())),
         not newest or any(each in there for each in newest),
+        parts(min(said.get(_FORM, ['""']))).text,
     )
 
 

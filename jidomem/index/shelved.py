@@ -23,7 +23,7 @@ from jidomem.query import Course
 from jidomem.terms import Term, Triple
 
 #: How a listing is written: one of another form is not read.
-FORM = f"2 {sys.byteorder}"
+FORM = f"3 {sys.byteorder}"
 #: After so many commits a listing is made anew sooner than brought level.
 MANY = 16_000
 _LONGEST = 16 * 1024 * 1024

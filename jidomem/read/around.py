@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from jidomem.errors import NotFound
-from jidomem.index import OxigraphIndex
+from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.rivals import KINDS
 from jidomem.query import FOREVER, to_term
 from jidomem.read import item
@@ -17,6 +17,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, bare, iri, is_iri, literal, parts
 from jidomem.values import to_value
 from jidomem.vocab import GRAPHS, LABEL, TYPE, conv, graph_iri, jido, local_name
+from jidomem.words import topic_key
 
 #: How many links that lead to one node are looked at: a text may be the evidence of thousands.
 WIDEST = 1_000
@@ -28,6 +29,7 @@ _LAST = ("derivedFrom",)
 _INVERSE = {"superseded_by": "supersedes", "invalidated_by": "invalidates"}
 _ENDED = (jido("supersededBy"), jido("invalidatedBy"))
 _ENDS = (jido("MemoryItem"), jido("Evidence"))
+_TOPICS = f"SELECT DISTINCT ?topic {{ ?item {jido('topic')} ?topic }}"
 _KEY, _TOPIC, _RECORDED = jido("conflictKey"), jido("topic"), jido("recordedAt")
 #: What says in words what is no memory, each as a path.
 _TEXTS = ((LABEL,), (jido("entryText"),), (conv("hasPrompt"), conv("promptText")))
@@ -87,9 +89,13 @@ def around(
 
 
 def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:
-    """Return the memories on a topic, the newest first."""
-    found = index.triples(graph_iri(project), None, _TOPIC, literal(topic))
-    return sorted((bare(one) for one, _, _ in found if is_iri(one)), reverse=True)
+    """Return the memories on a topic, however it is spelled, the newest first."""
+    graph, key = graph_iri(project), topic_key(topic)
+    spelled = index.query(_TOPICS, graphs=[graph])
+    assert isinstance(spelled, Solutions)
+    alike = [value for (value,) in spelled.rows if value and topic_key(parts(value).text) == key]
+    found = (one for value in alike for one, _, _ in index.triples(graph, None, _TOPIC, value))
+    return sorted({bare(one) for one in found if is_iri(one)}, reverse=True)
 
 
 def is_mentioned(index: OxigraphIndex, project: str, node: str) -> bool:

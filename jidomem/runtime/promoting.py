@@ -11,7 +11,7 @@ from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.runtime.promoted import Promoted
 from jidomem.tiers import renewal, value
 from jidomem.tiers.promotion import Promotion, PromotionDecision
-from jidomem.words import normal_text
+from jidomem.words import normal_text, topic_key
 from jidomem.write.conflict import Under
 from jidomem.write.normalize import normalize
 
@@ -144,4 +144,5 @@ def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Return whether *new* names no other topic, and nothing else that it is about, than *old*."""
-    return all(new.get(name) in (None, [], old.get(name)) for name in ("topic", "about"))
+    is_topic = not new.get("topic") or topic_key(new["topic"]) == topic_key(old.get("topic") or "")
+    return is_topic and new.get("about") in (None, [], old.get("about"))

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jidomem import conflict_keys
 from jidomem.active import is_accepted
+from jidomem.conflict_keys import digest
 from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.terms import Term, bare, iri, literal
 from jidomem.vocab import jido
 from jidomem.words import normal_text
 from jidomem.write.kinds import family
-from jidomem.write.triples import digest, names_a_thing
+from jidomem.write.triples import names_a_thing
 from jidomem.write.view import ITEM_MARK, View
 
 #: Fields that say who, when and how, not what.
@@ -48,26 +50,24 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     if intent.type == "deleted_marker":
         return {}
     assert intent.type
-    summary, topic = normal_text(intent.summary or ""), normal_text(intent.topic or "")
+    topic = normal_text(intent.topic or "")
     about = sorted(set(map(normal_text, intent.about)))
     said = ((name, value) for name, value in intent.fields() if value is not None and value != [])
     content = {name: _comparable(value) for name, value in said if name not in _LIKENED}
     content |= {"about": about, "extra_triples": _without_subject(intent)}
-    found = {"identical": digest(content), "duplicate": digest(intent.type, summary, topic, about)}
-    kind = family(intent.type)
+    found = [f"identical:{digest(content)}", conflict_keys.duplicate(intent.type, intent.summary or "", topic, about)]
+    kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
-        found["overlapping_decision"] = digest(kind, topic)
+        found.append(conflict_keys.overlapping_decision(topic))
     elif kind == "decision" and about:
-        found["similar_decision"] = digest(kind, about)
+        found.append(f"similar_decision:{digest(kind, about)}")
     elif kind == "fact" and topic:
-        found["contradiction"] = digest(kind, topic, about)
-    keys = {f"{name}:{value}": name for name, value in found.items()}
-    if kind == "convention":
-        scope = intent.convention_scope
-        for part in ("name", normal_text(intent.convention_name or "")), ("topic", topic):
-            if part[1]:
-                keys[f"convention_clash:{digest(part, scope)}"] = "convention_clash"
-    return keys
+        found.append(conflict_keys.contradiction(topic, about))
+    if kind == "convention" and (name := normal_text(intent.convention_name or "")):
+        found.append(f"convention_clash:{digest(('name', name), scope)}")
+    if kind == "convention" and topic:
+        found.append(conflict_keys.convention_clash(topic, scope))
+    return {key: key.partition(":")[0] for key in found}
 
 
 def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]) -> dict[str, str]:

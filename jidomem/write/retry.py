@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+from jidomem.conflict_keys import digest
 from jidomem.errors import ConflictItem, IdempotencyMismatch
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.version import Head, Version
 from jidomem.vocab import TYPE, jido, local_name
-from jidomem.write import names, triples
+from jidomem.write import names
 from jidomem.write.view import View
 
 _KEY, _DIGEST, _RECEIPT = jido("idempotencyKey"), jido("requestDigest"), jido("receipt")
@@ -19,7 +20,7 @@ def request_of(proposal: MemoryUpdateIntent) -> str:
     """Return the digest of the request as it was made; a retry may come from a later session."""
     told = ("idempotency_key", "asserted_in")
     values = {name: value for name, value in proposal.to_dict().items() if name not in told}
-    return triples.digest(json.loads(json.dumps(values, default=str)))
+    return digest(json.loads(json.dumps(values, default=str)))
 
 
 def kept(node: Term, intent: MemoryUpdateIntent, request: str, receipt: Receipt) -> list[Triple]:

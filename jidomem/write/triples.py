@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any
 
 from pyoxigraph import RdfFormat, parse
 
 from jidomem import vocab
+from jidomem.conflict_keys import digest
 from jidomem.errors import IntentRefused, Violation
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.moments import stamp
@@ -47,7 +46,6 @@ NAMES: Mapping[str, str] = {
     "enforcement_level": "hasEnforcementLevel",
     "source_type": "hasSourceType",
 }
-_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 ASSERTED, PROPOSED = jido("Asserted"), jido("Proposed")
 
 
@@ -179,11 +177,6 @@ def read_back(triples: Iterable[Triple]) -> None:
         changed = line(sorted(built - parsed)[0])
         message = f"this does not read back as it was written: {changed[:300]}"
         raise IntentRefused([Violation("invalid_iri", message, field="extra_triples", value=changed[:300])])
-
-
-def digest(*parts: Any) -> str:
-    """Return 32 hex digits of BLAKE2b over *parts* as JSON."""
-    return blake2b(_ENCODER.encode(parts).encode(), digest_size=16).hexdigest()
 
 
 def _provenance(intent: MemoryUpdateIntent, item: Term) -> Iterator[Triple]:

@@ -10,6 +10,7 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.authority import Change
+from jidomem.conflict_keys import digest
 from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
 from jidomem.govern.check import check_project
 from jidomem.govern.integrity import findings
@@ -24,7 +25,6 @@ from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.redaction import leaves, without
 from jidomem.terms import bare, iri, literal
 from jidomem.vocab import RDFS, TYPE, jido
-from jidomem.write.triples import digest
 
 STREAM = Stream("p")
 PIN = "the vault opens with {}"

@@ -16,7 +16,7 @@ from jidomem.index.endpoint import Endpoint
 from jidomem.index.marked import Held, Shelf
 from jidomem.index.remote_index import RemoteIndex, endpoint
 from jidomem.journal.files import Stream
-from jidomem.vocab import graph_iri
+from jidomem.vocab import JIDO, graph_iri
 from jidomem_cli.main import cli
 
 _PROJECTS = count(1)
@@ -86,6 +86,19 @@ def test_a_store_that_lost_something_is_fed_again(memory, project, update, what)
     assert facts(memory, project) == ["one", "two"]
     remember(memory, project, "three")
     assert facts(memory, project) == ["one", "three", "two"]
+
+
+def test_a_graph_that_an_earlier_version_fed_is_fed_anew(memory, project, update):
+    remember(memory, project, "one topic of several words")
+    assert facts(memory, project) == ["one topic of several words"]
+    graph, form = graph_iri(project), "<urn:jidomem:index:form>"
+    update(f"DELETE WHERE {{ GRAPH <{graph}> {{ ?item <{JIDO}conflictKey> ?key }} }}")
+    assert "conflictKey" not in held(memory, project)
+
+    update(f"DELETE WHERE {{ GRAPH <{MARKS}> {{ <{graph}> {form} ?form }} }}")
+
+    assert facts(memory, project) == ["one topic of several words"]
+    assert "conflictKey" in held(memory, project)
 
 
 def test_a_store_restored_from_before_a_redaction_gives_nothing_of_it_away(memory, project, update):

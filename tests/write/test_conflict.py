@@ -427,7 +427,8 @@ def test_what_is_invalidated_already_is_not_to_be_invalidated_again(memory):  # 
     assert found.resolve_with == {}  # a withdrawal of nothing is none
 
 
-#: What is kept of a memory is compared with what later versions say: the digests may not change.
+#: What is kept of a memory is compared with what later versions say: the digests may not change. Those of topics of
+#: several words did after 0.1.0: jidomem/conflict_keys.py gives earlier commits the new ones.
 KEPT = {
     "fact": (
         intent(
@@ -439,17 +440,17 @@ KEPT = {
             idempotency_key="k",
         ),
         [
-            "contradiction:95913ac83222e3f295979a34baef13eb",
-            "duplicate:ace69053daa0327a54588fa2cc0e5225",
+            "contradiction:6e8b77c433ee3b4e7e6c9af2ec295b8e",
+            "duplicate:7bdd959a3c919d79c2b9fb66ae8654c2",
             "identical:20f47ceeea86af4d1696339f48b74b65",
         ],
     ),
     "convention": (
         rule(topic="white space", convention_scope="GlobalScope"),
         [
-            "convention_clash:60086dfe7bf898d29f332a02242c2722",
+            "convention_clash:8536cbfdb7b997b371e7b33d826f02bd",
             "convention_clash:924c1528fdf1a23b979b44120304dcca",
-            "duplicate:0a2c286c182605cc1e6e6cd2f91e0997",
+            "duplicate:0d2102c0b07aa5d7c0b81514b420f24c",
             "identical:522091775fa4445789c1501a9711ea12",
         ],
     ),

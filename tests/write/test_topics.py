@@ -1,0 +1,149 @@
+"""Topics are compared by topic_key: in commits of this version, of earlier ones, and in the questions that take one."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import decision, fixed_sources, intent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from writing import refusal
+
+import jidomem
+from jidomem.conflict_keys import KEY, lacking
+from jidomem.journal.commit import parse
+from jidomem.read.around import on_topic
+from jidomem.terms import iri
+from jidomem.vocab import BASE, graph_iri
+from jidomem.words import topic_key
+
+#: One commit that version 0.1.0 wrote: a decision on `internal-dns-zones`, a fact on `Server Port`, a convention on
+#: `white space`.
+WRITTEN = Path(__file__).parent / "data" / "topics-0.1.0"
+ZONES, PORT, RULE = (f"{BASE}memory/{name}" for name in ("zones", "port", "rule"))
+RIVALS = {
+    "overlapping_decision": (ZONES, decision(summary="Use one zone", topic="Internal DNS\u2010zones")),
+    "contradiction": (
+        PORT,
+        intent(summary="The port is 443", topic="server_port", about=["https://example.org/A", "src/a.py"]),
+    ),
+    "duplicate": (PORT, intent(summary="the port is 80", topic="server-port", rationale="another field",
+                               about=["src/a.py", "https://example.org/A"])),
+    "convention_clash": (
+        RULE,
+        intent(type="convention", summary="Use spaces", topic="Whitespace", convention_scope="GlobalScope"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A root with a commit of an earlier version."""
+    stream = tmp_path / ".jidomem" / "projects" / "p" / "memory"
+    shutil.copytree(WRITTEN, stream)
+    with jidomem.open(tmp_path / ".jidomem", project="p", agent="ana", sources=fixed_sources()) as memory:
+        yield memory
+
+
+@pytest.mark.parametrize("kind", RIVALS)
+def test_a_topic_spelled_otherwise_disagrees_with_what_an_earlier_version_wrote(old, kind):
+    item, rival = RIVALS[kind]
+
+    found = refusal(old.writer.submit_intent, "p", rival).conflicts
+    assert (item, kind) in [(each.iri, each.kind) for each in found]
+    assert old.writer.submit_intent("p", {**rival, "supersedes": [item], "reason": "measured"}).status == "asserted"
+
+
+@pytest.mark.parametrize("kind", RIVALS)
+def test_topics_spelled_otherwise_disagree(memory, kind):
+    _, rival = RIVALS[kind]
+    one = {key: value for key, value in rival.items() if key not in ("summary", "rationale")}
+    first = memory.writer.submit_intent("p", {**one, "summary": rival["summary"], "rationale": "r"}).iri
+    other = {**rival, "topic": f" {rival['topic'].upper().replace('_', ' ')}", "rationale": "for another reason"}
+    other |= {} if kind == "duplicate" else {"summary": "something else"}
+
+    assert (first, kind) in [
+        (each.iri, each.kind) for each in refusal(memory.writer.submit_intent, "p", other).conflicts
+    ]
+
+
+def test_what_an_earlier_version_wrote_is_still_known_when_it_is_said_again(old):
+    again = decision(summary="internal DNS zones", topic="internal-dns-zones", timestamp="2026-11-21T08:00:00Z")
+
+    receipt = old.writer.submit_intent("p", again)
+    assert (receipt.status, receipt.iri) == ("deduplicated", ZONES)
+
+
+def test_memories_of_earlier_commits_that_disagree_are_listed_now_and_as_of_then(old, tmp_path):
+    (tmp_path / ".jidomem" / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
+    with jidomem.open(tmp_path / ".jidomem", agent="ana", sources=fixed_sources()) as memory:
+        receipt = memory.writer.submit_intent("p", RIVALS["overlapping_decision"][1])
+        assert [each.iri for each in receipt.conflicts] == [ZONES]
+
+    (row,) = old.reader.ask("conflicts", project="p")
+    assert ({row["a"], row["b"]}, row["kind"]) == ({ZONES, receipt.iri}, "overlapping_decision")
+    assert old.reader.ask("conflicts", project="p", as_of="2026-11-21T08:00:00Z") == []
+    old.tail.rebuild()
+    assert old.reader.ask("conflicts", project="p") == [row]
+
+
+def test_the_journal_of_an_earlier_version_is_not_changed_and_the_index_has_the_keys_that_it_lacks(old):
+    before = {path.name: path.read_bytes() for path in WRITTEN.iterdir()}
+    old.catch_up("p")
+
+    commit = parse(next(iter(before.values())))
+    lacked = lacking(commit.triples)
+    kept = {triple for triple in commit.triples if triple[1] == KEY}
+    assert {subject for subject, _, _ in lacked} == {iri(ZONES), iri(PORT), iri(RULE)}
+    assert {*old.index.triples(graph_iri("p"), None, KEY)} == kept | {*lacked}
+    assert {path.name: path.read_bytes() for path in (old.settings.root / "projects/p/memory").glob("*.ttl")} == before
+    assert lacking(commit.triples | {*lacked}) == []
+
+
+def test_a_commit_of_this_version_lacks_no_key(memory):
+    for _, rival in RIVALS.values():
+        memory.writer.submit_intent("p", {**rival, "topic": f"{rival['topic']} {len(rival['summary'])}"})
+    for path in (memory.settings.root / "projects/p/memory").glob("*.ttl"):
+        assert lacking(parse(path.read_bytes()).triples) == []
+
+
+def test_a_text_that_was_taken_out_gets_no_key_again():
+    commit = parse(next(WRITTEN.iterdir()).read_bytes())
+    rest = {triple for triple in commit.triples if triple[0] != iri(PORT) or triple[1] != KEY}
+
+    assert iri(PORT) not in {subject for subject, _, _ in lacking(rest)}
+
+
+TEXTS = st.text(st.sampled_from("aB1 2-_\u2010\u00e9\u00ad\n"), min_size=1, max_size=8).filter(str.strip)
+
+
+@settings(deadline=None, max_examples=60)
+@given(TEXTS, TEXTS)
+def test_topics_are_compared_alike_by_facts_about_and_by_the_keys(tmp_path_factory, kept, asked):
+    root = tmp_path_factory.mktemp("topics")
+    with jidomem.open(root / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
+        item = memory.writer.submit_intent("p", intent(summary="says nothing of it", topic=kept)).iri
+        named = on_topic(memory.index, "p", asked)
+        rows = memory.reader.find_facts_about("p", asked)
+
+    is_same = topic_key(kept) == topic_key(asked)
+    assert (item in named) == is_same
+    if topic_key(asked) and any(map(str.isalnum, asked)) and is_same:
+        assert [row["subject"] for row in rows] == [item]
+
+
+@pytest.mark.parametrize("asked", ["internal dns zones", "Internal_DNS-zones", "internal\u2010DNS zones"])
+def test_facts_are_found_by_their_own_topic_and_by_what_they_say_however_it_is_spelled(memory, asked):
+    by_topic = memory.writer.submit_intent(
+        "p", intent(summary="They resolve privately", topic="internal-dns-zones")
+    ).iri
+    by_text = memory.writer.submit_intent("p", intent(summary="the internal-DNS zones are two", topic="count")).iri
+    memory.writer.submit_intent("p", intent(summary="zones of DNS", topic="internal dns"))
+
+    assert {row["subject"] for row in memory.reader.find_facts_about("p", asked)} == {by_topic, by_text}
+
+
+@pytest.mark.parametrize(("one", "other"), [("rails 1-10", "rails 11-0"), ("adr 1 2", "adr 12"), ("store", "stores")])
+def test_topics_of_other_words_or_numbers_stand_side_by_side(memory, one, other):
+    for topic in (one, other):
+        assert memory.writer.submit_intent("p", decision(summary=f"on {topic}", topic=topic)).status == "asserted"
