@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from jidomem.active import ENDED
 from jidomem.errors import Conflict, InvalidRequest
 from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
 from jidomem.govern.review_text import commands, parse, todo, without_settled
+from jidomem.govern.rewording import Rewording, rewordings
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.complain import complain, place, tell
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
@@ -28,6 +29,8 @@ _COLUMNS = ("tier", "kind", "item", "source", "summary", "other", "days", "leani
 _RARE = ("source", "days", "leaning")
 #: So many settlements are told one by one, and so many refused ones are named.
 _FEW, _NAMED = 20, 10
+#: How many characters of the sentences that a proposal changes are shown below its row.
+_REWORDED = 300
 
 
 @click.command(cls=Verb, formats=ROWS, paged=True, writes=("agent", "session", "wait"))
@@ -108,11 +111,11 @@ def review(
     if edit:
         return _edited(door, memory, found.waiting, dry_run)
     if as_todo:
-        click.echo(todo(found.waiting), nl=False)
+        click.echo(todo(found.waiting, _rewordings(memory, found.waiting)), nl=False)
         if found.cursor is not None:
             door.say(f"the next lines: jidomem review --todo --limit {door.limit} --cursor {found.cursor}")
     else:
-        _list(door, found)
+        _list(door, memory, found)
     return 0
 
 
@@ -170,11 +173,23 @@ def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) 
     return code
 
 
-def _list(door: Door, found: Queue) -> None:
-    options = place(door)
+def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[Rewording]]:
+    """Return how each proposal that is to take the place of others rewords them."""
+    return {
+        one.item: rewordings(memory.reader, memory.project, one.item, one.replaces) for one in waiting if one.replaces
+    }
+
+
+def _list(door: Door, memory: Jidomem, found: Queue) -> None:
+    options, reworded = place(door), _rewordings(memory, found.waiting)
     settle = [commands(one, options) for one in found.waiting]
     rows: list[dict[str, Any]] = [
-        {**one.to_dict(), "settle": [line for line, _ in ways]} for one, ways in zip(found.waiting, settle, strict=True)
+        {
+            **one.to_dict(),
+            "settle": [line for line, _ in ways],
+            "rewordings": [asdict(each) for each in reworded.get(one.item, ())],
+        }
+        for one, ways in zip(found.waiting, settle, strict=True)
     ]
     if form_of(door) != "table":
         show_rows(door, rows, _COLUMNS, found.cursor)
@@ -184,8 +199,9 @@ def _list(door: Door, found: Queue) -> None:
         return
     for row, ways in zip(rows, settle, strict=True):
         row["source"] = row["place"] or row["source"]
+        row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         if row["other"]:
-            row["below"] = [f"against {short(row['other'])}: {row['other_summary']}", *_aligned(ways)]
+            row["below"] += [f"against {short(row['other'])}: {row['other_summary']}", *_aligned(ways)]
     columns = [name for name in _COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))]
     show_rows(door, rows, columns, found.cursor, below="below", piped=PIPED)
     if one := next((one for one in found.waiting if one.other is None), None):
@@ -203,7 +219,7 @@ def _edited(door: Door, memory: Jidomem, waiting: list[Waiting], dry_run: bool) 
     if not waiting:
         door.say("nothing waits")
         return 0
-    offered = todo(waiting)
+    offered = todo(waiting, _rewordings(memory, waiting))
     with tempfile.NamedTemporaryFile("w", suffix=".review", delete=False, encoding="utf-8") as file:
         file.write(offered)
     path, code, is_done = Path(file.name), 1, False

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from jidomem import Jidomem
 from jidomem.excerpt import ANSWERS
+from jidomem.govern.rewording import rewordings
 from jidomem.read.tables import plain
 from jidomem.read.turtle import turtle
 from jidomem_cli.door import Door, Verb, pass_door
@@ -34,10 +36,20 @@ def show(door: Door, item: str) -> None:
     if form_of(door) == "json":
         show_json(plain(found))
     else:
-        show_rows(door, [{"field": name, "value": value} for name, value in _lines(found)], ("field", "value"))
+        rows = _lines(found, _reworded(memory, found))
+        show_rows(door, [{"field": name, "value": value} for name, value in rows], ("field", "value"))
 
 
-def _lines(found: dict[str, Any]) -> list[tuple[str, Any]]:
+def _reworded(memory: Jidomem, found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the sentences that a proposal changes in each memory that it is to replace: what was, and what is now."""
+    if found["status"] != "proposed":
+        return []
+    replaced = found["properties"].get("supersedes", ())
+    changes = rewordings(memory.reader, memory.project, found["iri"], replaced)
+    return [(name, text) for each in changes for name, text in (("was", each.was), ("now", each.now)) if text]
+
+
+def _lines(found: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple[str, Any]]:
     """Return what a person wants to see, the important first; empty fields are left out."""
     properties = dict(found["properties"])
     head = [
@@ -47,6 +59,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("status", found["status"]),
     ]
     head += [(name, properties.pop(name, [])) for name in ("summary", *ANSWERS)]
+    head += reworded
     ends = [("superseded by", found["superseded_by"]), ("invalidated by", found["invalidated_by"])]
     tail = [(name, values) for name, values in properties.items() if name != "conflictKey"]
     return [(name, value) for name, value in [*head, *ends, *tail] if value]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from jidomem.errors import InvalidRequest
 from jidomem.govern.review import Line, Waiting
+from jidomem.govern.rewording import Rewording
 from jidomem.read.item import short_id
 from jidomem.vocab import local_name
 from jidomem.write.settlement import ACTIONS
 
 Pair = tuple[str, str | None]
+#: How many characters of a text a line has, and how many of them may stand around a changed sentence.
+_PLAIN, _BEFORE = 120, 10
 
 
 #: What an action does with two that disagree, of which the first is proposed, and of which both are in force.
@@ -41,8 +45,11 @@ def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
     ]
 
 
-def todo(waiting: Iterable[Waiting]) -> str:
-    """Return *waiting* as the text of a review: a line each, which begins with `skip`."""
+def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:
+    """Return *waiting* as the text of a review: a line each, which begins with `skip`.
+
+    *reworded* has, by the IRI of a proposal, how it rewords what it is to replace.
+    """
     lines = [_HOW]
     for one in waiting:
         who = ", ".join(map(local_name, one.agents))
@@ -50,6 +57,8 @@ def todo(waiting: Iterable[Waiting]) -> str:
             f"# tier {one.tier}, {one.kind}: {_plain(one.why)}; by {who}, {one.days} days, {one.leaning} lean on it"
         )
         lines.append(f"#   {_plain(one.summary)}")
+        for each in reworded.get(one.item, ()):
+            lines += [f"#   {_plain(line)}" for line in each.shortened(_PLAIN - _BEFORE).lines()]
         if one.place or one.source:
             lines.append(f"#   source: {_plain('; '.join(filter(None, (one.place, one.source))))}")
         if one.other:
@@ -143,7 +152,7 @@ _HOW = """\
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split())[:120]
+    return " ".join(text.split())[:_PLAIN]
 
 
 def _bad(number: int, what: str, hint: str) -> InvalidRequest:

@@ -1,0 +1,85 @@
+"""A proposal that is to take the place of a memory is shown with the sentences in which the two differ."""
+
+import json
+
+import cli_world
+import pytest
+
+from jidomem.govern.rewording import Rewording, rewording
+
+LONG = "Run the tests before each commit, and read all that they print. They take some minutes. "
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        done = cli_world.run(*words)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    run("init", "--project", "p")
+    run("policy", "grant", "user", "curator")
+    return run
+
+
+def test_a_changed_note_is_listed_and_shown_with_the_sentence_that_differs(run, tmp_path):
+    notes = tmp_path / "CLAUDE.md"
+    notes.write_text(f"- {LONG * 3}Never mock the store.\n- Use tabs in all files\n")
+    run("import", "memory-md", "CLAUDE.md")
+    run("review", "accept", "--all")
+    notes.write_text(f"- {LONG * 3}Mock the store in unit tests only.\n- Use tabs in all files\n- Sort imports\n")
+    run("import", "memory-md", "CLAUDE.md")
+
+    (changed, added) = json.loads(run("review", "--json"))["rows"]
+    table, todo, shown = run("review"), run("review", "--todo"), run("show", changed["item"])
+
+    assert changed["rewordings"] == [{"was": "Never mock the store.", "now": "Mock the store in unit tests only."}]
+    assert added["rewordings"] == []
+    for text in (table, todo):
+        assert "was: Never mock the store." in text
+        assert "now: Mock the store in unit tests only." in text
+    fields = dict(line.split(None, 1) for line in shown.splitlines())
+    assert (fields["was"], fields["now"]) == ("Never mock the store.", "Mock the store in unit tests only.")
+
+
+def said(summary, explanation=None):
+    return {"summary": [summary], "revisionReason": ["It changed."]} | (
+        {"detailedExplanation": [explanation]} if explanation else {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "was", "now"),
+    [
+        (said("Use tabs."), said("Use tabs."), "", ""),
+        (said("Use tabs. Never mix."), said("Use tabs."), "Never mix.", ""),
+        (said("Use tabs."), said("Use tabs. Never mix."), "", "Never mix."),
+        (
+            said("T: Use tabs. …", "Use tabs. It is old."),
+            said("T: Use tabs. …", "Use tabs. It is new."),
+            "It is old.",
+            "It is new.",
+        ),
+        (said("T: Use tabs. It is old."), said("T: Use tabs. …", "Use tabs. It is new."), "It is old.", "It is new."),
+        (
+            said("T: Use tabs. …", "Use tabs. See [x](y)."),
+            said("T: Use blanks. …", "Use blanks. See x."),
+            "T: Use tabs.",
+            "T: Use blanks.",
+        ),
+    ],
+)
+def test_of_a_sentence_that_two_texts_of_a_memory_hold_one_is_shown(old, new, was, now):
+    assert rewording(old, new) == Rewording(was, now)
+
+
+def test_of_a_long_sentence_the_words_that_differ_are_shown():
+    words = "word " * 200
+    short = Rewording(f"{words}old end", f"{words}new end").shortened(80)
+
+    assert short.was.startswith("… word")
+    assert short.was.endswith("word old end")
+    assert short.now.endswith("word new end")
+    assert max(map(len, (short.was, short.now))) <= 84
