@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
@@ -40,6 +41,8 @@ _NAMES = (
     r"|(?:api|access|secret|private|auth|account)[_-]?(?:key|token)|client[_-]?secret)"
 )
 _HEX, _WORD = "[0-9a-f]", "[A-Za-z0-9_-]"
+#: Between a name and its value, which stand in one line: an empty value is followed by a line of something else.
+_BLANKS = r"[^\S\n]*"
 #: What a token of a maker begins with, and what follows.
 _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("an AWS access key", ("AKIA", "ASIA"), "[A-Z2-7]{16}(?![A-Z0-9])"),
@@ -80,7 +83,12 @@ FORMS: tuple[Form, ...] = (
     Form("a Discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]+/{_WORD}{{60,}}"),
     Form("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
     Form("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
-    Form("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
+    Form(
+        "a private key",
+        "PRIVATE KEY",
+        r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?=[^-]{0,300}?[A-Za-z0-9+/]{32})",
+    ),
+    Form("a PASERK secret key", ".secret.", rf"(?<!{_WORD})k[1-4]\.secret\.{_WORD}{{40,}}"),
     Form("a JSON web token", "eyJ", rf"(?<!{_WORD})eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
     Form(
         "a password in a URL",
@@ -106,13 +114,13 @@ FORMS: tuple[Form, ...] = (
     Form(
         "a password",
         "=",
-        rf"(?i:{_NAMES}[\"']?\s*=>?\s*)(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
+        rf"(?i:{_NAMES}[\"']?{_BLANKS}=>?{_BLANKS})(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
         _ABOUT,
     ),
     Form(
         "a password",
         ":",
-        rf"(?i:{_NAMES}[\"']?\s*:\s*)(?=\S{{0,99}}[0-9!#%^&*+])(?P<said>[^\s,;()]{{6,}}+)(?!\()",
+        rf"(?i:{_NAMES}[\"']?{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<said>[^\s,;()]{{6,}}+)(?!\()",
         _ABOUT,
     ),
     Form(
@@ -125,21 +133,32 @@ FORMS: tuple[Form, ...] = (
         Form(
             "a token",
             sign,
-            rf"(?i:(?:token|_auth)[\"']?\s*{sign}\s*)[\"']?"
+            rf"(?i:(?:token|_auth)[\"']?{_BLANKS}{sign}{_BLANKS})[\"']?"
             r"(?=[^\s\"']{0,99}[0-9])(?=[^\s\"']{0,99}[A-Za-z])(?P<said>[A-Za-z0-9+/.~=-]{16,}+)(?!\()",
             _ABOUT,
         )
         for sign in "=:"
     ),
 )
+#: Words of which manuals make up passwords and keys.
+_SAMPLES = (
+    "access|account|api|app|auth|change|client|db|default|demo|dummy|example|fake|here|key|me|my|needed|new|not"
+    "|pass|passphrase|passwd|password|placeholder|private|provider|proxy|pwd|sample|secret|super|test|the|token"
+    "|user|value|your"
+)
 #: What stands where a secret would: a word for it, a variable, a call or an attribute, stars; or how it is kept.
 _STANDS_FOR_ONE = re.compile(
-    r"[\"']?(?:<.*|\$.*|%.*|\{.*|\[.*|.*\*\*\*.*|x{3,}|\.{3,}.*|[A-Za-z_]\w*(?:[.:]+\w+)+(?:\[.*)?|\w+\[.*|~?/.*|_?[A-Z][A-Z_]+|[a-z]+(?:_[a-z]+)+"
+    rf"[\"']?(?:<.*|\$.*|%.*|\{{.*|\[.*|.*\*\*\*.*|x{{3,}}|.*(?:\.\.\.|…).*|(?i:(?:[-_]?(?:{_SAMPLES}))+)[0-9]?"
+    r"|(?i:(?:abc[d-z]*|123[4-90]*)+)|[a-z][a-z0-9]*(?:_[a-z0-9]+)*_(?:password|passwd|pass|pwd|secret|token|key)"
+    r"|[a-z]+(?:-[a-z]+)*-(?:password|pass|secret|token|key)|[A-Za-z_]\w*(?:[.:]+\w+)+(?:\[.*)?|\w+\[.*|~?/.*"
+    r"|_?[A-Z][A-Z_-]+|[a-z]+(?:_[a-z]+)+"
     r"|[0-9]+-[a-z]+|(?i:(?:base|sha|md5|bcrypt|scrypt|argon|pbkdf|hmac|aes)-?[0-9_]*[a-z-]*)"
     r"|(?i:your.*|.*example.*|(?:my|the)?[_-]?(?:pass(?:word|wd|phrase)?s?|pwd|secret|token|key)[0-9]?"
     r"|required|optional|none|null|true|false|string"
     r"|redacted|removed|hidden|empty|changeme|placeholder|unknown|missing|rotated|expired))[\"']?\.?"
 )
+_MARKUP = re.compile(r"[`\u3000-\u303f\uff00-\uffef]")
+_PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]\Z")
 #: What no maker gives out: a sign many times, or the words of a manual.
 _MADE_UP = re.compile(r"([A-Za-z0-9.*])\1{5}|EXAMPLE|(?i:your)[_-]")
 _WIDE = ("=", ":", "://", "--", "</", " is ")
@@ -154,14 +173,22 @@ _TEXTS = attrgetter(*_TEXT_FIELDS)
 #: What may be drawn by lot, as an id or a key, and is no token of a known form all the same.
 _NAME_FIELDS = ("iri", "asserted_by", "asserted_in", "assigned_to", "idempotency_key")
 _NAMED = attrgetter(*_NAME_FIELDS)
-_RUN = re.compile(r"[A-Za-z0-9+_=-]{32,}")
+_RUN = re.compile(r"[A-Za-z0-9+_-]{32,}={0,2}")
 _PLAIN = re.compile(
     r"(?:0x)?[0-9a-fA-F-]+|(?:sha|md5|blake)[0-9a-z]*[-_=].*|[a-z0-9_=-]+|[A-Z0-9_=-]+"
     r"|pk_(?:live|test)_.*|Qm[1-9A-HJ-NP-Za-km-z]{44}",
     re.ASCII,
 )
-#: What comes before a digest, and before what is said of a key in the open, to its end.
-_DIGEST = re.compile(r"(?:\b(?:h1|sha[0-9]+|md5):|\bssh-[a-z0-9-]+ )[A-Za-z0-9+/=-]*\Z", re.IGNORECASE)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
+#: Symbols of Rust (v0) and C++ (Itanium): each name in them with its length before it.
+_MANGLED = re.compile(r"_(?:R|ZN?)[A-Z](?=\w*[0-9][a-z_]{2})\w*", re.ASCII)
+#: What comes before an id or a public key, before a digest, and before what is said of a key in the open, to its end.
+_ID = re.compile(
+    r"(?:\b|_)(?:[a-z]*[_-]?id|[a-z]+Id|kid)[\"']?\s*[:=]\s*[\"'`]?(?:[a-z0-9]+[._])*\Z|\bk[1-4]\.(?:public|[pls]id)\.\Z"
+)
+_DIGEST = re.compile(
+    r"(?:\b(?:h1|sha[0-9]+|md5):|\b(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ )[A-Za-z0-9+/=-]*\Z", re.IGNORECASE
+)
 _IN_THE_OPEN = re.compile(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-]*-----[A-Za-z0-9+/=\s\\]*\Z")
 
 
@@ -224,9 +251,23 @@ def _of_a_form(text: str, forms: Iterable[Form]) -> Found | None:
                 said = match.groupdict().get("said")
                 if said is None and _MADE_UP.search(match[0]):
                     continue
-                if said is None or not _STANDS_FOR_ONE.fullmatch(said):
+                if said is None or not _stands_for_one(said, text[: match.start()]):
                     return Found(kind, match.start())
     return None
+
+
+def _stands_for_one(said: str, before: str) -> bool:
+    """Return whether *said*, which follows a name of secrets and what is *before* that, is a word for a secret.
+
+    Marks of prose and markup around it are no part of it, nor is what follows in the query of an IRI. A password that
+    is its own prefix, as in `POSTGRES_PASSWORD=postgres`, is the one that a program is delivered with.
+    """
+    if before.endswith(("?", "&")):
+        said = said.partition("&")[0]
+    bare = _MARKUP.split(said.lstrip("\"'`*"))[0].strip("\"'*:,;.!)]}>\\") or said
+    prefix = _PREFIX.search(before)
+    is_own = prefix is not None and prefix[1].casefold() == bare.casefold()
+    return is_own or any(_STANDS_FOR_ONE.fullmatch(each) for each in (said, bare))
 
 
 def _is_random(run: str) -> bool:
@@ -237,13 +278,27 @@ def _is_random(run: str) -> bool:
     changes = sum(one != other for one, other in pairwise(sorts))
     total = len(run)
     entropy = -sum(n / total * math.log2(n / total) for n in Counter(run).values())
-    return changes * 5 >= total * 2 and entropy >= 4 and sorts.count("-") * 8 <= total
+    is_mixed = changes * 5 >= total * 2 and entropy >= 4 and sorts.count("-") * 8 <= total
+    return is_mixed and not _is_of_words(run) and not _is_encoded_text(run)
+
+
+def _is_of_words(run: str) -> bool:
+    """Return whether *run* is a name: most of it are words, or it is the mangled name of a symbol of a program."""
+    words = sum(len(word) for word in _WORDS.findall(run) if len(word) >= 4)
+    return words * 2 >= len(run) or _MANGLED.fullmatch(run) is not None
+
+
+def _is_encoded_text(run: str) -> bool:
+    """Return whether *run* is text or a message in base64, and no key."""
+    body = run.rstrip("=").replace("-", "+").replace("_", "/")
+    data = b64decode(body[: len(body) // 4 * 4])
+    return sum(32 <= byte < 127 or byte in b"\t\n\r" for byte in data) * 4 >= len(data) * 3
 
 
 def _is_named_before(text: str) -> bool:
     """Return whether what follows *text* is part of an IRI or a path, a digest or a public key: random, in the open."""
     word = text.rpartition(" ")[2].rpartition("\n")[2]
-    return "/" in word or bool(_DIGEST.search(text[-1000:]) or _IN_THE_OPEN.search(text))
+    return "/" in word or bool(_DIGEST.search(text[-1000:]) or _ID.search(text[-40:]) or _IN_THE_OPEN.search(text))
 
 
 def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, Found]]:

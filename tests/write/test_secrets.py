@@ -44,13 +44,13 @@ SECRETS = {
     "a PyPI token": ["pypi-AgEIcHlwaS5vcmc" + drawn(60)],
     "a Hugging Face token": ["hf_" + drawn(34)],
     "a jidomem token": ["jido_" + drawn(43), "use jido_" + drawn(43, BASE62 + "-_") + "."],
-    "a private key": ["-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----",
-                      "-----BEGIN PGP PRIVATE KEY BLOCK-----"],
+    "a private key": [f"-----BEGIN {kind}-----\n{drawn(64)}\n{drawn(64)}"
+                      for kind in ("RSA PRIVATE KEY", "PRIVATE KEY", "PGP PRIVATE KEY BLOCK")],
     "a JSON web token": ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0." + drawn(43)],
     "a password in a URL": ["postgres://app:s3cr3tpw@db.example.com/app", "https://:hunter22@example.org",
                             "mongodb+srv://admin:Passw0rd1@cluster0.mongodb.net", "postgres://app:p@ssw0rd@localhost/db"],
     "a password": ["password=hunter2", 'PASSWORD = "correct horse"', "db_password: Tr0ub4dor&3",
-                   "api_key=abcdef123456",
+                   "api_key=qfbxcw130746",
                    '{"client_secret": "9f8e7d6c5b"}', "AUTH_TOKEN='zzyyxxww'",
                    "DB_PASS=s3cr3t", "password=my-s3cret-pw9", "password: mydogRex2020",
                    "the database password is hunter2",
@@ -69,7 +69,7 @@ SECRETS = {
     "an age key": ["AGE-SECRET-KEY-1" + drawn(58, string.ascii_uppercase + string.digits)],
     "a token in a URL": ["https://" + drawn(40, HEX) + "@github.com/a/b.git"],
     "a credential": ["Authorization: Bearer " + drawn(40, HEX), '"authorization": "Basic YWRtaW46aHVudGVyMg=="'],
-    "a token": ["GITLAB_TOKEN=abcdef1234567890", "_auth=dXNlcjpwYXNzd29yZDE=", "token: 'abcdef1234567890'"],
+    "a token": ["GITLAB_TOKEN=qfbxcw1307461951", "_auth=dXNlcjpwYXNzd29yZDE=", "token: 'qfbxcw1307461951'"],
     "a random token": [drawn(40), drawn(32) + "==", "the code " + drawn(64) + " opens it"],
 }  # fmt: skip
 CASES = [(kind, text) for kind, texts in SECRETS.items() for text in texts]
@@ -121,6 +121,9 @@ HARMLESS = [
     "Authorization: Bearer <token>", "Authorization: Bearer authentication", "page token: the next one of 100",
     "docker run --user 1000:1000 x", "curl -u $USER:$PASSWORD https://example.org", "<password>${PW}</password>",
     "aB3-xY7_kQ9-mN2-pR5_tW8-zL4_hG6-vC1", "MAX_RETRIES=5 TIMEOUT=30 in the environment",
+    "password=\ndatabase.url=jdbc:x", "api_key='sk-...'", "-----BEGIN PRIVATE KEY-----\n...", "API_KEY=abc123",
+    "POSTGRES_PASSWORD=postgres", "wss://x.org?apiKey=KEY&region=us", "clusterId=83fabd45-685d-7f8d-9495-18fab6f50d5e",
+    "_RNvXINtC7mycrate3FoomEINtC7mycrate3BaryE3foo", "assertion=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9...",
     "die Datenschutzgrundverordnungsdurchführung",
 ]  # fmt: skip
 
@@ -159,7 +162,7 @@ def test_no_sequence_of_words_is_a_secret(words):
 def test_nearly_all_tokens_drawn_by_lot_are_found():
     chance = random.Random(11)
     found = [find("".join(chance.choices(BASE62, k=length))) for length in (32, 40, 48, 64) for _ in range(500)]
-    assert sum(each is not None for each in found) >= 1_950
+    assert sum(each is not None for each in found) >= 1_940
 
 
 PLACES = {
