@@ -9,6 +9,7 @@ import click
 
 from jidomem import Jidomem
 from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.govern.branches import compare_with_git
 from jidomem.govern.integrity import Finding, anchor, anchored, findings
 from jidomem.journal.files import Stream
 from jidomem.journal.horizon import beyond
@@ -33,9 +34,9 @@ def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | 
     """Verify every commit of every project, or of the one --project names.
 
     It finds any commit that was edited, taken out, moved or put in between others, in files and packs, and every copy
-    that shows what was redacted. It cannot find that the last commits were taken away; keep what --json prints, or the
-    version `jidomem status` shows, elsewhere, and hold the journal to it with --anchor. Exits with 7 where there is
-    damage or an anchor is not there, with 1 where something redacted is shown.
+    that shows what was redacted. That the last commits were taken away it finds where git has them at HEAD; else keep
+    what --json prints, or the version `jidomem status` shows, elsewhere, and hold the journal to it with --anchor.
+    Exits with 7 where there is damage or a commit is missing, with 1 where something redacted is shown.
 
     Examples:
       jidomem verify
@@ -51,9 +52,10 @@ def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | 
     wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
     damage = [(stream, journal.verify(stream)) for stream in streams]
     found = [finding for stream in streams for finding in findings(journal, stream, memory.sources.now())]
+    found += compare_with_git(journal, dict(damage), door.project)
     found += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
     _show(door, memory, damage, found, anchored_to=bool(wanted))
-    if any(errors for _, errors in damage) or any(each.kind in ("missing", "unrecorded") for each in found):
+    if any(errors for _, errors in damage) or any(each.kind in ("missing", "unrecorded", "stray") for each in found):
         return DAMAGED
     return EXPOSED if any(each.severity == "violation" for each in found) else 0
 
@@ -74,7 +76,10 @@ def _show(
         show_json({"streams": rows, "damage": told, "findings": [f.to_dict() for f in found], "not_detected": unseen})
     else:
         for stream, of in damage:
-            word = f"{len(of)} damaged" if of else "sound"
+            lost = [each for each in found if each.kind == "missing" and _is_of(memory, stream, each)]
+            count = sum(len(each.commits) or 1 for each in lost)
+            words = [f"{number} {what}" for number, what in ((len(of), "damaged"), (count, "missing")) if number]
+            word = ", ".join(words) or "sound"
             click.echo(f"{stream.project}/{stream.name}  {memory.journal.head(stream)}  {word}")
         for error in errors:
             click.echo(clean(error.detail))
@@ -85,6 +90,11 @@ def _show(
         door.say(f"hint: {hint}")
     if door.verbose and not anchored_to:
         door.say(f"not detected: {UNSEEN}")
+
+
+def _is_of(memory: Jidomem, stream: Stream, found: Finding) -> bool:
+    folder = str(memory.journal.path(stream))
+    return found.path == folder or (found.path or "").startswith(f"{folder}/")
 
 
 def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:

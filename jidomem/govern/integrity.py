@@ -39,7 +39,7 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 class Finding:
     """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
 
-    kind: str  # exposed, unrecorded, set_aside, missing, too_late
+    kind: str  # exposed, unrecorded, set_aside, missing, too_late, stray, unchecked
     severity: Severity
     detail: str
     hint: str

@@ -252,10 +252,12 @@ class Contents:
             return before.count(b"\n") + 1 if found and identity else None
         return None
 
-    def damaged(self, name: str, problem: str, *, line: int | None = None, identity: str = "") -> JournalDamaged:
+    def damaged(
+        self, name: str, problem: str, *, line: int | None = None, identity: str = "", hint: str = ""
+    ) -> JournalDamaged:
         """Return the damage of a file, or of a commit in a pack."""
         path = f"{self.path}/{name.partition('#')[0]}"
-        what, hint = harm(path) or (problem, "")
+        what, hint = harm(path) or (problem, hint)
         return JournalDamaged(what, path=path, line=line, commit=identity or short_id(name), hint=hint)
 
     def _keep_at_hand(self, name: str, commit: Commit) -> None:

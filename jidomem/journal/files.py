@@ -13,13 +13,14 @@ from threading import Thread
 from time import monotonic, sleep, time_ns
 
 from jidomem import vocab
-from jidomem.errors import JidomemError, JournalDamaged, MemoryClosed, NotFound
+from jidomem.errors import Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
 from jidomem.journal.asides import put_aside, put_late_aside
 from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import lay, remove, served
 from jidomem.journal.folder import Folder
 from jidomem.journal.following import check_follows, sound
+from jidomem.journal.git_lock import YOUNG, GitLock
 from jidomem.journal.names import each_file, file_name
 from jidomem.journal.sealing import PAUSE, SEAL_LOCK, SLICE, batches, put_in_place, take_away
 from jidomem.journal.sight import NOTHING
@@ -75,6 +76,7 @@ class FileJournal:
         self.wait = wait
         #: Told of each commit how many seconds it took to be durable.
         self.on_kept: Callable[[float], object] = lambda seconds: None
+        self._git = GitLock(self.folder)
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, Turn]] = {}
         self._sealer: Thread | None = None
@@ -226,6 +228,7 @@ class FileJournal:
         """Hold the lock of a stream's files, damage or not; raise Busy when it is not free in so many *seconds*."""
         folder, turn = self._known(stream)
         with turn.taken(folder.path, folder.lock_path, seconds):
+            self._git.wait(min(seconds, YOUNG))
             with suppress(OSError):  # without a place nobody believes what the lock file says
                 disk.settle(folder.path)
             yield folder, turn
@@ -312,8 +315,24 @@ class FileJournal:
             if not expected.heads:  # whoever made the folders, and however far it came
                 flush_above(folder.path)
             version = self._place(stream, commit, folder, turn, put)
+            self._check_parents(expected, commit, folder)
         self.on_kept(monotonic() - began)
         return version
+
+    def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:
+        """Take *commit* back and raise Busy where git took the commits it follows away while it was written."""
+        self._git.wait(YOUNG)
+        if folder.holds(expected):
+            return
+        path = f"{folder.path}/{file_name(commit.head)}"
+        with suppress(FileNotFoundError):
+            disk.unlink(path)
+        folder.forget()
+        raise Busy(
+            f"{folder.path}: the commits that this one follows were taken away while it was written, as git does when"
+            " another branch is checked out; nothing was kept",
+            hint="submit again: it is judged by the memory of the branch that is checked out now",
+        )
 
     def _place(
         self, stream: Stream, commit: Commit, folder: Folder, turn: Turn, put: Callable[[str, str, bytes], None]

@@ -21,6 +21,10 @@ from jidomem.journal.sight import NOTHING, Sight, is_settled
 from jidomem.version import Head, Version
 
 LOCK = ".lock"
+_STAYED = (
+    "where another branch was checked out, jidomem doctor tells how to move this file to its own; else restore the"
+    " parent from git or a backup, then run: jidomem verify"
+)
 #: More damaged files than this are not looked at by each look, but once in so many nanoseconds for each of them.
 _FEW, _EACH = 100, 25_000
 
@@ -313,8 +317,9 @@ class Folder:
         """Return whether the commit in a file fits its parents; note it where it does not."""
         problem = broken(entry, self.contents)
         if problem:
-            line = self.contents.line_of(name, lacking(problem))
-            self._gaps[name] = self.contents.damaged(name, problem, line=line, identity=entry.head.id)
+            parent = lacking(problem)
+            line, hint = self.contents.line_of(name, parent), _STAYED if parent else ""
+            self._gaps[name] = self.contents.damaged(name, problem, line=line, identity=entry.head.id, hint=hint)
         return not problem
 
     def _aside(self, version: Version) -> list[str]:

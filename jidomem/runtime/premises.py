@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jidomem import ownership
 from jidomem.errors import InvalidRequest, NotFound
+from jidomem.govern.branches import compare_with_git
 from jidomem.govern.integrity import findings
 from jidomem.index.clones import Clones
 from jidomem.index.oxigraph import OxigraphIndex
@@ -20,7 +21,7 @@ from jidomem.repository import git
 from jidomem.runtime import settings
 from jidomem.runtime.chosen import amiss, is_remote
 from jidomem.runtime.keyring import Keyring
-from jidomem.runtime.looks import Look
+from jidomem.runtime.looks import Level, Look
 from jidomem.runtime.root import INDEX, open_root
 from jidomem.runtime.settings import Settings
 from jidomem.version import Version
@@ -61,9 +62,11 @@ def configuration(root: Path) -> Iterator[Look]:
 def journal(found: FileJournal, *, full: bool) -> Iterator[Look]:
     """Yield for each stream whether it is sound: by a look, or with *full* by every byte."""
     streams = found.streams()
-    for stream in streams:
+    known = {stream: found.verify(stream) if full else found.damage(stream) for stream in streams}
+    compared = compare_with_git(found, known)
+    for stream, damage in known.items():
         name, at = f"{stream.project}/{stream.name}", found.head(stream)
-        damage = found.verify(stream) if full else found.damage(stream)
+        is_whole = not any((each.path or "").startswith(str(found.path(stream))) for each in compared)
         for error in damage:
             yield Look("journal", "fail", f"{name}: {error.detail}", error.hint)
         for each in findings(found, stream) if full else ():
@@ -71,8 +74,11 @@ def journal(found: FileJournal, *, full: bool) -> Iterator[Look]:
         loose = found.loose(stream)
         if loose > LOOSE and found.is_tracked:
             yield Look("journal", "warn", f"{name} has {loose:,} commit files", "jidomem pack")
-        if not damage:
+        if not damage and is_whole:
             yield Look("journal", "ok", f"{name} is at {at}: {'verified' if full else 'sound, by a quick look'}")
+    for each in compared:
+        level: Level = "fail" if each.severity == "violation" else "warn"
+        yield Look("journal", level, f"{each.path or ''}: {each.detail}".removeprefix(": "), each.hint)
     if not streams:
         yield Look("journal", "ok", "nothing was written yet")
 

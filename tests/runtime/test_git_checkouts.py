@@ -1,0 +1,255 @@
+"""Git checks another branch out while memories are written: nothing that was acknowledged loses what it follows."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import intent
+
+import jidomem
+from jidomem.errors import Busy, JournalDamaged
+from jidomem.journal import disk
+from jidomem.journal.commit import parse
+from jidomem.journal.files import Stream
+from jidomem.runtime.making import init
+from jidomem_cli.main import cli
+
+STREAM = Stream("p")
+MEMORY = ".jidomem/projects/p/memory"
+WRITER = str(Path(__file__).with_name("checkout_writer.py"))
+TESTS = str(Path(__file__).parents[1])
+NAMED = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+def git(folder, *words, check=True):
+    environment = {**os.environ, **NAMED, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    done = subprocess.run(["git", *words], cwd=folder, env=environment, capture_output=True, text=True)
+    assert not check or done.returncode == 0, (words, done.stdout + done.stderr)
+    return done
+
+
+def commit_all(folder):
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "on", "--allow-empty")
+
+
+def keep(memory, summary):
+    return memory.writer.submit_intent("p", intent(summary=summary, evidence=[]))
+
+
+def cli_run(*words):
+    done = CliRunner().invoke(cli, [str(word) for word in words])
+    return done.exit_code, done.stdout + done.stderr
+
+
+def hints(folder):
+    """What doctor says of commits that stayed behind, each as a user would paste it."""
+    shown = cli_run("--root", folder / ".jidomem", "doctor")[1]
+    return [line.split(": ", 2)[2] for line in shown.splitlines() if line.strip().startswith("do: move it to ")]
+
+
+def paste(hint, check=True):
+    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    done = subprocess.run(["bash", "-c", hint], env={**os.environ, **NAMED, **quiet}, capture_output=True, text=True)
+    assert not check or done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository whose branches `main` and `other` have a memory in common, and one more each; `main` is there."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    init(tmp_path, "p")
+    for branch in ("main", "other"):
+        with jidomem.open(tmp_path / ".jidomem") as memory:
+            keep(memory, "before") if branch == "main" else None
+            if branch == "main":
+                commit_all(tmp_path)
+                git(tmp_path, "branch", "other")
+            keep(memory, f"on {branch}")
+        commit_all(tmp_path)
+        git(tmp_path, "checkout", "-q", "other" if branch == "main" else "main")
+    return tmp_path
+
+
+def files(folder):
+    return sorted(path.name for path in (folder / MEMORY).glob("*.ttl"))
+
+
+def during(monkeypatch, name, action):
+    """Let *action* happen once, right before the journal's next call *name* of the disk."""
+    real, left = getattr(disk, name), [action]
+
+    def called(*words):
+        if left:
+            left.pop()()
+        return real(*words)
+
+    monkeypatch.setattr(disk, name, called)
+
+
+@pytest.mark.parametrize("call", ["create", "fsync", "rename", "flush"])
+def test_a_write_that_another_branch_was_checked_out_under_is_taken_back_and_refused(repository, monkeypatch, call):
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "warm")
+        commit_all(repository)
+        during(monkeypatch, call, lambda: git(repository, "checkout", "-q", "other"))
+
+        with pytest.raises(Busy) as refusal:
+            keep(memory, "too late")
+
+        assert "another branch is checked out; nothing was kept" in refusal.value.detail
+        assert refusal.value.hint.startswith("submit again")
+        assert memory.journal.verify(STREAM) == ()
+        assert git(repository, "status", "--porcelain").stdout == ""
+
+        again = keep(memory, "too late")  # judged by the branch that is here now
+        assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {"too late", "on other", "before"}
+        assert parse((repository / MEMORY / files(repository)[-1]).read_bytes()).id == again.commit
+        commit_all(repository)
+        git(repository, "checkout", "-q", "main")
+        assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {"warm", "on main", "before"}
+
+
+def test_a_writer_waits_for_the_young_lock_of_gits_index_and_not_for_an_old_one(repository, monkeypatch):
+    lock = repository / ".git" / "index.lock"
+    with jidomem.open(repository / ".jidomem") as memory:
+        lock.write_bytes(b"")
+        written = threading.Thread(target=keep, args=(memory, "waited"))
+        written.start()
+        written.join(0.5)
+        assert written.is_alive()
+        lock.unlink()
+        written.join()
+
+        lock.write_bytes(b"")
+        os.utime(lock, (1, 1))  # git was killed long ago
+        keep(memory, "did not wait")
+    assert len(files(repository)) == 4
+
+
+def test_a_worktree_has_an_index_lock_of_its_own(repository):
+    tree = repository.parent / f"{repository.name}-tree"
+    git(repository, "worktree", "add", "-q", str(tree), "other")
+    own = Path(git(tree, "rev-parse", "--absolute-git-dir").stdout.strip(), "index.lock")
+    (repository / ".git" / "index.lock").write_bytes(b"")
+    own.write_bytes(b"")
+    with jidomem.open(tree / ".jidomem") as memory:
+        written = threading.Thread(target=keep, args=(memory, "waited"))
+        written.start()
+        written.join(0.5)
+        assert written.is_alive()
+        own.unlink()
+        written.join()
+
+
+@pytest.mark.parametrize("is_tracked", [False, True])
+def test_a_commit_that_stayed_behind_is_named_by_doctor_and_verify_and_moved_by_their_hint(repository, is_tracked):
+    with jidomem.open(repository / ".jidomem") as memory:
+        kept = [keep(memory, "stays behind").commit, keep(memory, "and after it").commit]
+        git(repository, "checkout", "-q", "other")
+        if is_tracked:
+            commit_all(repository)
+        with pytest.raises(JournalDamaged) as refusal:
+            keep(memory, "on the wrong branch")
+        assert "jidomem doctor" in refusal.value.hint
+
+        code, verified = cli_run("--root", repository / ".jidomem", "verify")
+        (hint,) = hints(repository)
+        assert code == 7
+        assert "2 commits of p/memory were written on the branch main" in verified
+        assert hint in verified
+        paste(hint)
+
+        assert (hints(repository), memory.journal.verify(STREAM)) == ([], ())
+        keep(memory, "on the right branch")
+        commit_all(repository)
+        git(repository, "checkout", "-q", "main")
+        assert [parse((repository / MEMORY / name).read_bytes()).id for name in files(repository)[-2:]] == kept
+        assert memory.journal.verify(STREAM) == ()
+    assert git(repository, "status", "--porcelain").stdout == ""
+
+
+def test_a_commit_that_stayed_behind_and_is_on_its_branch_already_is_only_taken_away(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "copied")
+        copied = repository / MEMORY / files(repository)[-1]
+        data = copied.read_bytes()
+        commit_all(repository)
+        git(repository, "checkout", "-q", "other")
+        copied.write_bytes(data)
+
+        (hint,) = hints(repository)
+        paste(hint)
+
+        assert not copied.exists()
+        assert (hints(repository), memory.journal.verify(STREAM)) == ([], ())
+
+
+def test_verify_and_doctor_tell_of_commits_that_head_has_and_the_folder_lacks(repository):
+    newest = repository / MEMORY / files(repository)[-1]
+    newest.unlink()
+
+    code, verified = cli_run("--root", repository / ".jidomem", "verify")
+    assert (code, "1 missing" in verified, "sound" in verified) == (7, True, False)
+    for full in ([], ["--full"]):
+        code, looked = cli_run("--root", repository / ".jidomem", "doctor", *full)
+        assert (code, "was there at HEAD and is gone" in looked, "is at 1-" in looked) == (1, True, False)
+    paste(next(line.partition("restore it: ")[2] for line in looked.splitlines() if "restore it: " in line))
+
+    assert newest.exists()
+    assert cli_run("--root", repository / ".jidomem", "verify")[0] == 0
+
+
+def test_no_acknowledged_write_is_lost_or_without_parents_while_branches_change(repository):
+    """Two writers and a user who commits, changes the branch and does what doctor says."""
+    environment = {**os.environ, "PYTHONPATH": TESTS}
+    command = [sys.executable, WRITER, str(repository / ".jidomem")]
+    writers = [
+        subprocess.Popen([*command, name], stdin=-1, stdout=-1, text=True, env=environment) for name in ("ana", "bob")
+    ]
+    try:
+        for writer in writers:
+            assert writer.stdout.readline() == "ready\n"
+        lines = [[] for _ in writers]
+        readers = [
+            threading.Thread(target=lambda writer=writer, to=to: to.extend(writer.stdout))
+            for writer, to in zip(writers, lines, strict=True)
+        ]
+        for reader in readers:
+            reader.start()
+        for turn in range(12):
+            commit_all(repository)
+            git(repository, "checkout", "-q", ("other", "main")[turn % 2])
+            for hint in hints(repository):
+                paste(hint, check=False)  # a write may come between: then it is said again
+    finally:
+        for writer in writers:
+            writer.stdin.close()
+    for reader, writer in zip(readers, writers, strict=True):
+        reader.join()
+        writer.stdout.close()
+        assert writer.wait() == 0
+    for _ in range(4):
+        for branch in ("main", "other"):
+            commit_all(repository)
+            git(repository, "checkout", "-q", branch)
+            for hint in hints(repository):
+                paste(hint)
+
+    kept = {line.split()[1] for of in lines for line in of if line.startswith("kept")}
+    refused = {line.split()[1] for of in lines for line in of if line.startswith("refused")}
+    assert refused <= {"busy", "journal_damaged"}
+    found = dict[str, set[str]]()
+    for branch in ("main", "other"):
+        git(repository, "checkout", "-q", branch)
+        commits = {
+            commit.id: commit for commit in map(parse, map(Path.read_bytes, (repository / MEMORY).glob("*.ttl")))
+        }
+        assert all(parent in commits for commit in commits.values() for parent in commit.parents)
+        found[branch] = {*commits}
+    assert len(kept) > 20
+    assert kept <= found["main"] | found["other"]
