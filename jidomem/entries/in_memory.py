@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import islice
 from threading import Lock
 
-from jidomem.entries.store import NO_OPTIONS, Options, StoreError
+from jidomem.entries.store import NO_OPTIONS, Options, StoreError, check_spelling
 from jidomem.entry import Entry, WriteRequest, WriteResult
 from jidomem.errors import InvalidRequest
 from jidomem.recall import RecallRequest, RecallResult
+
+_OPTIONS = ("pid", "include_sessions")
 
 
 class MissingHandle(StoreError, ValueError):
@@ -39,6 +41,7 @@ class InMemoryStore:
 
     def recall(self, request: RecallRequest, opts: Options = NO_OPTIONS) -> RecallResult:
         """Return the entries that *request* covers, the newest first, up to its limit; raises InvalidRequest."""
+        check_spelling(opts, _OPTIONS)
         every = opts.get("include_sessions", False)
         if not isinstance(every, bool):
             raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")
@@ -51,6 +54,7 @@ class InMemoryStore:
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
         """Keep the entry as the newest, in the place of one with the same id."""
+        check_spelling(opts, _OPTIONS)
         entry = request.entry
         store = self._meant(opts)
         with store._lock:
@@ -60,6 +64,7 @@ class InMemoryStore:
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return all entries, the oldest first."""
+        check_spelling(opts, _OPTIONS)
         store = self._meant(opts)
         with store._lock:
             return list(store._entries.values())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -12,6 +13,8 @@ from jidomem.recall import RecallRequest, RecallResult
 
 Options = Mapping[str, Any]
 NO_OPTIONS: Options = MappingProxyType({})
+#: How like the name of an option another one is that is a slip of the pen.
+_LIKE = 0.8
 _VERBS = ("recall", "write", "list_entries")
 _ACCEPTED = "a store, a class of stores, or a pair (store, options)"
 
@@ -21,7 +24,8 @@ Answer = TypeVar("Answer")
 class Store(Protocol):
     """What keeps entries. Whoever implements these three operations is a store; what it cannot do, it raises.
 
-    Options that a store does not know, and the metadata of requests, are for others: it leaves them alone.
+    Options that a store does not know, and the metadata of requests, are for others: it leaves them alone, but for a
+    misspelt one of its own (`check_spelling`).
     """
 
     def recall(self, request: RecallRequest, opts: Options, /) -> RecallResult:
@@ -59,6 +63,14 @@ def resolve(store: object) -> tuple[Store, Options]:
         made = given.for_options(opts) if hasattr(given, "for_options") else given()
         return made, opts
     return given, opts  # type: ignore[return-value]  # it has the three verbs
+
+
+def check_spelling(opts: Options, known: Collection[str]) -> None:
+    """Raise InvalidRequest for an option that is nearly spelt as one of *known*; any other is for somebody else."""
+    for name in opts:
+        near = get_close_matches(str(name), known, n=1, cutoff=_LIKE)
+        if near and name not in known:
+            raise InvalidRequest(f"there is no option {name!r}; did you mean {near[0]!r}?", hint=f"give {near[0]!r}")
 
 
 def recall(store: object, request: object = None, /, **fields: Any) -> RecallResult:

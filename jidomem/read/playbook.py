@@ -135,8 +135,8 @@ def _line_of(text: str, refused: JidomemError) -> int:
 
 _INTRODUCTION = """# The playbook
 
-The questions jidomem answers by name, by the role that asks them. Ask one with `reader.ask("open-tasks",
-project="my_project")` or `jidomem ask open-tasks`. Every answer is about one project. It shows active memories:
+The questions jidomem answers by name, by the role that asks them. Ask one with `memory.ask("open-tasks")` or
+`jidomem ask open-tasks`. Every answer is about one project. It shows active memories:
 asserted, neither superseded nor invalidated, valid now ([time](time.md)), and of decisions those that are accepted or
 state no status. With `includeInactive` the rows are those the plain pattern finds; `status` lists the decisions of one
 status, as in `jidomem ask decisions --status rejected`. `asOf` shows what was known at that moment, `validAt` what

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -72,13 +72,15 @@ class MemoryReader(Records):
         apart: Apart | None = None,
         remote: RemoteIndex | None = None,
         now: Callable[[], datetime] = clock.now,
+        projects: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """Read from *index*; *catch_up* brings it up to a project's journal, or raises for a project there is not.
 
         Long lists are kept in *shelved* for the next process; *past* replays a project to a moment for raw SPARQL, and
         *apart* answers the questions that came with a root, in a process that can be stopped.
         Where there is a *remote* index it answers what it can: the named questions, and SPARQL about the present.
-        *schema* has the rules that memories are held to, *shown* tells when and to whom one was shown.
+        *schema* has the rules that memories are held to, *shown* tells when and to whom one was shown, *projects* gives
+        the projects that there are.
         """
         self.playbook = playbook
         self.index = index
@@ -89,6 +91,7 @@ class MemoryReader(Records):
         self._schema = schema
         self._shown = shown
         self._now = now
+        self._projects = projects
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -106,7 +109,7 @@ class MemoryReader(Records):
         self,
         name: str,
         *,
-        project: str,
+        project: str | None = None,
         as_of: object = None,
         valid_at: object = None,
         include_inactive: bool = False,
@@ -116,7 +119,8 @@ class MemoryReader(Records):
     ) -> Rows:
         """Return the rows of one named query; further parameters go by the names in its header, or in snake_case.
 
-        Raises NotFound `unknown_query`, InvalidRequest for a parameter that does not fit.
+        Without a *project* it is the only one there is. Raises NotFound `unknown_query`, InvalidRequest for a
+        parameter that does not fit, and without a project where there are several.
         """
         return self.ask_page(
             name,
@@ -133,7 +137,7 @@ class MemoryReader(Records):
         self,
         name: str,
         *,
-        project: str,
+        project: str | None = None,
         as_of: object = None,
         valid_at: object = None,
         include_inactive: bool = False,
@@ -143,6 +147,7 @@ class MemoryReader(Records):
     ) -> Page:
         """Return up to *limit* rows, and the cursor that gives the next ones as they were when the first was read."""
         self.playbook.get(name)  # before all is brought level for a question that there is not
+        project = self._only_project() if project is None else project
         version = self._catch_up(project)
         query = self.playbook.get(name)
         values = self._named(query, project, {_camel(key): value for key, value in params.items()}, as_of)
@@ -160,6 +165,14 @@ class MemoryReader(Records):
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=valid)
         bindings = _valid({**bindings, "asOf": start.as_of}, start.valid_at)
         return self._lists.page(query, project, bindings, limit, start)
+
+    def _only_project(self) -> str:
+        """Return the project of a root that has one; raises InvalidRequest where there are several, or none."""
+        there = self._projects()
+        if len(there) != 1:
+            named = f"there are the projects {', '.join(there)}" if there else "there is no project yet"
+            raise InvalidRequest(f"no project is named, and {named}", hint=f"give project={(there or ['demo'])[0]!r}")
+        return there[0]
 
     def _valid_at(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> Term:
         """Return the moment at which memories are to hold where the caller names none; empty where that is open.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from jidomem.entries.store import NO_OPTIONS, Options
+from jidomem.entries.store import NO_OPTIONS, Options, check_spelling
 from jidomem.entry import Entry, WriteRequest, WriteResult
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.govern.quoted import tokens
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 #: What of the narrowing of memories holds for entries, too; and where else what does not is asked.
 _HONOURED = ("as_of", "since", "until", "budget_tokens", "explain")
+_OPTIONS = ("project", "include_sessions", *_HONOURED)
+#: Fields of a request, which are no options.
+_OF_REQUEST = ("query", "limit", "scope", "agent_id", "session_id")
 _ELSEWHERE = 'ask memory.recall("...", kinds=["entry"]), which takes it'
 _HINTS = {
     "agent": "name it in the request, as agent_id",
@@ -39,7 +42,7 @@ class EntryStore:
     Options: `project` is whose history is meant, *project* unless given; `as_of` asks for what was kept at a moment;
     `include_sessions=True` lets an agent recall what is of other sessions; `since` and `until` bound when it was kept,
     `budget_tokens` how long all texts may be, and `explain=True` tells the parts of each score. What recall of
-    memories takes beside these is refused; others are left alone.
+    memories takes beside these is refused, and so is a misspelt one; others are left alone.
     """
 
     def __init__(self, project: str, writer: MemoryWriter, memory: Recalls) -> None:
@@ -132,6 +135,7 @@ class EntryStore:
         return Entries(self._project(opts), self._memory.texts, self._memory.index)
 
     def _project(self, opts: Options) -> str:
+        check_spelling(opts, _OPTIONS)
         return str(opts.get("project") or self.project)
 
     def _is_there(self, opts: Options) -> bool:
@@ -153,6 +157,9 @@ def _told(receipt: Receipt) -> dict[str, Any]:
 
 def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
     """Return what the options ask for, and whether all sessions are meant; raises InvalidRequest for what is none."""
+    check_spelling(opts, _OPTIONS)
+    if of_request := [name for name in _OF_REQUEST if name in opts]:
+        raise InvalidRequest(f"{of_request[0]} is no option", hint=f"give {of_request[0]} in the request")
     every = opts.get("include_sessions", False)
     if not isinstance(every, bool):
         raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from jidomem.index.remote_index import RemoteIndex
     from jidomem.intent import Receipt
     from jidomem.journal.files import FileJournal
+    from jidomem.read.functions import Rows
     from jidomem.runtime.long_term import LongTerm
     from jidomem.write.writer import MemoryWriter
 
@@ -96,6 +97,7 @@ class Jidomem(Held, Recalls, Governed):
             self.pool.solutions,
             self.remote,
             now=sources.now,
+            projects=self.projects,
         )
 
     @property
@@ -146,6 +148,14 @@ class Jidomem(Held, Recalls, Governed):
         unknown field, with the nearest known one.
         """
         return self.writer.remember(project or self.project, text, dry_run=dry_run, **fields)
+
+    def ask(self, name: str, *, project: str | None = None, **parameters: Any) -> Rows:
+        """Return the rows of the named query *name*, such as open-tasks, over *project* or that of this root.
+
+        *parameters* are those of the query, and as_of, valid_at, include_inactive, limit and cursor; `playbook` has
+        the queries. Raises what `MemoryReader.ask` raises.
+        """
+        return self.reader.ask(name, project=project or self.project, **parameters)
 
     def catch_up(self, project: str) -> Version:
         """Bring the index level with every stream of *project*; return the version of its memory.

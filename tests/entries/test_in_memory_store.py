@@ -310,3 +310,13 @@ def test_recall_never_exceeds_its_limit_nor_leaks_and_leaves_nothing_out(written
     assert {one.agent_id for one in found.entries} <= {request.agent_id}  # B040
     allowed = {request.session_id} if request.scope == "session" else {None, request.session_id}
     assert {one.session_id for one in found.entries} <= allowed
+
+
+@pytest.mark.parametrize("verb", [recall, write, list_entries])
+def test_a_misspelt_option_is_refused_with_the_right_name(store, verb):
+    given = {recall: [asking()], write: [entry("a")], list_entries: []}[verb]
+    with pytest.raises(InvalidRequest) as refused:
+        verb((store, {"include_session": True}), *given)
+    assert (refused.value.detail, refused.value.hint) == (
+        "there is no option 'include_session'; did you mean 'include_sessions'?", "give 'include_sessions'",
+    )  # fmt: skip

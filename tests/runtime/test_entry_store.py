@@ -305,3 +305,27 @@ def test_what_was_acknowledged_outlives_a_kill(root):  # B039
     with opened(root) as memory:
         assert memory.journal.verify(HISTORY) == ()
         assert set(said) <= set(contents(list_entries(memory.entries)))
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("asof", "'as_of'"),
+        ("include_session", "'include_sessions'"),
+        ("projct", "'project'"),
+        ("budget_token", "'budget_tokens'"),
+    ],
+)
+def test_a_misspelt_option_is_refused_with_the_right_name_by_every_verb(store, option, hint):
+    given = store, {option: "2020-01-01"}
+    entry = Entry(id="e1", agent_id="architect", content="we ship on Friday")
+    for ask in (lambda: found(given, "ship"), lambda: list_entries(given), lambda: write(given, entry)):
+        with pytest.raises(InvalidRequest, match=f"there is no option '{option}'; did you mean {hint}"):
+            ask()
+    assert list_entries(store) == []
+
+
+def test_a_field_of_a_request_is_no_option_of_the_store(store):
+    with pytest.raises(InvalidRequest) as refused:
+        found((store, {"limit": 1}), "ship")
+    assert (refused.value.detail, refused.value.hint) == ("limit is no option", "give limit in the request")
