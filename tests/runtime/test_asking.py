@@ -6,7 +6,6 @@ from conftest import intent
 import jidomem
 from jidomem.errors import InvalidRequest, NotFound
 
-
 ANA = "https://jido.ai/agents/ana"
 
 
