@@ -1,6 +1,7 @@
 """Memory in git: branches that both wrote merge by union, with real git, and what git can do wrong is told."""
 
 import os
+import shlex
 import subprocess
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -209,8 +210,9 @@ def test_what_disagrees_after_a_merge_is_listed_and_settled(branches, monkeypatc
     listed = run("conflicts")
     assert "overlapping_decision" in listed.stdout
     assert all(text in listed.stdout for text in ("Use Oxigraph", "Use SQLite"))
-    command = next(line.split() for line in listed.stdout.splitlines() if "jidomem revise" in line)
-    settled = run(*(word.strip("'") for word in command[1:]))
+    command = next(shlex.split(line) for line in listed.stdout.splitlines() if "jidomem review" in line)
+    assert command[-2:] == ["--reason", "..."]  # the curator's own
+    settled = run(*command[1:-1], "the left was measured")
     assert settled.exit_code == 0, settled.stderr
     assert run("conflicts").stdout == ""
     assert run("verify").exit_code == 0
