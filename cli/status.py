@@ -122,7 +122,11 @@ def _tell(project: dict[str, Any]) -> None:
     written = f"last written {project['last_commit']}" if project["last_commit"] else "nothing written yet"
     click.echo(f"\n{project['project']}: version {project['version']}, {written}")
     for kind, states in project["counts"].items():
-        click.echo(f"  {kind:24} " + ", ".join(f"{count} {state}" for state, count in states.items()))
+        if told := ", ".join(f"{count} {state}" for state, count in states.items() if state != "pending"):
+            click.echo(f"  {kind:24} {told}")
+    to_review = {kind: states["pending"] for kind, states in project["counts"].items() if "pending" in states}
+    if to_review:
+        click.echo(f"  {'pending review':24} " + ", ".join(f"{count} {kind}" for kind, count in to_review.items()))
     if any(project["history"].values()):
         told = ", ".join(_numbered(number, what) for what, number in project["history"].items())
         click.echo(f"  {'history':24} {told}")

@@ -19,7 +19,7 @@ _COUNTED = (
     ("all", "?item a ?kind"),
     ("invalidated", f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED}"),
     ("superseded", f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'}"),
-    ("proposed", f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
+    ("pending", f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
     *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_HELD} {_UNLESS % _ANY}")
       for status in UNACCEPTED),
 )  # fmt: skip
@@ -60,7 +60,8 @@ SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
 
 def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
     """Return how many memories of each kind are in each state at a *moment*, or now: active, superseded, invalidated,
-    proposed, rejected, deprecated. Validity in the world is not judged, but where `valid_at` asks for it.
+    pending, of which a curator has yet to accept or reject each, and by the status of decisions proposed, rejected,
+    deprecated. Validity in the world is not judged, but where `valid_at` asks for it.
     """
     if all(each is None for each in moment.values()):
         return _now(reader, project)
@@ -102,7 +103,7 @@ def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
 
 
 def _by_status(of: dict[str, int]) -> dict[str, int]:
-    """Return the counts without those of all: what neither ended nor is proposed is active."""
+    """Return the counts without those of all: what neither ended nor is pending is active."""
     ended = {status: count for status, count in of.items() if status != "all"}
     active = of["all"] - sum(ended.values())
     return {"active": active, **ended} if active else ended

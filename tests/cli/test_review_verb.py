@@ -329,3 +329,27 @@ def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_
     assert run(*shlex.split(row["settle"][0].replace("...", "measured again"))[1:]).exit_code == 0
     for words in (["revise", proposed, "--invalidate", "--reason", "TEXT"], ["remember", "x", "--reason", "..."]):
         assert run(*words).exit_code == 2
+
+
+def test_status_tells_decisions_proposed_in_their_records_from_proposals_that_a_curator_settles(repository):
+    assert run("remember", "Use Jena", "--type", "decision", "--rationale", "r", "--status", "proposed").exit_code == 0
+
+    lines = {line[2:26].strip(): line[27:] for line in run("status").stdout.splitlines()}
+
+    assert lines["Decision"] == "1 active, 1 proposed"
+    assert lines["pending review"] == "2 Convention"
+    assert "Convention" not in lines
+
+
+def test_history_has_the_proposals_that_were_rejected_for_a_memory(disputed):
+    active, proposed = disputed
+    assert run("review", "reject", proposed, "--reason", "it is 80").exit_code == 0
+
+    told = [(row["entry"][-8:], row["status"], row["reason"]) for row in rows("history", active)]
+
+    assert told[:2] == [(active, "active", None), (proposed, "invalidated", None)]
+    assert told[2][1:] == ("active", "it is 80")
+    later = run("revise", active, "--supersede", "the port is 8080", "--reason", "moved").stdout.strip()
+    assert (proposed, "invalidated", None) in [
+        (row["entry"][-8:], row["status"], row["reason"]) for row in rows("history", later)
+    ]

@@ -97,7 +97,10 @@ class Model:
         for item in self.known(moment, world):
             kind = str(self.said.value(item, rdflib.RDF.type)).removeprefix(JIDO)
             of = found.setdefault(kind, {})
-            of[self.status(item, moment)] = of.get(self.status(item, moment), 0) + 1
+            status = self.status(item, moment)
+            if status == "proposed" and (item, NS.hasAssertionStatus, NS.Proposed) in self.said:
+                status = "pending"
+            of[status] = of.get(status, 0) + 1
         return found
 
     def changed(self, since, until):
