@@ -104,5 +104,11 @@ def json_or_text(text: str) -> Any:
 
 
 def whole_id(memory: Jidomem, name: str) -> str:
-    """Return the IRI of a memory from its IRI, which is not looked up here, or from its short id."""
-    return memory.reader.whole_id(memory.project, name)
+    """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
+    return memory.reader.whole_id(memory.project, named_here(memory, name))
+
+
+def named_here(memory: Jidomem, name: str) -> str:
+    """Return *name*, that of a file which is seen from here, with a line or without, as the memory has the file."""
+    path, colon, line = name.rpartition(":") if name.rpartition(":")[2].isdecimal() else (name, "", "")
+    return Paths(memory.settings.root, memory.tree).seen(path) + colon + line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -11,7 +12,9 @@ from jidomem.excerpt import ANSWERS
 from jidomem.govern.rewording import rewordings
 from jidomem.read.tables import plain
 from jidomem.read.turtle import turtle
+from jidomem_cli.complain import place
 from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.fields import named_here
 from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 
@@ -19,7 +22,10 @@ from jidomem_cli.tables import form_of, short, show_json, show_rows
 @click.argument("item", metavar="IRI")
 @pass_door
 def show(door: Door, item: str) -> None:
-    """Show the memory IRI: its IRI or short id, a unique beginning or end of 4 signs or more.
+    """Show the memory IRI: its IRI, or a beginning or end of its id of 4 or more characters.
+
+    An imported memory is also named by its file, the number of its record, its title, or file and line, as in
+    docs/adr/0016-names.md, 0016 or AGENTS.md:64. So it is wherever a memory is named.
 
     Examples:
       jidomem show 1a2b3c4d
@@ -27,7 +33,7 @@ def show(door: Door, item: str) -> None:
       jidomem show --json 1a2b3c4d
     """
     memory = door.read()
-    whole = memory.reader.resolve(memory.project, item, as_of=door.as_of)
+    whole = memory.reader.resolve(memory.project, named_here(memory, item), as_of=door.as_of)
     moment = {"as_of": door.as_of, "valid_at": door.valid_at}
     if door.format == "ttl":
         click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)
@@ -38,6 +44,17 @@ def show(door: Door, item: str) -> None:
     else:
         rows = _lines(found, _reworded(memory, found))
         show_rows(door, [{"field": name, "value": value} for name, value in rows], ("field", "value"))
+        if (newer := _in_its_place(memory, found)) is not None:
+            door.say(f"in its place: jidomem show{place(door)} {short(newer)}")
+
+
+def _in_its_place(memory: Jidomem, found: dict[str, Any]) -> str | None:
+    """Return the memory at the end of the chain of those that superseded the one *found*; None where nothing did."""
+    last, seen = found, {found["iri"]}
+    while (newer := next(iter(last["superseded_by"]), None)) is not None and newer not in seen:
+        seen.add(newer)
+        last = memory.reader.get_memory(memory.project, newer)
+    return None if last is found else str(last["iri"])
 
 
 def _reworded(memory: Jidomem, found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -62,4 +79,15 @@ def _lines(found: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple
     head += reworded
     ends = [("superseded by", found["superseded_by"]), ("invalidated by", found["invalidated_by"])]
     tail = [(name, values) for name, values in properties.items() if name != "conflictKey"]
-    return [(name, value) for name, value in [*head, *ends, *tail] if value]
+    return [(name, _pasteable(value)) for name, value in [*head, *ends, *tail] if value]
+
+
+def _pasteable(value: Any) -> Any:
+    """Return *value*, a text that begins or ends with blanks, as a pattern may, quoted for a shell: they show then.
+
+    >>> _pasteable(["^puts", "^puts "])
+    ['^puts', "'^puts '"]
+    """
+    if isinstance(value, list):
+        return [*map(_pasteable, value)]
+    return shlex.quote(value) if isinstance(value, str) and value != value.strip() else value

@@ -11,6 +11,7 @@ from jidomem.excerpt import cut
 from jidomem.read.tables import plain
 from jidomem.vocab import local_name
 from jidomem_cli.door import Door, Verb, pass_door
+from jidomem_cli.fields import named_here
 from jidomem_cli.tables import form_of, short, show_json, show_rows
 
 _PLAIN = (
@@ -33,7 +34,7 @@ def why(door: Door, item: str) -> None:
       jidomem why 1a2b3c4d --json
     """
     memory = door.read()
-    found = memory.reader.why(memory.project, item, as_of=door.as_of, valid_at=door.valid_at)
+    found = memory.reader.why(memory.project, named_here(memory, item), as_of=door.as_of, valid_at=door.valid_at)
     if form_of(door) == "json":
         show_json(plain(found))
     else:

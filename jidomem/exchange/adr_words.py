@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from jidomem.exchange.adr_dates import ISO_DATE, date_of_name
+from jidomem.exchange.adr_dates import ISO_DATE
 from jidomem.exchange.adr_page import MARK, Line, parse_line
-from jidomem.repository.record_files import record_name
+from jidomem.repository.record_files import number_of_name, record_name
 
 #: What the headings of a record are called, by the part they play.
 _HEADINGS: Mapping[str, tuple[str, ...]] = {
@@ -118,7 +118,6 @@ _CHOSEN = re.compile(
     r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
     re.IGNORECASE | re.DOTALL,
 )
-_NUMBER_OF_NAME = re.compile(r"(?:(?:adr|rfc)[-_. #]*|[a-z]{2,8}[-_])?(\d{1,8})(?!\d)", re.IGNORECASE)
 URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
 
 
@@ -222,11 +221,9 @@ def number_of(path: str, title: str) -> int | None:
     >>> number_of("docs/rfc-12-use-a-queue.md", ""), number_of("20200924-use-a-queue.md", "Use a queue")
     (12, None)
     """
-    name = stem(path)
-    named = None if date_of_name(name) else _NUMBER_OF_NAME.match(name)
-    titled = _NUMBERED.match(title)
-    digits = named[1] if named else next(filter(None, titled.groups()), "") if titled else ""
-    return int(digits) if digits else None
+    named, titled = number_of_name(stem(path)), _NUMBERED.match(title)
+    digits = next(filter(None, titled.groups()), "") if titled else ""
+    return named if named is not None else int(digits) if digits else None
 
 
 def unnumbered(title: str) -> str:

@@ -8,11 +8,12 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from jidomem.active import ACTIVE, is_accepted, validity
+from jidomem.active import ACTIVE, ENDED, is_accepted, validity
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.ids import Ids
 from jidomem.query import FOREVER, to_term
+from jidomem.read import source_names
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.values import to_value
 from jidomem.vocab import BASE, TYPE, graph_iri, jido, local_name, told_as
@@ -22,7 +23,8 @@ _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("reco
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 SHORT = 8
 _LEAST = 4
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_HOW = f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title"
 _ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
 _SEVERAL = 10
@@ -78,19 +80,53 @@ def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: 
     """Return the IRI of the memory that *short* names, among those that were known at *as_of*.
 
     It is its IRI, a beginning or end of its id that is unique, or the id it had elsewhere: of several versions the
-    newest. Raises InvalidRequest for what is no text; NotFound when there is none, or several: the hint lists them.
+    newest. One that was imported is also named by its file (with or without folders, line and ending), the number of
+    its record, or its title: the active version of it, else the newest. Raises InvalidRequest for what is no text;
+    NotFound when there is none, or several: the hint lists them.
     """
     text = parts(to_term(short, "string", "item")).text
-    found = [text] if _IRI.match(text) and _of_project(index, project, to_term(text, "iri", "iri")) else []
+    if _IRI.fullmatch(text) and _of_project(index, project, to_term(text, "iri", "iri")):
+        return text
     by_part = partial(_by_part, ids)
     finders = (by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, by_part)
     moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
-    found = found or next(filter(None, (find(index, project, text, moment) for find in finders)), [])
+    by_id = next(filter(None, (find(index, project, text, moment) for find in finders)), [])
+    found = dict.fromkeys(by_id, "")
+    if source_names.is_number(text) or not found:
+        found |= _by_source(index, project, text, moment)
     if len(found) == 1:
-        return found[0]
+        return next(iter(found))
     if found:
-        raise NotFound(f"{text!r} is short for several memories", hint=f"give one of: {', '.join(found)}")
+        listed = [f"{item} ({place})" if place else item for item, place in [*found.items()][:_SEVERAL]]
+        more = f", or {len(found) - _SEVERAL} more" if len(found) > _SEVERAL else ""
+        raise NotFound(f"{text!r} names several memories", hint=f"give one of: {', '.join(listed)}{more}")
     raise _missing(index, project, text)
+
+
+def _by_source(index: OxigraphIndex, project: str, text: str, moment: Term) -> dict[str, str]:
+    """Return the memory of each imported entry that *text* names, with its place: those in force, else proposed ones.
+
+    Of an entry whose memories have all ended it is the newest.
+    """
+    found: list[tuple[int, str, str]] = []
+    for versions in source_names.named(index, project, text):
+        known = [
+            (_standing(index, project, each.item, moment), at, bare(each.item), str(each))
+            for each in versions
+            for at in _recorded(index, project, each.item)
+            if at <= bare(moment)
+        ]
+        if known:
+            standing, _, item, place = max(known)
+            found.append((standing, item, place))
+    best = max((standing for standing, _, _ in found), default=0)
+    return {item: place for standing, item, place in found if standing == best}
+
+
+def _standing(index: OxigraphIndex, project: str, item: Term, moment: Term) -> int:
+    """Return 2 for a memory in force, 1 for a proposed one, and 0 for one that ended."""
+    status = _Item(index, project, bare(item), moment).to_dict(None)["status"]
+    return 0 if status in ENDED else 1 if status == "proposed" else 2
 
 
 def _by_part(ids: Ids, index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
@@ -147,7 +183,7 @@ def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
             f"{project} has no memory {asked!r} as of then", hint="it was recorded later: ask as of a later moment"
         )
     best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
-    hint = f"did you mean {' or '.join(best)}?" if best else f"give a whole IRI, or {_LEAST} or more signs of its id"
+    hint = f"did you mean {' or '.join(best)}?" if best else _HOW
     return NotFound(f"{project} has no memory {asked!r}", hint=hint)
 
 

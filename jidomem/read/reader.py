@@ -309,7 +309,8 @@ class MemoryReader(Records):
     def resolve(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return the IRI that *short* names, among the memories that were known at *as_of*.
 
-        It is an IRI, a unique beginning or end, of 4 signs or more, of an id, or the id the memory had elsewhere.
+        It is an IRI, a unique beginning or end, of 4 characters or more, of an id, or the id the memory had elsewhere;
+        of an imported memory also its file, with a line or without, the number of its record, or its title.
         """
         self._catch_up(project)
         return item.resolve(self.index, self._ids, project, short, as_of)

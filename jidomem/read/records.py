@@ -11,6 +11,7 @@ from jidomem import version
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.moments import stamp
 from jidomem.query import FOREVER, to_term
+from jidomem.read import source_names
 from jidomem.read.functions import Functions, Rows
 from jidomem.read.pages import Page
 from jidomem.terms import Term, bare, iri
@@ -70,8 +71,8 @@ class Records(Functions):
         """Return the IRI that *short* names, among the memories that were known at *as_of*."""
 
     def whole_id(self, project: str, name: str) -> str:
-        """Return the IRI of a memory from its IRI, which is not looked up here, or from its short id."""
-        return name if ":" in name else self.resolve(project, name)
+        """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
+        return name if ":" in name and not source_names.is_place(name) else self.resolve(project, name)
 
     def with_whole_ids(self, project: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of an intent with short ids written out; raises NotFound for one of none, or of several."""

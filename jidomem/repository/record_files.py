@@ -38,6 +38,7 @@ _DATE = re.compile(r"(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[
 _IN_SERIES = re.compile(r"[A-Za-z]{2,8}[-_]?\d{1,5}(?=$|[-_. ])")
 _LONG_NUMBER = re.compile(r"\d{3,8}(?=$|[-_. ])")
 _ADR = re.compile(r"(?:[a-z]+[-_])?adr[-_. ]*\d|adr[-_. ]\w|\d+[-_.]adr\b|.*\.adr$", re.IGNORECASE)
+_NUMBERED_NAME = re.compile(r"(?:(?:adr|rfc)[-_. #]*|[a-z]{2,8}[-_])?(\d{1,8})(?!\d)", re.IGNORECASE)
 _FRONT_PAGE = re.compile(r"_?(?:read[-_]?me|index|adr|decision|record)", re.IGNORECASE)
 _INDEX = re.compile(
     r"(?:\d+[-_. ]*|_)?(?:read[-_]?me|index|toc|table[-_]of[-_]contents|sidebar)"
@@ -207,6 +208,16 @@ def record_name(path: str) -> str:
     name, ending = splitext(basename(path))
     name = name if ending.lower() in MARKDOWN else basename(path)
     return basename(dirname(path)) if _is_own_folder(path) else name
+
+
+def number_of_name(name: str) -> int | None:
+    """Return the number that the name of a record begins with; a date is none.
+
+    >>> number_of_name("rfc-12-use-a-queue"), number_of_name("0016-names"), number_of_name("20200924-use-a-queue")
+    (12, 16, None)
+    """
+    found = None if _DATE.match(name) else _NUMBERED_NAME.match(name)
+    return int(found[1]) if found else None
 
 
 def folder_of(path: str) -> str:

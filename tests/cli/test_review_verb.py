@@ -353,3 +353,88 @@ def test_history_has_the_proposals_that_were_rejected_for_a_memory(disputed):
     assert (proposed, "invalidated", None) in [
         (row["entry"][-8:], row["status"], row["reason"]) for row in rows("history", later)
     ]
+
+
+def record(title):
+    return f"# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nc\n\n## Decision\n\nWe do: {title}.\n"
+
+
+@pytest.fixture
+def records(repository):
+    """The folder of two imported records, of which 0016 was edited and imported again."""
+    folder = repository / "docs" / "adr"
+    folder.mkdir(parents=True)
+    names = {"0016-names.md": "Names in lower case", "0017-queues.md": "One queue: for all jobs"}
+    for name, title in names.items():
+        (folder / name).write_text(record(title))
+    assert run("import", "adr", *(f"docs/adr/{name}" for name in names)).exit_code == 0
+    (folder / "0016-names.md").write_text(record("Names in lower case").replace("We do", "We always do"))
+    assert run("import", "adr", *(f"docs/adr/{name}" for name in names)).exit_code == 0
+    return folder
+
+
+def shown(name):
+    result = run("show", name, "--json")
+    return json.loads(result.stdout) if result.exit_code == 0 else result
+
+
+@pytest.mark.parametrize("name", [
+    "0016", "16", "ADR-16", "docs/adr/0016-names.md", "./docs/adr/0016-names.md", "adr/0016-names.md", "0016-names.md",
+    "0016-names", "names in  lower case",
+])  # fmt: skip
+def test_an_imported_record_is_named_by_number_path_or_title(records, name):
+    found = shown(name)
+    assert (found["properties"]["summary"], found["status"]) == (["Names in lower case"], "active")
+    assert "We always do" in found["properties"]["rationale"][0]
+
+
+def test_a_record_is_named_so_wherever_a_memory_is(records, monkeypatch):
+    item = shown("16")["iri"][-8:]
+    monkeypatch.chdir(records)
+    for words in (["why", "0016-names.md"], ["history", "16"]):
+        assert item in run(*words).stdout
+    assert run("revise", "0016-names.md", "--set", "confidence=low", "--reason", "r").exit_code == 0
+    done = run("remember", "Names in upper case", "--supersedes", "One queue: for all jobs", "--reason", "r")
+    assert (done.exit_code, shown("17")["status"]) == (0, "superseded")
+
+
+def test_a_name_of_several_is_refused_with_each_of_them(repository, records):
+    (records / "backend").mkdir()
+    (records / "backend" / "0016-caches.md").write_text(record("No caches"))
+    import_notes(repository)
+    assert run("import", "adr", "docs/adr/backend/0016-caches.md").exit_code == 0
+    one, other = (shown(name)["iri"] for name in ("0016-names", "0016-caches"))
+
+    refused, page = run("show", "16"), run("show", "CLAUDE.md")
+
+    assert refused.exit_code == 4
+    assert f"give one of: {one} (docs/adr/0016-names.md), {other} (docs/adr/backend/0016-caches.md)" in refused.stderr
+    assert page.stderr.endswith("or 1 more\n")
+    assert shown("CLAUDE.md:3")["properties"]["summary"] == ["The port of shop 0 is 0."]
+
+
+def test_a_number_that_also_ends_an_id_names_neither_by_guess(records):
+    assert run("remember", "x", "--iri", "https://jido.ai/memory/01900000-0000-7000-8000-00000000aa16").exit_code == 0
+    assert run("remember", "y", "--iri", "https://jido.ai/memory/01900000-0000-7000-8000-000000010016").exit_code == 0
+    assert shown("16")["properties"]["summary"] == ["Names in lower case"]
+    refused = run("show", "0016")
+    assert (refused.exit_code, "'0016' names several memories" in refused.stderr) == (4, True)
+    assert shown("00010016")["properties"]["summary"] == ["y"]
+
+
+def test_show_of_an_accepted_proposal_names_the_memory_in_its_place(repository):
+    first = rows("review")[0]["item"][-8:]
+    accepted = run("review", "accept", first).stdout.strip()
+    later = run("revise", accepted, "--set", "confidence=low", "--reason", "r").stdout.strip()[-8:]
+
+    assert run("show", first).stderr == f"in its place: jidomem show {later}\n"
+    assert run("show", later).stderr == ""
+
+
+def test_a_pattern_with_a_blank_at_its_end_is_shown_so_that_it_can_be_pasted(repository):
+    words = ("--type", "convention", "--about", "src", "--enforcement-level", "Strict")
+    item = run("remember", "No puts", *words, "--forbids", r"^\s*puts ", "--forbids", r"gets\b").stdout.strip()
+
+    (line,) = [line for line in run("show", item).stdout.splitlines() if line.startswith("forbidsPattern")]
+
+    assert line.split(None, 1)[1] == r"'^\s*puts ', gets\b"
