@@ -35,6 +35,21 @@ _NO_END = re.compile(
     r"|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)[\"'”’)\]`*_]*$",
     re.IGNORECASE,
 )
+#: What a sentence has that says what was decided, and what one has that may say so.
+_DECIDES = re.compile(
+    r"^(?!for (?:instance|example)|if\b|once\b|in (?:the )?future|later\b).*?"
+    r"(?:\bwe (?:will|shall|are going to|have (?:decided|agreed|chosen)|decided|agreed|chose|opted|elect)\b"
+    r"|\b(?:decided|agreed|opted) (?:to|that|on|against|for|in favou?r)\b|\bdecision (?:is|was) (?:to|that)\b"
+    r"|\b(?:was|were|is|are|been) (?:decided|agreed|chosen|selected|adopted)\b)",
+    re.IGNORECASE,
+)
+_MAY_DECIDE = re.compile(
+    r"\b(?:will|shall|should|must|won['’]t|decided|agreed|chosen|chose|elect|going to|are using)\b|^- "
+    r"|^(?:do not|don['’]t|never|always|add|adopt|allow|avoid|create|drop|expose|introduce|keep|make|merge|migrate|move"
+    r"|put|remove|rename|replace|require|split|stop|store|switch|update|use)\b",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"(?:positive |negative )?(?:consequences?|context|links?|status|background)\b.*:$", re.IGNORECASE)
 #: How much of one line is read for its sentences.
 _LONGEST_LINE = 20_000
 
@@ -62,13 +77,48 @@ def answer(said: Mapping[str, Sequence[object]]) -> str:
 def excerpt(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
     """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
 
-    What the summary says already is not said again.
+    What the summary says already is not said again. Where the sentence that decides would be cut off, the excerpt
+    begins with it, after an ellipsis.
+
+    >>> told = "It grew. It was slow, as many said. We will use one queue."
+    >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
+    ('… We will use one queue.', 'It grew. It was slow, as many said. We will use one queue.')
     """
     parts = [*sentences(answer(said)[: _READ * longest])]
     summary = " ".join(str(next(iter(said.get("summary", ())), "")).split()).rstrip(".:… ")
     if parts and summary and parts[0].rstrip(".:… ") == summary:
         del parts[0]
-    return _joined(parts, longest)[0]
+    return _shortened(parts, longest)[0]
+
+
+def shortened(text: str, longest: int) -> tuple[str, bool]:
+    """Return *text* on one line of at most *longest* characters, and whether something was left out.
+
+    It begins with the sentence that decides where that would be left out.
+    """
+    words = " ".join(text.split())
+    return (words, False) if len(words) <= longest else _shortened([*_split(words)], longest)
+
+
+def _shortened(parts: Sequence[str], longest: int) -> tuple[str, bool]:
+    text, is_cut = _joined(parts, longest)
+    place = _deciding(parts) if is_cut else 0
+    if place and len(" ".join(parts[:place])) >= len(text) - 2:
+        return f"… {_joined(parts[place:], longest - 2)[0]}", True
+    return text, is_cut
+
+
+def _deciding(parts: Sequence[str]) -> int:
+    """Return the place of the sentence that decides where the first of *parts* says nothing of it, else 0."""
+    first = next((part for part in parts if not part.endswith(":")), "")
+    if _MAY_DECIDE.search(first):
+        return 0
+    for place, part in enumerate(parts):
+        if _BESIDE.match(part):
+            return 0
+        if _DECIDES.search(part) and not _ITEM.match(part):
+            return place
+    return 0
 
 
 def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from jidomem import vocab
 from jidomem.anchor import Anchor
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.excerpt import excerpt
+from jidomem.excerpt import excerpt, shortened
 from jidomem.govern.besides import besides
-from jidomem.govern.briefing import BUDGET, Briefing, Entry, Found, fitted
+from jidomem.govern.briefing import BUDGET, Briefing, Entry, Found, fitted, recall_command
 from jidomem.govern.freshness import anchors_by_item, anchors_in_force
 from jidomem.govern.governing import governing
 from jidomem.govern.nearness import is_about, is_general, nearness
@@ -32,7 +33,7 @@ LONGEST, EXCERPT = 320, 200
 #: Of a list one entry is looked at for so many tokens, and never more than so many.
 TOKENS_AN_ENTRY, MOST = 30, 600
 #: So many conventions, and so many facts, are ranked by what they bind and by how near they are to the files.
-RANKED = 1_000
+RANKED = 10_000
 #: So many memories that recall finds for the task are told of at most.
 RELATED = 30
 #: Of so many files it is looked up what governs them; each is a question of its own to the index.
@@ -43,9 +44,10 @@ _Told = tuple[str, str, Sequence[str]]
 _ELSEWHERE = (-1, 0)
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
-_DETAILS = f"""SELECT ?item ?summary ?recorded ?about {{{{ VALUES ?item {{{{ {{items}} }}}}
+_DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?item {{{{ {{items}} }}}}
 ?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
-OPTIONAL {{{{ ?item {jido("about")} ?about }}}} }}}}"""
+OPTIONAL {{{{ ?item {jido("about")} ?about }}}} OPTIONAL {{{{ ?item {jido("sourceBlob")} ?blob }}}}
+OPTIONAL {{{{ ?item {jido("sourceLine")} ?line }}}} }}}}"""
 #: How a rule that has no other mark of it says that it binds.
 _BINDS = re.compile(
     r"\b(?:must|never|always|do not|don['’]t|shall|mandatory|forbidden|not allowed|required?)\b", re.IGNORECASE
@@ -83,12 +85,13 @@ class Briefed:
         role: str | None = None,
         about: Sequence[str] = (),
         related: Sequence[str] = (),
+        task: str = "",
         as_of: object = None,
         valid_at: object = None,
     ) -> None:
         """Brief *agent*, a plain name or an IRI, in a *role*, about the files *about*, at *now* on the clock.
 
-        *related* are the memories that recall found for its task, the best first.
+        *related* are the memories that recall found for its *task*, the best first.
         Raises InvalidRequest for more than MOST_FILES files.
         """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
@@ -100,6 +103,7 @@ class Briefed:
         self._role = _role(role) if role else self._declared_role()
         self._about = tuple(dict.fromkeys(about))
         self._related = {name: place for place, name in enumerate(related)}
+        self._task = task
         if len(self._about) > MOST_FILES:
             raise InvalidRequest(
                 f"a briefing is about {MOST_FILES} files at most, not {len(self._about):,}",
@@ -115,7 +119,7 @@ class Briefed:
             "rules": self._page("strict-conventions", "conv", "strict convention"),
             "binding": binding,
             "files": self._files(),
-            "related": self._found([(name, "", ()) for name in self._related]) if self._related else None,
+            "related": self._recalled(),
             "tasks": self._tasks(),
             "errors": self._errors(),
             "decisions": self._page("recent-decisions", "decision", "decision"),
@@ -146,9 +150,15 @@ class Briefed:
         rows, more = self._rows(name)
         return self._found([(row[column], label, ()) for row in rows], more)
 
-    def _found(self, entries: Sequence[_Told], more: bool = False) -> Found:
+    def _found(self, entries: Sequence[_Told], more: bool = False, limit: int | None = None) -> Found:
         """Return what there is, each an IRI, what it is called, and what there is to say of it."""
-        return Found(len(entries), lambda at: self._entry(*entries[at]), more)
+        return Found(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
+
+    def _recalled(self) -> Found | None:
+        """Return what recall found for the task, with the command that finds it."""
+        if not self._related:
+            return None
+        return replace(self._found([(name, "", ()) for name in self._related]), ask=recall_command(self._task, RELATED))
 
     def _conventions(self) -> tuple[Found, Found]:
         """Return the conventions that bind, by level or by their words, and the others; the strict ones are apart.
@@ -165,17 +175,18 @@ class Briefed:
             kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
             kind.append((row["item"], "required convention" if is_required else "convention", ()))
         more = page.cursor is not None
-        return self._found([*required, *worded], more), self._found(others, more)
+        return self._found([*required, *worded], more, RANKED), self._found(others, more, RANKED)
 
     def _facts(self) -> Found:
         page = self._reader.ask_page("facts", project=self._project, limit=RANKED, **self._moment)
         rows = self._ranked({row["fact"] for row in page.rows})
-        return self._found([(row["item"], "fact", ()) for row in rows], page.cursor is not None)
+        return self._found([(row["item"], "fact", ()) for row in rows], page.cursor is not None, RANKED)
 
     def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
         """Return *items*, those nearest to the files first, then those related to the task, then the newest.
 
-        Where there are files, those about other places come last.
+        Where there are files, those about other places come last. Those of one commit are in the order of the file they
+        were imported from.
         """
         found: dict[str, dict[str, Any]] = {}
         near: dict[str, tuple[int, int]] = {}
@@ -186,7 +197,8 @@ class Briefed:
             distances = [nearness(path, place) for path in self._about if is_about(place, path)]
             distance = max(distances, default=_ELSEWHERE if self._about and not is_general(place) else (0, 0))
             near[name] = max(near.get(name, _ELSEWHERE), distance)
-        ranked = sorted(found.values(), key=lambda row: (str(row["recorded"]), row["item"]), reverse=True)
+        ranked = sorted(found.values(), key=_in_file)
+        ranked.sort(key=lambda row: str(row["recorded"]), reverse=True)
         ranked.sort(key=lambda row: self._related.get(row["item"], len(self._related)))
         ranked.sort(key=lambda row: near[row["item"]], reverse=True)
         return ranked
@@ -302,7 +314,8 @@ class Briefed:
     def _entry(self, name: str, label: str, notes: Sequence[str]) -> Entry:
         told = item.get(self._index, self._project, name, self._moment["as_of"])
         said = {key: values[0] for key, values in told["properties"].items() if values}
-        text, is_cut = quoted(str(said.get("summary", "")), LONGEST)
+        summary, is_cut = shortened(str(said.get("summary", "")), LONGEST)
+        text = quoted(summary, LONGEST)[0]
         answer = excerpt(told["properties"], EXCERPT) if "rationale" in said else ""
         label = label or told["type"] or told["class"]
         files = self._freshness(name)
@@ -332,6 +345,11 @@ class Briefed:
             "freshness": [found.to_dict() for found in files],
         }
         return Entry(line, values)
+
+
+def _in_file(row: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return what sorts memories by the file they were imported from and the line there."""
+    return str(row["blob"] or "").partition(" ")[2], row["line"] or 0, row["item"]
 
 
 def _word(text: str) -> str:

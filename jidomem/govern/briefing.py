@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote, split
 from typing import Any
 
 from jidomem.errors import InvalidRequest
+from jidomem.excerpt import beginning
 from jidomem.govern.quoted import tokens
 
 #: How many tokens a briefing has, unless said otherwise; and of each section, how many entries come before the rest.
@@ -20,8 +23,8 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "related": ("Related to the task", "jidomem recall TASK"),
     "tasks": ("Open tasks", "jidomem ask open-tasks"),
     "errors": ("Open errors", "jidomem ask open-errors"),
-    "decisions": ("Decisions in force", "jidomem ask recent-decisions"),
-    "conflicts": ("Conflicts and proposals that wait", "jidomem conflicts"),
+    "decisions": ("Active decisions", "jidomem ask recent-decisions"),
+    "conflicts": ("Conflicts and pending proposals", "jidomem conflicts"),
     "questions": ("To be looked at again", "jidomem ask stale"),
     "lessons": ("Lessons learned", "jidomem ask recent-lessons"),
     "news": ("Since you were here last", "jidomem ask timeline"),
@@ -31,10 +34,12 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
 #: What the tool `ask` of a client without a command line is asked, where it is not what follows `jidomem`.
 _OF_TOOL: Mapping[str, str] = {
     "files": "ask governing (params file)",
-    "related": "recall",
     "conflicts": "ask conflicts, ask proposals",
 }
 _COMMAND = "jidomem "
+_RECALL = f"{_COMMAND}recall "
+#: Of a task so many characters stand in the command that recalls for it.
+LONGEST_TASK = 120
 #: Sections that have no more than one of so many parts of the budget before the others had their turn.
 _PARTS = {"binding": 3, "files": 4, "related": 5, "conventions": 4}
 #: Sections of memories that neither bind nor are near to anything: they have what the others leave.
@@ -69,11 +74,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is for a section: so many entries at least, made one by one; `more` where there are others."""
+    """What there is for a section: so many entries at least, made one by one; `more` where there are others.
+
+    `ask` is the command that lists them all, where it is not that of SECTIONS; `limit` is how many were ranked at most,
+    where there are more.
+    """
 
     count: int
     entry: Callable[[int], Entry]
     more: bool = False
+    ask: str = ""
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +97,7 @@ class Section:
     left_out: int
     more: bool
     ask: str
+    ranked: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,7 @@ class Briefing:
 
     def for_tools(self) -> Briefing:
         """Return the same for a client that has the tool `ask` and no command line: what lists the rest is a call."""
-        asks = [_OF_TOOL.get(section.name, section.ask.removeprefix(_COMMAND)) for section in self.sections]
+        asks = [_of_tool(section) for section in self.sections]
         sections = (replace(section, ask=ask) for section, ask in zip(self.sections, asks, strict=True))
         return replace(self, sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""))
 
@@ -238,7 +250,27 @@ class _Filling:
 
 def _section(name: str, entries: Sequence[Entry], found: Found, left_out: int) -> Section:
     title, ask = SECTIONS[name]
-    return Section(name, title, tuple(entries), max(left_out, int(found.more)), found.more, ask)
+    left = max(left_out, int(found.more))
+    return Section(name, title, tuple(entries), left, found.more, found.ask or ask, found.limit)
+
+
+def recall_command(task: str, limit: int) -> str:
+    """Return the command that recalls *limit* memories for a *task*, of a long one for its beginning.
+
+    >>> recall_command("retry uploads", 30), recall_command("-x", 30)
+    ("jidomem recall --limit 30 'retry uploads'", 'jidomem recall --limit 30 -- -x')
+    """
+    words = "".join(letter if letter.isprintable() else " " for letter in task)
+    text = beginning(" ".join(words.split()), LONGEST_TASK)
+    return f"{_RECALL}--limit {limit} {'-- ' * text.startswith('-')}{quote(text)}"
+
+
+def _of_tool(section: Section) -> str:
+    """Return the call of a tool that lists a section for a client without a command line."""
+    if section.ask.startswith(_RECALL):
+        _, _, _, limit, *_, task = split(section.ask)
+        return f"recall (query {json.dumps(task, ensure_ascii=False)}, limit {limit})"
+    return _OF_TOOL.get(section.name, section.ask.removeprefix(_COMMAND))
 
 
 def _heading(title: str) -> str:
@@ -247,7 +279,8 @@ def _heading(title: str) -> str:
 
 def _left_out(section: Section) -> str:
     least = "at least " if section.more else ""
-    return f"- {least}{section.left_out} more of {section.title!r}: {section.ask}"
+    ranked = f" (only the first {section.ranked:,} were ranked)" if section.ranked else ""
+    return f"- {least}{section.left_out} more of {section.title!r}{ranked}: {section.ask}"
 
 
 def _cost(lines: Iterable[str]) -> int:

@@ -44,6 +44,8 @@ def governing(
 ) -> list[Row]:
     """Return what governs each of *paths*, the nearest first, then the most binding, then the newest.
 
+    Those of one commit keep their order.
+
     Paths are relative to the folder that holds the root, with forward slashes, or absolute; raises InvalidRequest for
     one that lies outside of that folder. A memory about a file that was renamed governs it by its new name too. A
     memory about no place in particular governs nothing, unless it is a strict or required convention.
@@ -71,7 +73,8 @@ def governing(
     described = [_described(index, project, row, asked) for row in found.values()]
     for row in described:
         row["freshness"] = [found_.to_dict() for found_ in known.get(row["item"], ())]
-    described.sort(key=lambda row: (row["recorded"], row["item"]), reverse=True)
+    described.sort(key=lambda row: str(row["item"]))
+    described.sort(key=lambda row: row["recorded"], reverse=True)
     described.sort(key=lambda row: FORCES.index(row["force"]))
     described.sort(key=lambda row: near[row["path"], row["item"]], reverse=True)
     described.sort(key=lambda row: paths.index(row["path"]))

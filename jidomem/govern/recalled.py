@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jidomem.errors import InvalidRequest
-from jidomem.excerpt import EXCERPT
+from jidomem.excerpt import EXCERPT, shortened
 from jidomem.govern.quoted import quoted, tokens
 from jidomem.recall import Found, Hit
 from jidomem.repository.freshness import UNCHANGED, Freshness
@@ -87,7 +87,8 @@ def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
 def _line(hit: Hit) -> str:
     """Return one memory on one line that nothing in it can end."""
     said = hit.metadata
-    text, is_cut = quoted(hit.content, LONGEST)
+    content, is_cut = shortened(hit.content, LONGEST)
+    text = quoted(content, LONGEST)[0]
     answer = f"; text: {quoted(hit.excerpt, EXCERPT)[0]}" if hit.excerpt else ""
     short = local_name(hit.id)[-8:]
     mark = f" [cut; jidomem show {short}]" if is_cut or hit.excerpt.endswith("…") else ""

@@ -140,7 +140,7 @@ class Governed:
             request = RecallRequest(agent_id=self.settings.agent, query=task, limit=RELATED)
             related = [hit.id for hit in self._recalled(request, narrowing, name).entries]
         asked = Briefed(self.reader, self.index, self.tree, name, now=now, agent=agent, role=role, about=about,
-                        related=related, as_of=as_of, valid_at=valid_at)  # fmt: skip
+                        related=related, task=task or "", as_of=as_of, valid_at=valid_at)  # fmt: skip
         told = asked.brief() if budget_tokens is None else asked.brief(budget_tokens)
         if self.read_log is not None:
             self.read_log.shown(name, told.items, by=agent, in_="briefing")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.govern.briefing import SECTIONS, order_of
 from jidomem.govern.quoted import quoted, tokens
+from jidomem_cli.recall import recall as recall_verb
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
@@ -358,3 +360,76 @@ def test_a_briefing_about_more_files_than_are_looked_up_is_refused(told):
 
     assert "about" in refusal.value.hint
     assert told.briefing("p", about=[*names[:50], names[0]]).text
+
+
+def test_what_was_kept_at_once_is_briefed_in_the_order_in_which_it_was_given(memory):
+    memory.writer.submit_many("p", [note(f"Rule {n} must hold", about=["src/a.py"]) for n in range(9)])
+    memory.writer.submit_many("p", [intent(summary=f"fact {n}") for n in range(9)])
+
+    sections = shown(memory.briefing("p", budget_tokens=8_000))
+    assert sections["binding"] == [f"Rule {n} must hold" for n in range(9)]
+    assert sections["facts"] == [f"fact {n}" for n in range(9)]
+    near = shown(memory.briefing("p", budget_tokens=8_000, about=["src/a.py"]))
+    assert near["binding"] == sorted(near["binding"])
+    assert near["files"] == sorted(near["files"])
+    rows = memory.governing("src/a.py", project="p")
+    assert [row["summary"] for row in rows] == [f"Rule {n} must hold" for n in range(9)]
+
+
+def test_notes_of_a_page_are_briefed_in_the_order_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rules = [f"Never call service {name} without a timeout." for name in "zyxwvutsr"]
+    (tmp_path / "AGENTS.md").write_text("# Rules\n\n" + "".join(f"- {rule}\n" for rule in rules))
+    subprocess.run(["git", "init", "-q"], check=True)
+    for words in (
+        ["init", "-q", "--from", "auto"],
+        ["policy", "grant", "ana", "curator"],
+        ["review", "accept", "--all"],
+    ):
+        subprocess.run([JIDOMEM, *words, *(["--agent", "ana"] if words[0] == "review" else [])], check=True)
+
+    told = subprocess.run([JIDOMEM, "briefing", "--json"], check=True, capture_output=True, text=True).stdout
+    (binding,) = [section for section in json.loads(told)["sections"] if section["name"] == "binding"]
+    assert [
+        next(rule for rule in rules if rule.rstrip(".") in entry["summary"]) for entry in binding["entries"]
+    ] == rules
+
+
+@pytest.mark.parametrize("task", ["don't retry; rm -rf $HOME", 'one\nline `of` "two"', "word " * 400, "-x --limit 3"])
+def test_the_rest_of_what_is_related_to_a_task_is_listed_by_a_command_that_can_be_pasted(memory, task):
+    keep(memory, *(intent(summary=f"{task} number {n} {'and more ' * 30}") for n in range(12)))
+
+    briefing = memory.briefing("p", task=task, budget_tokens=1_000)
+    (related,) = [section for section in briefing.sections if section.name == "related"]
+    assert related.left_out
+    assert f": {related.ask}\n" in briefing.text
+    program, verb, *words = shlex.split(related.ask)
+    assert (program, verb) == ("jidomem", "recall")
+    context = recall_verb.make_context("recall", words)
+    assert " ".join(task.split()).startswith(context.params["text"])
+    assert len(context.params["text"]) > 3
+    (call,) = [section.ask for section in briefing.for_tools().sections if section.name == "related"]
+    assert json.loads(call.removeprefix("recall (query ").removesuffix(", limit 30)")) == context.params["text"]
+
+
+def test_every_convention_is_ranked_however_many_there_are(memory):
+    many = [note(f"Prefer the short name number {n}") for n in range(1_050)]
+    for start in range(0, len(many), 350):
+        memory.writer.submit_many("p", many[start : start + 350])
+    keep(memory, note("Buttons must be blue", about=["web/a.css"]))
+
+    told = memory.briefing("p", about=["web/a.css"])
+    assert shown(told)["binding"] == ["Buttons must be blue"]
+    (section,) = [one for one in told.to_dict()["sections"] if one["name"] == "conventions"]
+    assert len(section["entries"]) + section["left_out"] == 1_050
+    assert not section["more"]
+
+
+def test_a_long_record_is_briefed_with_the_sentence_that_decides(memory):
+    background = "The queue grew over the years. Each team had one of its own, and nobody knew all of them. " * 3
+    keep(memory, decision(summary="Queues", rationale=f"{background}We decided to use one queue.", topic="queue"))
+    keep(memory, decision(summary=f"{background * 2}We will write one log.", topic="log"))
+
+    text = memory.briefing("p").text
+    assert 'text: "… We decided to use one queue."' in text
+    assert '"… We will write one log."' in text
