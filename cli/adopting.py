@@ -14,7 +14,7 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.exchange.sync_plan import CHANGES, Step
+from jidomem.exchange.sync_plan import CHANGES, PendingChange, Plan, Step
 from jidomem.govern.nearness import is_about
 from jidomem.intent import Receipt
 from jidomem.repository.elsewhere import DULL, KINDS, Found, Passed, from_path, look
@@ -136,25 +136,50 @@ def check(door: Door, names: Sequence[str]) -> int:
     base = root.resolve().parent
     found = compare(memory, base, looked(base, names).sources, scope_of(base, names))
     steps = sorted((step for step in found.plan.steps if step.change != "unchanged"), key=_order)
-    broken = found.sources.broken
-    code = 1 if steps else broken[0].error.exit_code if broken else 0
+    pending, unreviewed, broken = found.plan.pending, found.plan.unreviewed, found.sources.broken
+    code = 1 if steps or pending else broken[0].error.exit_code if broken else 0
+    rows = [*map(_difference, steps), *map(_pending_difference, pending)]
     if door.json:
         unread = [{"place": each.place, **each.error.to_dict()} for each in broken]
         show_json({"equal": code == 0, "counts": {change: found.plan.counts[change] for change in CHANGES},
-                   "differences": [_difference(step) for step in steps], "unreadable": unread})  # fmt: skip
+                   "pending": len(pending), "unreviewed": unreviewed, "differences": rows,
+                   "unreadable": unread})  # fmt: skip
         return code
-    if steps:
-        show_rows(door, [_difference(step) for step in steps], ["change", "place", "summary"])
+    if rows:
+        columns = ["change", "place", "summary", *(["proposal"] if pending else [])]
+        show_rows(door, rows, columns)
     for each in broken:
         tell(each.error, door, where=f"{clean(each.place)}: ")
-    counts = ", ".join(f"{found.plan.counts[change]} {change}" for change in CHANGES if found.plan.counts[change])
+    counts = ", ".join(_counted(found.plan))
     door.say(
-        f"memory and sources differ: {counts}" if steps else f"memory says what the sources say: {counts or 'none'}"
+        f"memory and sources differ: {counts}" if rows else f"memory says what the sources say: {counts or 'none'}"
     )
     if steps:
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
         door.say(f"bring memory level with them: jidomem init {again}")
+    for change in pending[:_TOLD]:
+        item = short(change.proposal)
+        door.say(
+            f"pending: jidomem show {item}, then: jidomem review accept {item}, or jidomem review reject {item} --reason TEXT"
+        )
+    if len(pending) > _TOLD:
+        door.say(f"and {len(pending) - _TOLD:,} more: jidomem review")
+    if unreviewed:
+        several = "memories are" if unreviewed > 1 else "memory is"
+        door.say(f"{unreviewed:,} new {several} pending review, which is no difference: jidomem review")
     return code
+
+
+def _counted(plan: Plan) -> Iterator[str]:
+    """Yield how many entries there are of each change, as phrases; a change that is pending is not unchanged."""
+    pending = len(plan.pending)
+    waiting = {id(each.lineage) for each in plan.pending if each.entry is not None}
+    same = (step for step in plan.steps if step.change == "unchanged" and id(step.lineage) in waiting)
+    counts = plan.counts - Counter(step.change for step in same)
+    yield from (f"{counts[change]} {change}" for change in CHANGES[:-1] if counts[change])
+    if pending:
+        yield f"{pending} {'change is' if pending == 1 else 'changes are'} pending review"
+    yield from (f"{counts[change]} {change}" for change in CHANGES[-1:] if counts[change])
 
 
 def _order(step: Step) -> int:
@@ -166,7 +191,14 @@ def _difference(step: Step) -> dict[str, Any]:
     return {"change": step.change, "kind": step.kind, "path": step.path,
             "place": step.entry.entry.place if step.entry else step.path, "summary": step.summary,
             "item": current.iri if current else None, "moved_from": step.moved_from,
-            "note": step.note or None}  # fmt: skip
+            "note": step.note or None, "proposal": None}  # fmt: skip
+
+
+def _pending_difference(change: PendingChange) -> dict[str, Any]:
+    """Return a change that is pending review as a row beside those of `_difference`."""
+    current = next(iter(change.lineage.active), change.lineage.newest)
+    row = _difference(Step(change.change, change.entry, change.lineage))
+    return {**row, "item": current.iri, "proposal": change.proposal}
 
 
 def _say_refused(door: Door, refusals: Sequence[tuple[Entry, JidomemError]]) -> None:
@@ -214,7 +246,7 @@ def _described(entry: Entry) -> str:
     note = f"; {entry.note}" if entry.note else ""
     if entry.change == "conflict":
         item = short(entry.iri)
-        note += f": its text is proposed, settle it: jidomem review accept {item}, or jidomem review reject {item}"
+        note += f": its text is proposed, settle it: jidomem review accept {item}, or jidomem review reject {item} --reason TEXT"
     return f"{entry.place}{moved}: {entry.summary}{note}"
 
 
@@ -231,12 +263,15 @@ def _say_rest(door: Door, found: Found, report: Report) -> None:
         door.say(f"and {count} more skipped: see them with -v")
     if not found.is_whole:
         door.say("this is no git repository, and a large one: only its first folders were looked through")
-    for note in report.notes if door.verbose else ():
-        door.say(note)
+    warnings = [note for note in report.notes if ": warning: " in note or ": error: " in note]
+    for note in report.notes if door.verbose else warnings[:_TOLD]:
+        door.say(clean(note))
     if report.left_out:
         door.say(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
-    if report.notes and not door.verbose:
-        door.say(f"{len(report.notes)} notes on what was read: see them with -v")
+    if (more := len(report.notes) - len(warnings[:_TOLD])) and not door.verbose:
+        left = len(warnings) - _TOLD
+        told = f", {left} of them warnings" if left > 0 else ""
+        door.say(f"{more} {'more notes' if warnings else 'notes'} on what was read{told}: see them with -v")
 
 
 def _passed(found: Found, report: Report) -> list[Passed]:

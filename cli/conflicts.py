@@ -1,4 +1,4 @@
-"""`jidomem conflicts`: what disagrees in force, and what waits for a curator, each with what settles it."""
+"""`jidomem conflicts`: active memories and proposals that disagree, each with what settles it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 @click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
 @pass_door
 def conflicts(door: Door) -> None:
-    """List pairs in force that disagree, as after merging two branches, and proposals that wait.
+    """List active pairs that disagree, as after merging two branches, and proposals that disagree with active memories.
 
     Each comes with the commands that settle it: one of them is enough, with the reason of the curator in it. What
-    disagreed as of a moment has none.
+    disagreed as of a moment has none. A proposal that disagrees with nothing, such as the withdrawal of what was
+    imported from a removed file, is listed by jidomem review.
 
     Examples:
       jidomem conflicts
@@ -31,7 +32,9 @@ def conflicts(door: Door) -> None:
     """
     memory = door.read()
     is_now = door.as_of is None and door.valid_at is None
-    rows = _pending(door, memory) if is_now else [*_disagreements(door, memory), *_proposals(door, memory)]
+    every = _pending(door, memory) if is_now else [*_disagreements(door, memory), *_proposals(door, memory)]
+    rows = [row for row in every if row["other"]]
+    others = len(every) - len(rows)
     if form_of(door) != "table":
         show_rows(door, rows, _COLUMNS)
         return
@@ -42,10 +45,11 @@ def conflicts(door: Door) -> None:
                 click.echo(fit_line(door, f"  {short(row[item])}  {clean(row[summary] or '')}", PIPED))
         for command in row["settle"]:
             click.echo(f"    {command}")
-    if is_now and any(row["kind"] == "proposal" and not row["other"] for row in rows):
-        door.say(f"accept every proposal that disagrees with nothing: jidomem review{place(door)} accept --all")
     if not rows:
         door.say("none")
+    if others:
+        several = "proposals disagree" if others > 1 else "proposal disagrees"
+        door.say(f"{others:,} more {several} with nothing: jidomem review{place(door)}")
 
 
 def _pending(door: Door, memory: Jidomem) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | No
     found, scope = adopting.looked(base, sources), adopting.scope_of(base, sources)
     made = {} if dry_run else _make(door, folder)
     if made and not door.json:
-        _tell(door, made, folder, address)
+        _tell(door, made, folder, address, known="the root was there already")
     with adopting.judged_in(door, base / settings.FOLDER, dry_run) as memory:
         adopted, report = adopt(memory, base, found.sources, scope)
         return adopting.show(door, memory, found, adopted, report, made)
@@ -110,14 +110,20 @@ def _make(door: Door, folder: Path) -> dict[str, Any]:
     return {"root": str(made), "project": settings.load(made).project, "made": fresh, "kept": sorted(before)}
 
 
-def _tell(door: Door, made: dict[str, Any], folder: Path, address: str | None) -> None:
-    """Print what was made, and say what counts besides."""
+def _tell(
+    door: Door,
+    made: dict[str, Any],
+    folder: Path,
+    address: str | None,
+    known: str = "it was there already, nothing changed",
+) -> None:
+    """Print what was made, or *known* where nothing was, and say what counts besides."""
     if door.json:
         show_json(made)
     else:
         click.echo(made["root"])
     fresh = ", ".join(made["made"])
-    door.say(f"project {made['project']}: " + (f"made {fresh}" if fresh else "it was there already, nothing changed"))
+    door.say(f"project {made['project']}: " + (f"made {fresh}" if fresh else known))
     base = folder.resolve()
     above = next((each for each in base.parents if (each / settings.FOLDER).is_dir()), None)
     if above is not None:

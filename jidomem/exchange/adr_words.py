@@ -65,16 +65,22 @@ _STATUS: Mapping[str, tuple[str, ...]] = {
         "accepted", "approved", "adopted", "agreed", "decided", "implemented", "active", "done", "final", "completed",
         "complete", "ratified", "merged", "akzeptiert", "angenommen", "accepté", "acceptée", "aceptado", "aceptada",
         "aceito", "aceita", "accettato", "已接受",
+        "amended", "in effect", "in force", "in use", "enacted", "effective",
+        "partly superseded", "partly deprecated", "partly rejected",
     ),
     "proposed": (
         "proposed", "draft", "on hold", "in progress", "in review", "under review", "in discussion",
         "under discussion", "pending", "open", "wip", "rfc", "deferred", "postponed", "work in progress", "incomplete",
         "proposal", "vorgeschlagen", "proposé", "proposée", "propuesto", "proposto", "entwurf", "提议",
+        "placeholder", "tbd", "to be decided", "undecided", "suggested", "for discussion", "needs review",
     ),
-    "deprecated": ("deprecated", "obsolete", "outdated", "retired", "reverted", "veraltet", "已废弃"),
+    "deprecated": (
+        "deprecated", "obsolete", "outdated", "retired", "reverted", "veraltet", "已废弃", "obsoleted", "replaced",
+        "archived", "expired", "discontinued", "no longer relevant", "no longer valid",
+    ),
     "rejected": (
         "rejected", "declined", "withdrawn", "abandoned", "cancelled", "not accepted", "abgelehnt", "rejeté", "rejetée",
-        "rechazado", "rejeitado", "已拒绝",
+        "rechazado", "rejeitado", "已拒绝", "denied", "dropped", "discarded", "won't do",
     ),
 }  # fmt: skip
 WORDS = {word: status for status, words in _STATUS.items() for word in words}
@@ -97,13 +103,17 @@ PLACEMENT = frozenset(
     ("parent", "grand_parent", "nav_order", "nav_exclude", "has_children", "has_toc", "layout", "permalink")
 )
 
-#: `superseded by` with its historic spellings, and the other words that tie one record to another.
+_PARTLY = r"(?:part(?:ly|ial(?:ly)?)|(?:mostly|largely)|in[ -]part)"
+#: `superseded by` with its historic spellings, and the other words that tie one record to another; see `relation_of`.
 RELATION = re.compile(
-    r"\b(?:(?P<ended>super[cs]+e+ded(?:[ -]+(?:by|in|with))?|(?:replaced|obsoleted)[ -]+by)"
+    rf"\b(?P<before>{_PARTLY}[ ,-]+)?"
+    rf"(?:(?P<ended>super[cs]+e+ded(?P<within>[ ,-]+{_PARTLY}\b)?(?:[ -]+(?:by|in|with))?"
+    r"|(?:replaced|obsoleted)[ -]+by)"
     r"|(?P<ends>super[cs]+e+d(?:es|s|ing)|replaces|obsoletes)"
     r"|(?P<amended>(?:amended|clarified|refined|extended)[ -]+by)|(?P<amends>amends|clarifies|refines|extends))\b\s*:?",
     re.IGNORECASE,
 )
+_IN_PART = re.compile(rf"{_PARTLY}\b[ ,:-]*", re.IGNORECASE)
 _MENTION = re.compile(
     r"[\w./%-]+\.md\b|\bADR[\s_#-]*\d{1,8}\b|#\d{1,8}\b|(?:^|,|&|\band\b)\s*(\d{1,8})\b(?!\.\d)", re.IGNORECASE
 )
@@ -184,20 +194,34 @@ def key_name(text: str) -> str:
     return re.sub(r"[\s_-]+", " ", text.strip().casefold())
 
 
+def relation_of(found: re.Match[str]) -> str:
+    """Return how what `RELATION` found ties two records: ends, ended, amends or amended.
+
+    One that supersedes another in part amends it: the other one stands.
+    """
+    relation = str(found.lastgroup)
+    is_partial = found["before"] or found["within"]
+    return {"ends": "amends", "ended": "amended"}.get(relation, relation) if is_partial else relation
+
+
 def status_word(line: Line) -> str:
     """Return the known status word a line opens with, `superseded` when it only names a successor, or nothing.
 
-    A record that only names what amends it is accepted.
+    A record that only names what amends it is accepted; one superseded, deprecated or rejected in part is `partly` so.
     """
     plain = re.sub(r"~~.*?~~", "", ISO_DATE.sub("", line.plain))
     relation = RELATION.search(plain)
     head = re.sub(r"^[\W_]+", "", plain[: relation.start()] if relation else plain).casefold()
-    found = _STATUS_WORD.match(head)
+    partly = _IN_PART.match(head)
+    found = _STATUS_WORD.match(head[partly.end() :] if partly else head)
     if found:
-        return found[1]
-    if relation and relation["amended"] and not head:
-        return "accepted"
-    return "superseded" if relation and relation["ended"] and not head else ""
+        status = WORDS[found[1]]
+        return f"partly {status}" if partly and status in ("deprecated", "rejected") else found[1]
+    if head or relation is None:
+        return ""
+    if relation["before"] or relation["within"]:
+        return "partly superseded" if relation["ended"] else ""
+    return "accepted" if relation["amended"] else "superseded" if relation["ended"] else ""
 
 
 def references(line: Line, text: str) -> Iterator[Reference]:
@@ -211,7 +235,7 @@ def references(line: Line, text: str) -> Iterator[Reference]:
         rest = words.strip(" \t.:;,()[]`*_-")
         if not named and rest.casefold() not in ("", "none", "null", "~", "n/a", "tbd"):
             named = [(rest, "")]
-        relation = str(verb.lastgroup)
+        relation = relation_of(verb)
         yield from (Reference(relation, name, href, line.number) for name, href in named)
 
 

@@ -27,6 +27,8 @@ _READ: Mapping[str, str] = {
     "detailedExplanation": "detailed_explanation",
     "decisionStatus": "status",
 }
+#: The properties that say the status of a decision, a task or an error.
+_STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
 #: What becomes of an entry, in the order in which it is shown.
 CHANGES = ("added", "changed", "moved", "removed", "conflict", "unchanged")
 
@@ -136,10 +138,26 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingChange:
+    """A change of an imported memory that was proposed before: *proposal*, pending review, would change or end it."""
+
+    change: str
+    entry: SourceEntry | None
+    lineage: Lineage
+    proposal: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of a synchronisation: one for each entry, in the order of the sources, then one for each removed."""
+    """The steps of a synchronisation: one for each entry, in the order of the sources, then one for each removed.
+
+    `pending` are the changes of the sources that were proposed before and are not settled; `unreviewed` is how many
+    entries have only a proposal, and never had more.
+    """
 
     steps: tuple[Step, ...]
+    pending: tuple[PendingChange, ...] = ()
+    unreviewed: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -170,7 +188,31 @@ def plan(
     steps = [planning.step(entry) for entry in entries]
     taken = {id(lineage) for lineage in matched.values()}
     left = (lineage for lineage in known if id(lineage) not in taken and is_removed(lineage))
-    return Plan((*steps, *filter(None, map(_removal, left))))
+    removed = [(lineage, _removal(lineage)) for lineage in left]
+    steps += [step for _, step in removed if step is not None]
+    looked_at = [*((step.entry, step.lineage, step) for step in steps if step.entry is not None),
+                 *((None, lineage, step) for lineage, step in removed)]  # fmt: skip
+    pending = (change for entry, lineage, step in looked_at for change in _pending(entry, lineage, step))
+    unreviewed = sum(step.change == "unchanged" and _is_unreviewed(step.lineage) for step in steps)
+    return Plan(tuple(steps), tuple(pending), unreviewed)
+
+
+def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: Step | None) -> Iterator[PendingChange]:
+    """Yield the proposals of earlier synchronisations to change what *lineage* says, or to end it, that still stand."""
+    if lineage is None:
+        return
+    ends = step.ends if step else ()
+    for marker in (marker for each in lineage.active for marker in each.withdrawals):
+        if marker not in ends:
+            yield PendingChange("removed", entry, lineage, marker)
+    if not _is_unreviewed(lineage):
+        change = "conflict" if _is_contested(lineage) else "changed"
+        yield from (PendingChange(change, entry, lineage, each.iri) for each in lineage.pending if each.iri not in ends)
+
+
+def _is_unreviewed(lineage: Lineage | None) -> bool:
+    """Return whether an entry is only proposed, and was never more."""
+    return lineage is not None and lineage.state == PENDING and not any(each.is_asserted for each in lineage.versions)
 
 
 def _removal(lineage: Lineage) -> Step | None:
@@ -304,7 +346,7 @@ class _Planning:
             return Step("changed" if ends else "unchanged", entry, lineage, ends=ends)
         replaced = tuple(each.iri for each in lineage.active) or _kept(lineage.pending[0], lineage)
         if not _is_contested(lineage):
-            return Step("changed", entry, lineage, "version", replaced, ends=ends)
+            return Step("changed", entry, lineage, "version", replaced, ends=ends, note=_status_change(entry, lineage))
         note = "its memory was edited here" if lineage.is_edited else "an earlier version was turned down here"
         return Step("conflict", entry, lineage, "proposal", replaced, ends=ends, note=note)
 
@@ -339,6 +381,14 @@ def _superseded_by(entry: SourceEntry) -> Iterator[str]:
 def _is_contested(lineage: Lineage) -> bool:
     """Return whether somebody edited the memory of an entry here, or turned a version of it down."""
     return lineage.is_edited or bool(lineage.rejected)
+
+
+def _status_change(entry: SourceEntry, lineage: Lineage) -> str:
+    """Return which status *entry* had when it was last read, and which it has now; nothing where it is the same."""
+    said = dict(lineage.read.content)
+    old = next((said[name] for name in _STATES if name in said), "")
+    new = str(entry.entry.fields.get("status", ""))
+    return f"{old} → {new}" if old and new and slug(old) != slug(new) else ""
 
 
 def _stale(lineage: Lineage, stays: Version | None = None) -> tuple[str, ...]:

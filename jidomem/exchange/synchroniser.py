@@ -240,7 +240,7 @@ class Intents:
         values["supersedes"], values["revives"] = [*step.supersedes], [*step.revives]
         self._link(values, entry, step.inherits)
         if values["supersedes"] or step.revives:
-            values["reason"] = _REASON.get(step.change)
+            values["reason"] = f"{step.path}: {step.note}" if "→" in step.note else _REASON.get(step.change)
         return {name: value for name, value in values.items() if value not in (None, [])}
 
     def _link(self, values: dict[str, Any], entry: SourceEntry, inherits: Sequence[str]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from jidomem.anchor import anchors_of
 from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.exchange.imported import BLOB
 from jidomem.govern import gates
 from jidomem.govern.chains import chains
 from jidomem.govern.gates import Ask, Gate
@@ -48,6 +51,7 @@ from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.journal.links import lacking
 from jidomem.judge import EVERY_ITEM_IS_JUDGED
 from jidomem.read.item import short_id
+from jidomem.repository.elsewhere import kind_of
 from jidomem.schema import Schema
 from jidomem.terms import Term, bare, iri
 from jidomem.uncollected import uncollected
@@ -97,7 +101,7 @@ def check_project(tail: Tail, schema: Schema, project: str, options: Options | N
         source = JournalSource(tail.journal, stream, is_new)
         found = _judged(source, schema, asked)
         gated, rows, unchecked = answers.result()
-    others = gated + [_unsettled(row, source) for row in rows] + [_changed(row) for row in asked.changed_files()]
+    others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(asked.changed_files(), source)]
     others += _reasoned(source, schema, gated, asked)
     report = _report(source, schema, unchecked)
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
@@ -285,13 +289,29 @@ def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
     return Found(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
 
 
-def _changed(row: Mapping[str, Any]) -> Found:
-    """Return a file that a memory is about, and that is not as it was, as something to look at."""
-    state = f"{row['state']} to {row['at']}" if row["state"] == "renamed" else row["state"]
-    text = (
-        f"{row['path']} is {state}: look at it, then: jidomem revise {short_id(row['item'])} --confirm, or --supersede"
-    )
-    return Found(iri(row["item"]), FRESH, "warning" if row["state"] == "gone" else "info", text)
+def _changed_files(rows: Iterable[Mapping[str, Any]], source: Source) -> Iterator[Found]:
+    """Yield each file that a memory is about, and that is not as it was, as something to look at.
+
+    A memory that was imported from the file is brought level with it; one to confirm is about a file of another kind.
+    """
+    pending = {value: marker for link in ("supersedes", "invalidates") for marker, _, value in source.of(jido(link))
+               if jido("Proposed") in source.values(marker, jido("hasAssertionStatus"))
+               and not any(source.values(marker, jido(end)) for end in ("supersededBy", "invalidatedBy"))}  # fmt: skip
+    for row in rows:
+        item = iri(row["item"])
+        state = f"{row['state']} to {row['at']}" if row["state"] == "renamed" else row["state"]
+        if any(anchor.path == row["path"] for anchor in anchors_of(source.values(item, BLOB))):
+            if item in pending:
+                proposal = short_id(bare(pending[item]))
+                do = f"the change is pending review: jidomem show {proposal}, then: jidomem review accept {proposal}"
+            else:
+                name = "auto" if row["state"] == "gone" or kind_of(row["path"]) else quote(row["at"] or row["path"])
+                do = f"bring the memory of it level: jidomem init --from {name}"
+                if row["state"] == "changed":
+                    do += f" (where that finds it unchanged: jidomem revise {short_id(row['item'])} --confirm)"
+        else:
+            do = f"look at it, then: jidomem revise {short_id(row['item'])} --confirm, or --supersede"
+        yield Found(item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}")
 
 
 def _damaged(found: JournalDamaged, line: int | None) -> Problem:

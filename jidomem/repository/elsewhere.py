@@ -235,6 +235,8 @@ def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
             found.passed.append(Passed(ascii(path)[1:-1], "its name cannot be written down: rename it"))
             continue
         data = plain_file(base / path, LARGEST[kind])
+        if data is None and not os.path.lexists(base / path):
+            continue  # git tracks it still, and it was removed
         if data is None:
             found.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))
         elif kind == NOTES and data in taken:

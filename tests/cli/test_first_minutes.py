@@ -190,7 +190,61 @@ def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_
     assert {each["change"] for each in dry["changes"]} == {"added", "changed", "removed", "unchanged"}
     assert check()[0] == 1
     taken_in("auto")
+    code, told = check()  # the withdrawal is not settled
+    (pending,) = told["differences"]
+    assert (code, told["equal"], told["pending"]) == (1, False, 1)
+    assert (pending["change"], pending["path"]) == ("removed", "docs/adr/0002-no-cron.md")
+    assert (check("docs/adr")[0], check("memory-md")[0]) == (1, 0)
+    shown = run("import", "--check").stderr
+    assert "1 change is pending review" in shown
+    assert f"jidomem review accept {pending['proposal'][-8:]}" in shown
+    assert run("review", "reject", pending["proposal"], "--reason", "it holds").exit_code == 0
     assert check()[0] == 0
+
+
+def test_new_notes_that_are_pending_are_counted_and_are_no_difference(repository):
+    taken_in("auto")
+
+    shown = run("import", "--check")
+    told = json.loads(run("import", "--check", "--json").stdout)
+
+    assert (shown.exit_code, told["equal"], told["pending"]) == (0, True, 0)
+    assert told["unreviewed"] > 0
+    assert f"{told['unreviewed']} new memories are pending review, which is no difference" in shown.stderr
+
+
+def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_removed_one(repository):
+    def findings():
+        return [each["message"] for each in json.loads(run("check", "--format", "json").stdout)["problems"]]
+
+    taken_in("auto")
+    queue = repository / "docs/adr/0001-one-queue.md"
+    queue.write_text(queue.read_text().replace("Accepted", "Deprecated"))
+    (repository / "docs/adr/0002-no-cron.md").unlink()
+    changed, gone = sorted(each for each in findings() if "docs/adr" in each)
+    assert "0001-one-queue.md is changed: bring the memory of it level: jidomem init --from auto" in changed
+    assert gone.endswith("0002-no-cron.md is gone: bring the memory of it level: jidomem init --from auto")
+
+    taken_in("auto")
+    (proposal,) = (row["proposal"] for row in json.loads(run("import", "--check", "--json").stdout)["differences"])
+    (gone,) = (each for each in findings() if "docs/adr" in each)
+    assert f"pending review: jidomem show {proposal[-8:]}, then: jidomem review accept {proposal[-8:]}" in gone
+
+
+def test_init_again_names_the_change_of_a_status_and_says_of_a_removed_record_only_that_it_is_removed(repository):
+    taken_in("auto")
+    run("init")
+    subprocess.run(["git", "add", "docs"], check=True)
+    queue = repository / "docs/adr/0001-one-queue.md"
+    queue.write_text(queue.read_text().replace("Accepted", "Deprecated"))
+    (repository / "docs/adr/0002-no-cron.md").unlink()
+
+    shown = run("init", "--from", "auto").stderr
+
+    assert "changed: docs/adr/0001-one-queue.md: One queue; accepted → deprecated" in shown
+    assert [line for line in shown.splitlines() if "0002" in line] == ["removed: docs/adr/0002-no-cron.md: No cron"]
+    assert "nothing changed" not in shown
+    assert "none" in run("conflicts").stderr
 
 
 @pytest.mark.parametrize(

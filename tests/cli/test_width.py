@@ -53,6 +53,8 @@ def repository(tmp_path, monkeypatch):
                 "p", intent(type="convention", summary=f"journal: {text}", convention_name=text, about=about)
             )
             memory.writer.submit_intent("p", intent(summary=f"journal, proposed: {text}", about=about), propose=True)
+        rival = decision(summary=f"{LONG}, or not", topic="journal 0")
+        memory.writer.submit_intent("p", rival, propose=True)
     return folder
 
 

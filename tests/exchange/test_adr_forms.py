@@ -44,6 +44,37 @@ def test_a_status_is_read_in_whatever_form_the_record_has_it(text, status):
     assert read(text + BODY).status == status
 
 
+@pytest.mark.parametrize(
+    "status",
+    [
+        "Partly superseded", "Partially superseded by [a log](0002-use-a-log.md)", "Superseded in part by ADR-2",
+        "Accepted, partly replaced by ADR-2", "Superseded, partially, by ADR-2", "Partially deprecated",
+        "Partly implemented",
+    ],
+)  # fmt: skip
+def test_a_record_that_is_superseded_in_part_stays_accepted_and_is_amended(status):
+    old = f"# 1. Use a queue\n\n## Status\n\n{status}\n{BODY}"
+    new = f"# 2. Use a log\n\n## Status\n\nAccepted\n{BODY}"
+    entries = read_records(
+        [("docs/adr/0001-use-a-queue.md", old.encode()), ("docs/adr/0002-use-a-log.md", new.encode())]
+    )
+    first, second = sorted(entries.entries, key=lambda entry: entry.key)
+
+    names = "ADR-2" in status or "](" in status
+    assert (first.fields["status"], second.links) == ("accepted", (("about", first.key),) if names else ())
+    assert (entries.refused, [note for note in entries.notes if note.severity == "warning"]) == (frozenset(), [])
+
+
+def test_a_record_that_supersedes_another_in_part_does_not_end_it():
+    old = f"# 1. Use a queue\n\n## Status\n\nAccepted\n{BODY}"
+    new = f"# 2. Use a log\n\n## Status\n\nAccepted\n\nPartially supersedes ADR-0001\n{BODY}"
+    entries = read_records(
+        [("docs/adr/0001-use-a-queue.md", old.encode()), ("docs/adr/0002-use-a-log.md", new.encode())]
+    )
+
+    assert entries.entries[1].links == (("about", entries.entries[0].key),)
+
+
 def test_a_request_for_comments_without_a_status_is_only_proposed():
     assert read("# Use a queue\n\nWe could.\n", "rfcs/0007-use-a-queue.md").status == "proposed"
     assert read("# Use a queue\n\nStatus: Approved\n", "rfcs/0007-use-a-queue.md").status == "accepted"

@@ -414,7 +414,7 @@ def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
         "kept": 0, "here already": 7, "refused": 1,
         "added": 0, "changed": 0, "moved": 0, "removed": 0, "conflict": 0, "unchanged": 7,
     }  # fmt: skip
-    assert "proposal" in run("conflicts").stdout
+    assert "7 more proposals disagree with nothing: jidomem review" in run("conflicts").stderr
 
 
 def test_parts_of_an_issue_that_are_of_another_form_are_left_out_and_counted():

@@ -111,6 +111,7 @@ def test_a_record_that_is_deprecated_now_gives_an_inactive_decision_that_superse
     assert repository.sync() == {"changed": 1}
     new = repository.said(repository.item("Use a queue"))["properties"]
     assert (new["decisionStatus"], new["supersedes"], new["previousImport"]) == (["deprecated"], [old], [old])
+    assert f"{ADR}: accepted → deprecated" in str(repository.said(repository.item("Use a queue")))
     assert repository.said(old)["status"] == "superseded"
 
 
