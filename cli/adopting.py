@@ -159,9 +159,7 @@ def check(door: Door, names: Sequence[str]) -> int:
         door.say(f"bring memory level with them: jidomem init {again}")
     for change in pending[:_TOLD]:
         item = short(change.proposal)
-        door.say(
-            f"pending: jidomem show {item}, then: jidomem review accept {item}, or jidomem review reject {item} --reason TEXT"
-        )
+        door.say(f"pending: jidomem show {item}, then: {_settling(item)}")
     if len(pending) > _TOLD:
         door.say(f"and {len(pending) - _TOLD:,} more: jidomem review")
     if unreviewed:
@@ -246,8 +244,12 @@ def _described(entry: Entry) -> str:
     note = f"; {entry.note}" if entry.note else ""
     if entry.change == "conflict":
         item = short(entry.iri)
-        note += f": its text is proposed, settle it: jidomem review accept {item}, or jidomem review reject {item} --reason TEXT"
+        note += f": its text is proposed, settle it: {_settling(item)}"
     return f"{entry.place}{moved}: {entry.summary}{note}"
+
+
+def _settling(item: str) -> str:
+    return f"jidomem review accept {item}, or jidomem review reject {item} --reason TEXT"
 
 
 def _say_rest(door: Door, found: Found, report: Report) -> None:

@@ -203,7 +203,7 @@ class Intents:
         noted, first, made = before
         del self.notes[noted:], self.submitted[first:]
         self._made = dict(made)
-        ending = frozenset(iri for step in self.written if step.write != "withdrawal" for iri in step.supersedes)
+        ending = frozenset(iri for step in self.written for iri in self._ended_by(step))
         taken = self._taken | set(self._made.values())
         for step in steps:
             if step.write == "withdrawal":
@@ -225,6 +225,14 @@ class Intents:
             if items:
                 yield self._ending(items, state), Manner()
 
+    def _ended_by(self, step: Step) -> Iterator[str]:
+        """Yield the memories of before that *step* ends: the older version of its entry, and what that supersedes."""
+        if step.entry is not None:
+            yield from step.supersedes
+            for key in (key for name, key in (*step.entry.entry.links, *_inherited(step)) if name == "supersedes"):
+                lineage = self._lineage_of.get((step.entry.kind, key))
+                yield from (each.iri for each in lineage.active) if lineage else ()
+
     def _values(self, step: Step) -> dict[str, Any]:
         """Return the intent of an entry, which supersedes what it was before."""
         entry = step.entry
@@ -238,14 +246,16 @@ class Intents:
         values["extra_triples"] = [*fields.get("extra_triples", ()), *self._source(step)]
         values["extra_triples"] += [[UNDATED, True]] if is_undated else []
         values["supersedes"], values["revives"] = [*step.supersedes], [*step.revives]
-        self._link(values, entry, step.inherits)
+        self._link(values, step)
         if values["supersedes"] or step.revives:
             values["reason"] = f"{step.path}: {step.note}" if "→" in step.note else _REASON.get(step.change)
         return {name: value for name, value in values.items() if value not in (None, [])}
 
-    def _link(self, values: dict[str, Any], entry: SourceEntry, inherits: Sequence[str]) -> None:
+    def _link(self, values: dict[str, Any], step: Step) -> None:
         """Add the links of an entry to others; one to what is not here yet, as in a circle, is noted and left out."""
-        for name, key in (*entry.entry.links, *(("supersedes", key) for key in inherits)):
+        entry = step.entry
+        assert entry is not None
+        for name, key in (*entry.entry.links, *_inherited(step)):
             lineage = self._lineage_of.get((entry.kind, key))
             before = [each.iri for each in lineage.active] if lineage else []
             if name == "supersedes":
@@ -344,6 +354,10 @@ class Intents:
         while iri in taken:
             iri = named_iri(f"{iri}\n{before}")
         return iri
+
+
+def _inherited(step: Step) -> Iterator[tuple[str, str]]:
+    return (("supersedes", key) for key in step.inherits)
 
 
 def _key(entry: SourceEntry) -> tuple[str, str]:

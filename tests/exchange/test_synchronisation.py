@@ -195,6 +195,20 @@ def test_of_a_chain_of_records_whose_middle_is_no_longer_active_the_last_ends_al
     assert (repository.sync(), repository.differences()) == ({}, [])
 
 
+def test_a_record_whose_topic_is_that_of_a_memory_which_another_record_ends_is_added(repository):
+    repository.write(QUEUE, record("Use a queue"))
+    repository.sync()
+    repository.write(QUEUE, record("Sign all releases", why="Mirrors are broken into."))
+    repository.sync()
+    repository.write(QUEUE, record("Use a queue", "Superseded by ADR-0002"))
+    repository.write(LOG, record("Use a log", why="Logs are kept."))
+    repository.write(PAGES_ON_SERVER, record("Sign all releases", "Superseded by ADR-0002", "Mirrors are broken into."))
+
+    repository.sync()  # refuses nothing
+
+    assert ([row[0] for row in repository.active()], repository.differences()) == (["Use a log"], [])
+
+
 def test_the_pending_text_of_a_record_leaves_the_queue_when_another_record_supersedes_it(repository):
     repository.write(QUEUE, record())
     repository.sync()
