@@ -51,6 +51,7 @@ class Folder:
             self._base = Version()
             self._heard: set[str] = set()  # names in _places known from a version, not from a listing
             self._gaps: dict[str, JournalDamaged] = {}
+            self._damaged_then = 0  # how many were damaged when the folder was listed
             self._still_until = 0  # until when the damage found is believed to be there, in nanoseconds
 
     def look(self, *, holding: bool = False) -> Version:
@@ -61,7 +62,8 @@ class Folder:
         with self._lock:
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.place(self.path)
             is_same = (self.sight.since, self.sight.mtime, self.sight.place) == (0, mtime, place)
-            if self.is_damaged and not holding and is_same and self._is_damaged_still(now):
+            is_known = self._damaged_then == self._count_damaged()  # else a read came upon more of it since
+            if self.is_damaged and is_known and not holding and is_same and self._is_damaged_still(now):
                 return self.sight.version
             if holding or (self._names is not None and not self.is_damaged):
                 if is_same or self.is_damaged:
@@ -73,6 +75,9 @@ class Folder:
                     return kept.version
             self._list()
             return self.sight.version
+
+    def _count_damaged(self) -> int:
+        return len(self.contents.broken) + len(self._gaps) + len(self.contents.shelf.broken)
 
     def _is_damaged_still(self, now: int) -> bool:
         """Return whether the files that are damaged are as they were: of many that is believed for a while."""
@@ -261,6 +266,7 @@ class Folder:
             if is_changed:
                 self._account(names, found, trust=trust)
             self.sight = replace(found, version=self._base)
+            self._damaged_then = self._count_damaged()
             self.unshared = True
             if not self._gaps:
                 return

@@ -9,6 +9,7 @@ from journal_world import STREAM, add, commit_on, fact
 from jidomem.errors import TooLarge
 from jidomem.journal import commit as commits
 from jidomem.journal import disk, harm
+from jidomem.journal import folder as looking
 from jidomem.journal.commit import FormatError, parse
 from jidomem.journal.files import FileJournal
 from jidomem.journal.names import file_name
@@ -141,11 +142,13 @@ def test_the_limits_leave_room_for_the_redacted_form_of_the_largest_commit():
 
 
 @pytest.mark.parametrize("spoil", ["empty", "line ends"])
-def test_many_damaged_files_are_read_once_whatever_is_asked_of_them(folder, work, spoil):
+def test_many_damaged_files_are_read_once_whatever_is_asked_of_them(folder, work, spoil, monkeypatch):
     for number in range(MANY):
         name = f"20261121T08{number // 60:02}{number % 60:02}.000000Z-{number:012x}.ttl"
         (folder / name).write_bytes(b"" if spoil == "empty" else HEAD.replace(b"\n", b"\r\n"))
     settle(folder)
+    now = time.time_ns()
+    monkeypatch.setattr(looking, "time_ns", lambda: now)  # so that what is believed for a while stays so
     journal = FileJournal(folder.parents[2])
 
     for _ in range(20):
@@ -157,6 +160,10 @@ def test_many_damaged_files_are_read_once_whatever_is_asked_of_them(folder, work
     assert len(missed) == MANY
     assert work["read"] < 4 * MANY
     assert work["mark"] < 12 * MANY
+    marked = work["mark"]
+    now += 10**9
+    assert len(journal.damage(STREAM)) == MANY
+    assert MANY <= work["mark"] - marked < 3 * MANY  # after a while they are looked at again
 
 
 def test_commits_whose_parents_are_missing_list_the_folder_no_more_often_than_one(folder, monkeypatch):
@@ -175,6 +182,26 @@ def test_commits_whose_parents_are_missing_list_the_folder_no_more_often_than_on
         counts.append(len(lists))
 
     assert counts[-1] <= counts[0]
+
+
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_damage_that_a_read_comes_upon_changes_the_version_at_the_next_look(folder, is_settled):
+    journal = FileJournal(folder.parents[2])
+    second = add(journal, "second")
+    third = add(journal, "third")
+    spoiled = folder / file_name(second.head)
+    spoiled.write_bytes(spoiled.read_bytes().replace(b"second", b"zecond"))
+    if is_settled:
+        settle(folder)
+    another = FileJournal(folder.parents[2])
+    assert another.head(STREAM) == Version.of([third.head])  # as the lock file says, no commit being read yet
+
+    sound = [commit.id for commit in another.read(STREAM)]
+
+    (damage,) = another.damage(STREAM)
+    assert damage.path == str(spoiled)
+    assert [head.id for head in another.head(STREAM).heads] == sound
+    assert another.head(STREAM) == another.head(STREAM)
 
 
 def test_damage_that_is_restored_in_place_is_seen_at_the_next_look(folder):
