@@ -654,11 +654,11 @@ def test_a_file_that_cannot_be_read_for_once_stops_nobody(journal, folder, monke
     path, read, failed = str(commits_in(folder)[0]), disk.read, []
     (folder / ".lock").unlink()
 
-    def fails_once(name):
+    def fails_once(name, *most):
         if name == path and not failed:
             failed.append(name)
             raise OSError(errno.EIO, "Input/output error", name)
-        return read(name)
+        return read(name, *most)
 
     monkeypatch.setattr(disk, "read", fails_once)
 
