@@ -1,9 +1,10 @@
-"""JSON and TOML of files that others wrote: what is nested too deeply is a ValueError, as other faults are."""
+"""JSON, TOML and Turtle of files that others wrote: what is nested too deeply is refused as other faults are."""
 
 from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any, TypeVar
 
 from jidomem.plain import DEEPEST
@@ -11,6 +12,20 @@ from jidomem.plain import DEEPEST
 _Value = TypeVar("_Value")
 #: A key of so many parts, for which tomllib takes memory with the square of their number.
 _DEEP_KEY = re.compile(rf"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}""")
+#: How many brackets of Turtle may stand in each other: a parser takes hours for a million.
+BRACKETS = 100
+_OPENING = (b"[", b"(", b"<<")
+#: A bracket is group 1; texts in their four forms, IRIs, comments and escaped characters are passed over.
+_PIECE = rb"""
+      (<<|>>|[\[\]()])
+    | \"{3} (?: [^"\\] | \\. | "{1,2}(?!") )*+ (?: \"{3} | \Z )
+    | '{3} (?: [^'\\] | \\. | '{1,2}(?!') )*+ (?: '{3} | \Z )
+    | " [^"\\\n]*+ (?: \\. [^"\\\n]*+ )*+ "?
+    | ' [^'\\\n]*+ (?: \\. [^'\\\n]*+ )*+ '?
+    | < [^<>"\s]*+ >?
+    | \# [^\n]*+
+    | \\.
+"""
 _TOO_DEEP = f"nested too deeply: more than {DEEPEST} levels"
 
 
@@ -48,6 +63,30 @@ def decode_toml(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
     return _checked(found, tomllib.TOMLDecodeError)
+
+
+def check_turtle(turtle: bytes) -> None:
+    """Raise SyntaxError, as a parser does, with the line from which on brackets stand in more than `BRACKETS` others.
+
+    >>> check_turtle(b"<urn:a> <urn:b> " + b"[ a " * 1_000)
+    Traceback (most recent call last):
+    SyntaxError: brackets in more than 100 others
+    >>> check_turtle(b'<urn:a> <urn:b> "' + b"[" * 1_000 + b'" .')
+    """
+    if sum(map(turtle.count, _OPENING)) <= BRACKETS:
+        return
+    depth = 0
+    for piece in _pieces().finditer(turtle):
+        if piece[1]:
+            depth += 1 if piece[1] in _OPENING else -1
+            if depth > BRACKETS:
+                line = turtle.count(b"\n", 0, piece.start()) + 1
+                raise SyntaxError(f"brackets in more than {BRACKETS} others", (None, line, None, None))
+
+
+@cache
+def _pieces() -> re.Pattern[bytes]:
+    return re.compile(_PIECE, re.DOTALL | re.VERBOSE)  # of most files there is no need to look
 
 
 def _checked(found: _Value, error: type[ValueError]) -> _Value:

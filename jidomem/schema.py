@@ -16,9 +16,9 @@ from jidomem import overlay as overlays
 from jidomem import resources
 from jidomem.compiled import CompiledJudge
 from jidomem.deadline import bounded
+from jidomem.decoding import check_turtle
 from jidomem.errors import Failed
 from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
-from jidomem.nesting import DEEPEST, too_deep
 from jidomem.terms import Term, Triple, bare, fault, iri, is_iri, parts
 from jidomem.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, TYPE, jido, local_name
 
@@ -304,9 +304,7 @@ def _parse(path: Path) -> list[Triple]:
     try:
         # two files may use one label for two blank nodes
         data = path.read_bytes().removeprefix(BOM_UTF8)
-        if line := too_deep(data):
-            detail, hint = f"{path}:{line}: brackets in more than {DEEPEST} others", "write fewer in each other"
-            raise Failed(detail, hint=hint, code="invalid_config")
+        check_turtle(data)
         found = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
     except SyntaxError as error:

@@ -14,7 +14,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"version", "intent", "item", "query", "policy", "authority", "sparql", "dataset", "statements", "values", "anchor"}
     | {"entry", "frozen", "plain", "recall", "words", "lexical", "reach", "here", "directive", "provider", "turn"}
     | {"active", "days", "cues", "keeping", "embedder", "model", "stems", "candidate", "pieces", "wal", "decoding"}
-    | {"excerpt", "nesting", "ownership", "conflict_keys"},
+    | {"excerpt", "ownership", "conflict_keys"},
     {"entries", "spaces"},
     {"tiers", "memoryos", "models"},
     {"repository", "uncollected"},

@@ -14,9 +14,9 @@ from typing import Any
 import pyoxigraph as ox
 
 from jidomem import vocab
+from jidomem.decoding import check_turtle
 from jidomem.errors import InvalidRequest
 from jidomem.intent import parse_json
-from jidomem.nesting import DEEPEST, too_deep
 from jidomem.terms import Term, Triple, bare, fault, iri
 
 _GENID = vocab.BASE + ".well-known/genid/"
@@ -56,12 +56,12 @@ def parse(name: str, data: bytes, form: Form = Form.TURTLE) -> dict[Term, list[T
             return blanks.setdefault(node.value, iri(f"{_GENID}{print_}-{len(blanks) + 1}"))
         return str(node)
 
-    if form is not Form.JSON_LD and (line := too_deep(data)):
-        raise InvalidRequest(f"{name}:{line}: brackets in more than {DEEPEST} others", hint="write fewer in each other")
     plain = data.removeprefix(BOM_UTF8)
     text, base = (_strict(name, data), _RELATIVE) if form is Form.JSON_LD else (plain, None)
     graphs: dict[Term, list[Triple]] = defaultdict(list)
     try:
+        if form is not Form.JSON_LD:
+            check_turtle(data)
         for quad in ox.parse(text, format=_READ_AS[form], base_iri=base, rename_blank_nodes=False):
             graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else bare(term(quad.graph_name))
             row = term(quad.subject), term(quad.predicate), term(quad.object)

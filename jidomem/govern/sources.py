@@ -10,13 +10,13 @@ from operator import itemgetter
 
 import pyoxigraph as ox
 
+from jidomem.decoding import check_turtle
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.lines import Stated, Unread, statements
 from jidomem.govern.report import Found, Problem
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.moments import parse_moment
-from jidomem.nesting import DEEPEST, too_deep
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, fault
 from jidomem.version import Head
@@ -204,9 +204,8 @@ def read(path: str, data: bytes, base: str | None = None) -> list[Triple]:
 
     Relative IRIs are resolved against *base* (RFC 3986, section 5.1) and refused where there is none.
     """
-    if line := too_deep(data):
-        raise InvalidRequest(f"{path}:{line}: brackets in more than {DEEPEST} others", hint="write fewer in each other")
     try:
+        check_turtle(data)
         quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False, base_iri=base)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
     except SyntaxError as error:

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from journal_world import STREAM, add, commit_on, fact
 
+from jidomem.decoding import BRACKETS, check_turtle
 from jidomem.errors import TooLarge
 from jidomem.journal import commit as commits
 from jidomem.journal import disk, harm
@@ -14,7 +15,6 @@ from jidomem.journal.commit import FormatError, parse
 from jidomem.journal.files import FileJournal
 from jidomem.journal.names import file_name
 from jidomem.journal.sight import SETTLE
-from jidomem.nesting import DEEPEST, too_deep
 from jidomem.version import Version
 
 MANY = 2_000
@@ -253,7 +253,13 @@ def test_a_commit_that_is_spoiled_in_a_pack_is_whole_again_once_its_own_file_lie
     ],
 )
 def test_brackets_are_counted_where_they_stand_in_each_other_and_not_in_texts(turtle, line):
-    assert (too_deep(turtle), DEEPEST) == (line, 100)
+    assert BRACKETS == 100
+    if line is None:
+        check_turtle(turtle)
+        return
+    with pytest.raises(SyntaxError, match="brackets in more than 100 others") as refused:
+        check_turtle(turtle)
+    assert refused.value.lineno == line
 
 
 def settle(folder):
