@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, PendingChange, Plan, Step
 from jidomem.govern.nearness import is_about
+from jidomem.govern.review import Waiting, queue
+from jidomem.govern.review_text import commands
 from jidomem.intent import Receipt
 from jidomem.repository.elsewhere import DULL, KINDS, Found, Passed, from_path, look
 from jidomem.repository.listing import listing
 from jidomem.runtime import settings
 from jidomem.runtime.adopting import Scope, compare
-from jidomem_cli.complain import tell
+from jidomem_cli.complain import place, tell
 from jidomem_cli.door import Door, clean
 from jidomem_cli.tables import short, show_json, show_rows
 
@@ -98,7 +100,7 @@ def show(
     dry_run = not made
     rows = [_row(each) for each in adopted]
     refusals = [(entry, entry.outcome) for entry in report.entries if isinstance(entry.outcome, JidomemError)]
-    commands = _next(door, memory, adopted, dry_run)
+    following = _next(door, memory, adopted, dry_run)
     code = refusals[0][1].exit_code if refusals else 0
     if door.json:
         passed = [{"path": each.path, "why": each.why} for each in _passed(found, report)]
@@ -106,11 +108,11 @@ def show(
         show_json({**made, "found": [each.to_dict() for each in adopted], "passed": passed, "refused": told,
                    "changes": [as_change(entry) for entry in report.entries if entry.change],
                    "notes": report.notes, "left_out": dict(report.left_out), "whole": found.is_whole,
-                   "dry_run": dry_run, "next": [command for command, _ in commands]})  # fmt: skip
+                   "dry_run": dry_run, "next": [command for command, _ in following]})  # fmt: skip
         return code
     if rows:
         show_rows(door, rows, [name for name in _COLUMNS if name not in _RARE or any(row[name] != "-" for row in rows)])
-    say_changes(door, report.entries, CHANGES if dry_run or door.verbose else CHANGES[1:-1])
+    say_changes(door, memory, report.entries, CHANGES if dry_run or door.verbose else CHANGES[1:-1])
     _say_refused(door, refusals)
     _say_rest(door, found, report)
     if not rows:
@@ -118,8 +120,8 @@ def show(
         door.say("what has another name or place is named: jidomem init --from PATH")
     if dry_run:
         door.say("nothing was written: leave out --dry-run to write it")
-    width = max((len(command) for command, _ in commands), default=0)
-    for number, (command, what) in enumerate(commands):
+    width = max((len(command) for command, _ in following), default=0)
+    for number, (command, what) in enumerate(following):
         door.say(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
     return code
 
@@ -157,9 +159,11 @@ def check(door: Door, names: Sequence[str]) -> int:
     if steps:
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
         door.say(f"bring memory level with them: jidomem init {again}")
+    settle = _settling(door, memory) if pending else {}
     for change in pending[:_TOLD]:
-        item = short(change.proposal)
-        door.say(f"pending: jidomem show {item}, then: {_settling(item)}")
+        door.say(
+            f"pending: jidomem show {short(change.proposal)}, then: {settle.get(change.proposal, 'jidomem review')}"
+        )
     if len(pending) > _TOLD:
         door.say(f"and {len(pending) - _TOLD:,} more: jidomem review")
     if unreviewed:
@@ -229,27 +233,29 @@ def as_change(entry: Entry) -> dict[str, Any]:
             "note": entry.note or None}  # fmt: skip
 
 
-def say_changes(door: Door, entries: Sequence[Entry], changes: Sequence[str]) -> None:
+def say_changes(door: Door, memory: Jidomem, entries: Sequence[Entry], changes: Sequence[str]) -> None:
     """Name the entries that changed in one of these ways, and say how a conflict is settled."""
+    has_conflicts = "conflict" in changes and any(each.change == "conflict" for each in entries)
+    settle = _settling(door, memory) if has_conflicts else {}
     for change in changes:
         some = [each for each in entries if each.change == change and not isinstance(each.outcome, JidomemError)]
         for each in some[: None if door.verbose else _TOLD]:
-            door.say(f"{change}: {_described(each)}")
+            door.say(f"{change}: {_described(each, settle.get(each.iri, ''))}")
         if len(some) > _TOLD and not door.verbose:
             door.say(f"and {len(some) - _TOLD:,} more {change}: see them with -v")
 
 
-def _described(entry: Entry) -> str:
+def _described(entry: Entry, settle: str) -> str:
     moved = f" (from {entry.moved_from})" if entry.moved_from and entry.change != "unchanged" else ""
     note = f"; {entry.note}" if entry.note else ""
-    if entry.change == "conflict":
-        item = short(entry.iri)
-        note += f": its text is proposed, settle it: {_settling(item)}"
+    if entry.change == "conflict" and settle:
+        note += f": its text is proposed, settle it: {settle}"
     return f"{entry.place}{moved}: {entry.summary}{note}"
 
 
-def _settling(item: str) -> str:
-    return f"jidomem review accept {item}, or jidomem review reject {item} --reason TEXT"
+def _settling(door: Door, memory: Jidomem) -> dict[str, str]:
+    """Return the commands that settle each of what is to be reviewed, by its IRI."""
+    return {one.item: ", or ".join(line for line, _ in commands(one, place(door))) for one in _pending(memory)}
 
 
 def _say_rest(door: Door, found: Found, report: Report) -> None:
@@ -302,22 +308,30 @@ def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool
         found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
     elif any(each.counts()["taken_in"] for each in adopted):
         found.append(("jidomem memory decisions", "the decisions in force"))
-    waits = len(_proposals(memory))
-    if waits:
-        found.append(("jidomem review", f"the {waits} that wait: they count once they are accepted"))
+    proposals = [one for one in _pending(memory) if one.kind == "proposal"]
+    if proposals:
+        found.append(("jidomem review", f"review {_proposals(len(proposals))}"))
         if not memory.writer.authority(memory.project).curators:
             agent = shlex.quote(memory.writer.agent)
-            found.append((f"jidomem policy grant {agent} curator", "you judge what comes from notes"))
-        found.append(("jidomem review accept --all", "accept them"))
+            found.append((f"jidomem policy grant {agent} curator", "make yourself the judge of notes"))
+        if opposed := sum(one.other is not None for one in proposals):
+            found.append(("jidomem conflicts", f"settle the {opposed} that contradict active memories"))
+        if opposed < len(proposals):
+            found.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
     if not adopted:
         found.append(('jidomem remember "what an agent should know"', "the first thing to remember"))
     return [*found, ("git add .jidomem", "the memory is committed with the code")] if memory.tree else found
 
 
-def _proposals(memory: Jidomem) -> list[dict[str, Any]]:
+def _proposals(count: int) -> str:
+    return f"{count} pending proposal{'' if count == 1 else 's'}"
+
+
+def _pending(memory: Jidomem) -> list[Waiting]:
+    """Return all that is to be reviewed; nothing where nothing was written."""
     try:
-        return memory.reader.ask("proposals", project=memory.project)
-    except NotFound:  # nothing was written
+        return queue(memory.reader, memory.project, memory.sources.now())
+    except NotFound:
         return []
 
 

@@ -285,7 +285,7 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
     for count in refused.values():
         if count > 1:
             door.say(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
-    adopting.say_changes(door, report.entries, ("conflict",))
+    adopting.say_changes(door, memory, report.entries, ("conflict",))
     for path, why in report.passed:
         door.say(clean(f"skipped: {path}: {why}"))
     for note in report.notes:

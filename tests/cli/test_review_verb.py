@@ -438,3 +438,22 @@ def test_a_pattern_with_a_blank_at_its_end_is_shown_so_that_it_can_be_pasted(rep
     (line,) = [line for line in run("show", item).stdout.splitlines() if line.startswith("forbidsPattern")]
 
     assert line.split(None, 1)[1] == r"'^\s*puts ', gets\b"
+
+
+def test_init_prints_commands_that_settle_what_it_proposes(repository):
+    folder = repository / "docs" / "adr"
+    folder.mkdir(parents=True)
+    (folder / "0001-store.md").write_text(record("Use Jena"))
+    assert run("init", "--from", "adr").exit_code == 0
+    assert run("revise", "0001", "--set", "rationale=otherwise", "--reason", "r").exit_code == 0
+    (folder / "0001-store.md").write_text(record("Use Lucene"))
+
+    again = run("init", "--from", "adr")
+
+    assert "next: " in again.stderr
+    assert "make yourself the judge" not in again.stderr  # ana is an administrator
+    (line,) = [line for line in again.stderr.splitlines() if line.startswith("conflict: ")]
+    _, _, settle = line.partition("settle it: ")
+    assert settle.count("jidomem review ") == len(settle.split(", or "))
+    for command in settle.split(", or "):
+        assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0

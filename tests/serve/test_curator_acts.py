@@ -1,5 +1,6 @@
 """What is done on the curator's pages: offered to whom, done once, and told where others were there before."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -303,3 +304,21 @@ def test_a_proposal_that_disagrees_is_kept_in_the_place_of_what_it_disagrees_wit
     assert memory.reader.get_memory("p", rival)["status"] == "superseded"
     assert memory.reader.get_memory("p", proposal)["status"] == "superseded"
     assert memory.reader.get_memory("p", against)["status"] == "proposed"
+
+
+def test_the_page_shows_file_and_line_what_a_proposal_changes_and_the_id_of_what_is_accepted(client, memory):
+    source = [
+        ["jido:sourceBlob", f"{'0' * 40} AGENTS.md"], ["jido:sourceLine", 64], ["jido:localId", "AGENTS.md: Build"],
+    ]  # fmt: skip
+    old = memory.writer.submit_intent("p", intent(summary="builds take one hour")).iri
+    changed = intent(summary="builds take two hours", supersedes=[old], extra_triples=source, reason="measured")
+    item = memory.writer.submit_intent("p", changed, propose=True).iri
+
+    page = client.get(f"/ui/p/review?item={item}").text
+    done = client.post("/ui/p/review", data={"act": "accept", "item": item}, follow_redirects=True).text
+
+    assert re.search(r"from (<[^>]+>)?AGENTS\.md:64<", page)
+    assert "<mark>one</mark>" in page
+    assert "<mark>two</mark>" in page
+    new = memory.reader.get_memory("p", item)["superseded_by"][0]
+    assert re.search(rf"It is now <a href=[^>]+>{new[-8:]}</a>", done)

@@ -38,9 +38,9 @@ _TOKEN = "who runs the server gives one out with: jidomem token add NAME --role 
 #: Seconds after which a browser asks anew for what is not there yet.
 _AGAIN = "3"
 #: Arguments that say nothing of what is shown at another moment.
-_ONCE = ("cursor", "after", "done", "ended")
+_ONCE = ("cursor", "after", "done", "made", "ended")
 #: What an act says of itself in the address it leads to.
-_SAID = ("done", "ended")
+_SAID = ("done", "made", "ended")
 _DEED = re.compile(r"[0-9a-f]{16}")
 _FILTERS = (text.short, text.day, text.clock, text.when, text.exact, text.name, text.words)
 

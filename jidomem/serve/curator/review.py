@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from jidomem.active import ACTIVE
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.govern.review import Queue, Waiting, queued
 from jidomem.intent import Receipt
@@ -47,6 +48,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
             "next": None,
             "looked_at": None,
             "done": None,
+            "made": None,
             "ended": [],
             "why_not": None,
         }
@@ -61,6 +63,7 @@ def show(asked: Asked) -> Mapping[str, Any]:
         "next": asked.link("review", cursor=found.cursor) if found.cursor else None,
         "looked_at": None if chosen is None else _looked_at(asked, chosen),
         "done": asked.given.get("done"),
+        "made": told.row(asked, asked.given["made"]) if asked.given.get("made") else None,
         "ended": [told.row(asked, item) for item in asked.given.get("ended", "").split()[:2]],
         "why_not": allowed.why_not_write(asked),
     }
@@ -78,10 +81,11 @@ def _link(asked: Asked, one: Waiting) -> str:
 
 def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
     reader, writer = asked.memory.reader, asked.memory.writer
-    sides = [reader.get_memory(asked.project, item) for item in (one.item, one.other) if item]
+    replaced = _replaced(asked, one) if one.other is None else None
+    sides = [reader.get_memory(asked.project, item) for item in (one.item, one.other or replaced) if item]
     said = [{name: each["properties"][name] for name in _COMPARED if name in each["properties"]} for each in sides]
     fields = [writer.restated(asked.project, each["iri"]) for each in sides]
-    why_not = allowed.why_not_correct(asked, *(each["iri"] for each in sides), asserted=True)
+    why_not = allowed.why_not_correct(asked, *filter(None, (one.item, one.other)), asserted=True)
     offered: Mapping[str, tuple[str, str]] = {} if why_not else OF_TWO if one.other else OF_ONE
     return {
         **one.to_dict(),
@@ -98,6 +102,13 @@ def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
         "merged": beside.merged(fields[0], fields[1], asked.given.get("start")) if one.other else None,
         "starts": {side: f"{_link(asked, one)}&start={side}" for side in ("left", "right") if one.other},
     }
+
+
+def _replaced(asked: Asked, one: Waiting) -> str | None:
+    """Return the memory whose text a proposal changes: the only active one that it takes the place of."""
+    memories = (asked.memory.reader.get_memory(asked.project, item) for item in one.replaces)
+    active = [each["iri"] for each in memories if each["status"] == ACTIVE]
+    return active[0] if len(active) == 1 else None
 
 
 def _action(way: str, status: str) -> str:
@@ -118,10 +129,10 @@ def act(asked: Asked, form: Mapping[str, str]) -> str:
     if not item:
         raise InvalidRequest("nothing is ticked", hint="tick what is to be settled together")
     try:
-        _settled(asked, way, item, other, reason, form)
+        made = _settled(asked, way, item, other, reason, form)
     except JidomemError as error:
         raise refusals.explained(asked, error, item, other) from error
-    return asked.link("review", done=way, ended=" ".join(_ended(way, item, other)))
+    return asked.link("review", done=way, made=made, ended=" ".join(_ended(way, item, other)))
 
 
 def _together(asked: Asked, way: str, chosen: list[str], reason: str | None) -> str:
