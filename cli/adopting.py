@@ -315,7 +315,7 @@ def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool
             agent = shlex.quote(memory.writer.agent)
             found.append((f"jidomem policy grant {agent} curator", "make yourself the judge of notes"))
         if opposed := sum(one.other is not None for one in proposals):
-            found.append(("jidomem conflicts", f"settle the {opposed} that contradict active memories"))
+            found.append(("jidomem conflicts", f"settle the {opposed} that repeat or contradict active memories"))
         if opposed < len(proposals):
             found.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
     if not adopted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def review(
     if all_:
         return _accept_all(door, memory, reason, dry_run)
     if action is not None:
-        names = [whole_id(memory, item) for item in items]
+        names = [_pending_id(memory, item) for item in items]
         rival = whole_id(memory, against) if against else None
         settlements = [Settlement(item, action, rival, reason) for item in dict.fromkeys(names)]
         return _settle(door, memory, settlements, dry_run)
@@ -117,6 +117,16 @@ def review(
     else:
         _list(door, memory, found)
     return 0
+
+
+def _pending_id(memory: Jidomem, name: str) -> str:
+    """Return the IRI of the memory *name*; where that is named by its source, of the one proposed in its place."""
+    item = whole_id(memory, name)
+    if name in item:
+        return item
+    waiting = _waiting(memory)
+    proposed = [one.item for one in waiting if one.kind == "proposal" and item in one.replaces]
+    return proposed[0] if len(proposed) == 1 and all(one.item != item for one in waiting) else item
 
 
 def _settle(door: Door, memory: Jidomem, settlements: Sequence[Settlement], dry_run: bool) -> int:
@@ -201,7 +211,7 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
         row["source"] = row["place"] or row["source"]
         row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         if row["other"]:
-            row["below"] += [f"against {short(row['other'])}: {row['other_summary']}", *_aligned(ways)]
+            row["below"] += [_against(door, row), *_aligned(ways)]
     columns = [name for name in _COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))]
     show_rows(door, rows, columns, found.cursor, below="below", piped=PIPED)
     if one := next((one for one in found.waiting if one.other is None), None):
@@ -212,6 +222,13 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
         door.say("settle many: jidomem review --edit")
     if any(one.kind == "proposal" and one.other is None for one in found.waiting):
         door.say("accept all that disagrees with nothing in force: jidomem review accept --all")
+
+
+def _against(door: Door, row: Mapping[str, Any]) -> str:
+    """Return the line that names the active memory with which a row disagrees."""
+    if row["other_summary"] == row["summary"]:
+        return f"says the same as {short(row['other'])}, which is active, but for other fields"
+    return fit_line(door, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 
 def _edited(door: Door, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
@@ -342,10 +359,22 @@ def _done(settled: Settled) -> str:
 
 
 def _show_refused(door: Door, memory: Jidomem, refused: Sequence[Settled]) -> None:
-    """Print why each was refused; a reason that many share, once."""
-    waiting = _waiting(memory) if refused else []
+    """Print why each was refused: a reason that many share once, and a contradiction in a line."""
+    opposed = [each for each in refused if isinstance(each.outcome, Conflict)]
+    others = [each for each in refused if not isinstance(each.outcome, Conflict)]
+    for each in opposed[: None if door.verbose else _NAMED]:
+        assert isinstance(each.outcome, Conflict)
+        where = f"{each.where}{each.action} {short(each.item)}: "
+        rivals = ", ".join(f"{found.kind} with {short(found.iri)}" for found in each.outcome.conflicts)
+        text = fit_line(door, f"{where}{rivals}: {clean(each.summary)}", PIPED)
+        click.echo(f"{door.painted('error:', 'red')} {text}", err=True)
+    if opposed:
+        if len(opposed) > _NAMED and not door.verbose:
+            door.say(f"and {len(opposed) - _NAMED} more that repeat or contradict active memories")
+        door.say(f"hint: the commands that settle each: jidomem review{place(door)}")
+    waiting = _waiting(memory) if others else []
     counts = Counter[tuple[str, str]]()
-    for each in refused:
+    for each in others:
         error = each.outcome
         assert isinstance(error, JidomemError)
         counts[error.detail, error.hint] += 1

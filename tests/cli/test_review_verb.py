@@ -443,10 +443,10 @@ def test_a_pattern_with_a_blank_at_its_end_is_shown_so_that_it_can_be_pasted(rep
 def test_init_prints_commands_that_settle_what_it_proposes(repository):
     folder = repository / "docs" / "adr"
     folder.mkdir(parents=True)
-    (folder / "0001-store.md").write_text(record("Use Jena"))
+    (folder / "0042-store.md").write_text(record("Use Jena"))
     assert run("init", "--from", "adr").exit_code == 0
-    assert run("revise", "0001", "--set", "rationale=otherwise", "--reason", "r").exit_code == 0
-    (folder / "0001-store.md").write_text(record("Use Lucene"))
+    assert run("revise", "0042", "--set", "rationale=otherwise", "--reason", "r").exit_code == 0
+    (folder / "0042-store.md").write_text(record("Use Lucene"))
 
     again = run("init", "--from", "adr")
 
@@ -456,4 +456,38 @@ def test_init_prints_commands_that_settle_what_it_proposes(repository):
     _, _, settle = line.partition("settle it: ")
     assert settle.count("jidomem review ") == len(settle.split(", or "))
     for command in settle.split(", or "):
+        assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
+
+
+def test_a_proposal_is_named_in_review_by_the_source_of_the_memory_that_it_changes(records):
+    active = shown("16")["iri"]
+    assert run("revise", "16", "--set", "rationale=otherwise", "--reason", "r").exit_code == 0
+    (records / "0016-names.md").write_text(record("Names in lower case").replace("We do", "We never do"))
+    assert run("import", "adr", "docs/adr/0016-names.md").exit_code == 0
+    (row,) = [row for row in rows("review") if row["place"]]
+
+    done = run("review", "accept", "16")
+
+    assert (done.exit_code, row["place"]) == (0, "docs/adr/0016-names.md")
+    assert "We never do" in shown("16")["properties"]["rationale"][0]
+    again = run("review", "accept", active[-8:])
+    assert (again.exit_code, "is settled already" in again.stderr) == (2, True)
+
+
+def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
+    for name in ("AGENTS", "CLAUDE"):
+        write(repository, **{f"{name}_md": "# Shops\n\nThe port of shop 1 is 1.\n"})
+        assert run("import", "memory-md", f"{name}.md").exit_code == 0
+    twins = [row["item"][-8:] for row in rows("review") if row["place"]]
+
+    done = run("review", "accept", *twins)
+
+    _, refused = twins
+    error, hint, counted = done.stderr.splitlines()
+    assert re.fullmatch(rf"error: accept {refused}: duplicate with \w{{8}}: The port of shop 1 is 1\.", error)
+    assert (hint, counted) == (
+        "hint: the commands that settle each: jidomem review", f"accepted 1, refused 1: {refused}",
+    )  # fmt: skip
+    assert re.search(r"\n    says the same as \w{8}, which is active", run("review").stdout)
+    for command in next(row for row in rows("review") if row["item"].endswith(refused))["settle"]:
         assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
