@@ -290,7 +290,7 @@ def test_a_project_says_what_it_holds_and_its_version_can_be_waited_for(client):
         ("POST", "/projects/p/sessions", {"json": {"nam": "x"}}, "did you mean 'name'?"),
         ("POST", "/projects/p/sessions", {"json": {"name": 7}}, 'write "name": "..."'),
         ("POST", "/projects/p/sessions", {"json": []}, "send an object with name, agent, continues"),
-        ("PATCH", "/projects/p/sessions/morning", {"json": {}}, "give one: status='Paused'"),
+        ("PATCH", "/projects/p/sessions/morning", {"json": {}}, "give `status` (such as paused)"),
         ("GET", "/sparql?timeout=1", {}, "give query=SELECT..., or POST it as application/sparql-query"),
         ("GET", "/projects/p/sparql?query=ASK{}&timeout=31", {}, "give timeout=30 or less"),
         ("GET", "/sparql?query=ASK{}&default-graph=urn:x", {}, "did you mean 'default-graph-uri'?"),

@@ -205,7 +205,7 @@ def test_an_agent_speaks_for_itself_alone_however_it_submits(door, memory):
     for answer in (one, keyed, judged, revised, opened, moved, briefed):
         assert (answer.status_code, answer.json["code"]) == (403, "policy_denied"), answer.text
     assert {outcome["code"] for outcome in (*array.json, json.loads(line.text))} == {"policy_denied"}
-    assert one.json["hint"] == "leave asserted_by out, or give ana"
+    assert one.json["hint"] == "leave out `asserted_by`, or give ana"
     assert memory.catch_up("p") == before
 
 

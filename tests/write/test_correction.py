@@ -369,7 +369,7 @@ def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
         )
     with pytest.raises(InvalidRequest, match="what is withdrawn is withdrawn for a reason") as refusal:
         memory.writer.correct("p", item, invalidate=True, reason="")
-    assert refusal.value.hint == "say why it is wrong: give reason"
+    assert refusal.value.hint == "give `reason`: why it is wrong"
 
 
 def test_who_corrects_what_was_corrected_already_is_pointed_to_what_took_its_place(memory):
