@@ -327,8 +327,10 @@ def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_
 
     assert (as_printed.exit_code, "hint: say why in its place" in as_printed.stderr) == (2, True)
     assert run(*shlex.split(row["settle"][0].replace("...", "measured again"))[1:]).exit_code == 0
-    for words in (["revise", proposed, "--invalidate", "--reason", "TEXT"], ["remember", "x", "--reason", "..."]):
-        assert run(*words).exit_code == 2
+    for words in (["revise", proposed, "--invalidate"], ["remember", "x"], ["policy", "grant", "bob", "curator"],
+                  ["redact", proposed], ["rollback", "s"], ["verify"]):  # fmt: skip
+        placed = run(*words, "--reason", "TEXT")
+        assert (placed.exit_code, "which is yours to give" in placed.stderr) == (2, True), words
 
 
 def test_status_tells_decisions_proposed_in_their_records_from_proposals_that_a_curator_settles(repository):
