@@ -63,13 +63,16 @@ def tell(error: JidomemError, door: Door, *, options: Options | None = None, whe
     lines = [line for violation in error.violations for line in _violation(violation, door, is_one=is_one)]
     has_choices = isinstance(error, Conflict) and (options is not None or error.hints_choices)
     if isinstance(error, Conflict):
-        lines += [*_conflicts(error), *(_choices(error, options) if has_choices else ())]
+        lines += _conflicts(error)
     for line in lines:
         click.echo(f"  {clean(line)}", err=True)
     fixed = getattr(error, "fixed_intent", None)
     if fixed and not _mended(error, options):
         click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
-    elif error.hint and not has_choices:
+    elif isinstance(error, Conflict) and has_choices:
+        ways = "".join(f"\n  {clean(line)}" for line in _choices(error, options))
+        click.echo(f"{door.painted('hint:', 'cyan')} choose one:{ways}", err=True)
+    elif error.hint:
         hint = "\n".join(map(clean, (_mended(error, options) or _in_options(error.hint, door)).split("\n")))
         click.echo(f"{door.painted('hint:', 'cyan')} {hint}", err=True)
 
@@ -179,11 +182,10 @@ def _conflicts(error: Conflict) -> Iterator[str]:
 
 def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
     """Yield the ways out of *error*, as *options* of the verb or in words."""
-    yield "choose one:"
     for choice in error.choices:
         fields = {**choice.fields, **dict.fromkeys(choice.needs, "TEXT")}
         words = options(fields) if options else ", ".join(f"{name} {value}" for name, value in _entries(fields))
-        yield f"  {words if fields else choice.name}: {choice.effect}"
+        yield f"{words if fields else choice.name}: {choice.effect}"
 
 
 def _plain(value: Any) -> str:

@@ -7,6 +7,10 @@ lines of `filters`, which a test holds them to; what is asked elsewhere is built
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
 from jidomem.vocab import DECISION_STATUS
 
 ACTIVE = "active"
@@ -96,3 +100,38 @@ def now_of_all(item: str = "item") -> str:
   MINUS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
   MINUS {{ ?{item} jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted }}
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Inactive:
+    """The memories that fit and are left out because they are not active: by status, how many there are.
+
+    `rank` says how they compare with the answers that are given: `better` than the last of them, `further` ones after
+    them, or nothing where there are no answers.
+    """
+
+    statuses: Mapping[str, int] = field(default_factory=dict, hash=False)
+    rank: str = ""
+
+    @property
+    def count(self) -> int:
+        """Return how many memories are left out."""
+        return sum(self.statuses.values())
+
+    def notice(self, option: str = "include_inactive=true") -> str:
+        """Return the sentence that tells of them and of the *option* that shows them; empty where there are none.
+
+        >>> Inactive({"proposed": 1, "superseded": 1}, "better").notice("--include-inactive")
+        '2 better matches are not active (1 proposed, 1 superseded): add --include-inactive'
+        >>> Inactive({"rejected": 1}).notice()
+        '1 match is not active (1 rejected): add include_inactive=true'
+        """
+        if not self.count:
+            return ""
+        statuses = ", ".join(f"{count} {status}" for status, count in sorted(self.statuses.items()))
+        matches = "match is" if self.count == 1 else "matches are"
+        return f"{' '.join(filter(None, [str(self.count), self.rank, matches]))} not active ({statuses}): add {option}"
+
+    def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
+        """Return the count, the statuses and the notice as plain values."""
+        return {"count": self.count, "statuses": dict(self.statuses), "notice": self.notice(option)}

@@ -129,11 +129,7 @@ def unwritable(paths: Iterable[str | Path]) -> list[str]:
 
 
 def obstacle(path: str | Path) -> list[str]:
-    """Return what keeps this user from writing *path*: the file or its folder, or the nearest folder that is there.
-
-    >>> obstacle("/proc/self/status/nothing")
-    []
-    """
+    """Return what keeps this user from writing *path*: the file or its folder, or the nearest folder that is there."""
     above = next((each for each in (str(path), *map(str, Path(path).parents)) if os.path.exists(each)), "/")
     return unwritable([above] if os.path.isdir(above) else [os.path.dirname(above) or ".", above])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from jidomem.active import Inactive
 from jidomem.entry import Entry, described, held
 from jidomem.errors import InvalidRequest, TooLarge
 from jidomem.frozen import FrozenList, thaw
@@ -165,41 +166,6 @@ class Hit(Entry):
         said = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
                 "excerpt": self.excerpt, "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
         return said if self.parts is None else {**said, "parts": dict(self.parts)}
-
-
-@dataclass(frozen=True, slots=True)
-class Inactive:
-    """The memories that fit and are left out because they are not active: by status, how many there are.
-
-    `rank` says how they compare with the answers that are given: `better` than the last of them, `further` ones after
-    them, or nothing where there are no answers.
-    """
-
-    statuses: Mapping[str, int] = field(default_factory=dict, hash=False)
-    rank: str = ""
-
-    @property
-    def count(self) -> int:
-        """Return how many memories are left out."""
-        return sum(self.statuses.values())
-
-    def notice(self, option: str = "include_inactive=true") -> str:
-        """Return the sentence that tells of them and of the *option* that shows them; empty where there are none.
-
-        >>> Inactive({"proposed": 1, "superseded": 1}, "better").notice("--include-inactive")
-        '2 better matches are not active (1 proposed, 1 superseded): add --include-inactive'
-        >>> Inactive({"rejected": 1}).notice()
-        '1 match is not active (1 rejected): add include_inactive=true'
-        """
-        if not self.count:
-            return ""
-        statuses = ", ".join(f"{count} {status}" for status, count in sorted(self.statuses.items()))
-        matches = "match is" if self.count == 1 else "matches are"
-        return f"{' '.join(filter(None, [str(self.count), self.rank, matches]))} not active ({statuses}): add {option}"
-
-    def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
-        """Return the count, the statuses and the notice as plain values."""
-        return {"count": self.count, "statuses": dict(self.statuses), "notice": self.notice(option)}
 
 
 @dataclass(frozen=True, slots=True)

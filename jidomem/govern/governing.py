@@ -10,14 +10,13 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
-from jidomem.active import ACTIVE
+from jidomem.active import ACTIVE, Inactive
 from jidomem.errors import InvalidRequest
 from jidomem.govern.freshness import anchors_in_force, fresh
 from jidomem.govern.nearness import SHOWN, is_note, nearness
 from jidomem.index import OxigraphIndex
 from jidomem.read import item
 from jidomem.read.reader import MemoryReader
-from jidomem.recall import Inactive
 from jidomem.repository.freshness import freshness
 from jidomem.repository.ignored import matches
 from jidomem.repository.nearby import nearest_path

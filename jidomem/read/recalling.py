@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from jidomem.active import ACTIVE, STATES
+from jidomem.active import ACTIVE, STATES, Inactive
 from jidomem.candidate import Ranked
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.excerpt import excerpt
@@ -28,7 +28,7 @@ from jidomem.read.answering import Source, answered
 from jidomem.read.entries import own
 from jidomem.read.gathering import PAGE, Alike, Asked
 from jidomem.read.search import asked_for, search
-from jidomem.recall import Found, Hit, Inactive, Narrowing, RecallRequest
+from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
 from jidomem.terms import bare
 from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name

@@ -67,7 +67,7 @@ def test_a_short_id_names_in_the_past_what_it_named_then(verb):
 
     assert asked(before).exit_code == 4
     assert "one" in asked(then).stdout
-    assert "short for several memories" in asked("9999-01-01").stderr
+    assert "names several memories" in asked("9999-01-01").stderr
 
 
 def test_a_history_tells_what_a_memory_replaced_and_what_replaced_it():
