@@ -21,6 +21,8 @@ LOCAL_ID, DIGEST, LINE = jido("localId"), jido("sourceDigest"), jido("sourceLine
 BLOB, PREVIOUS, STATE = jido("sourceBlob"), jido("previousImport"), jido("sourceState")
 _STATUS, _ASSERTED, _PROPOSED = jido("hasAssertionStatus"), jido("Asserted"), jido("Proposed")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
+#: What became of a proposal to withdraw a memory.
+_PENDING, _SETTLED, _RETURNED = "pending", "settled", "returned"
 #: What an imported memory says, which somebody may edit here.
 _CONTENT = (
     "summary", "detailedExplanation", "rationale", "topic", "decisionStatus", "hasTaskStatus", "hasErrorStatus",
@@ -68,8 +70,9 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Vers
         previous=_iris(said, "previousImport"),
         ended_by=tuple(map(bare, ends)),
         withdrawn_as=next(map(bare, states), None),
-        withdrawals=tuple(bare(marker) for marker, is_live in withdrawals if is_live),
-        is_doubted=bool(withdrawals),
+        withdrawals=tuple(bare(marker) for marker, state in withdrawals if state == _PENDING),
+        is_doubted=any(state != _RETURNED for _, state in withdrawals),
+        returns=sum(state == _RETURNED for _, state in withdrawals),
     )
 
 
@@ -80,18 +83,18 @@ def _said(index: OxigraphIndex, graph: str, item: Term) -> Said:
     return said
 
 
-def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple[Term, bool]]:
-    """Yield the proposals of synchronisations to withdraw *item*, and whether they are pending.
+def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple[Term, str]]:
+    """Yield the proposals of synchronisations to withdraw *item*, and what became of each.
 
-    One that a synchronisation withdrew itself, as the source came back, is none.
+    It is pending, settled, or a synchronisation withdrew it itself, as the source returned.
     """
     for marker, _, _ in index.triples(graph, None, jido("invalidates"), item):
         said = _said(index, graph, marker)
         if STATE not in said or _PROPOSED not in said.get(_STATUS, ()):
             continue
         ends = [end for link in _ENDS for end in said.get(link, ())]
-        if not any(True for end in ends for _ in index.triples(graph, end, STATE)):
-            yield marker, not ends
+        has_returned = any(True for end in ends for _ in index.triples(graph, end, STATE))
+        yield marker, _RETURNED if has_returned else _SETTLED if ends else _PENDING
 
 
 def _kind(said: Said) -> str:

@@ -21,7 +21,8 @@ class Version:
     `digest` is None for a decision record that version 0.1.0 imported. `content` is what it says by the names of
     properties, without who says it and where it came from. `ended_by` are the memories that superseded or withdrew it,
     `withdrawn_as` is why a synchronisation did. `withdrawals` are the pending proposals of synchronisations to withdraw
-    it; `is_doubted` is true where there was one, whatever became of it, unless its source came back.
+    it; `is_doubted` is true where there was one, whatever became of it, unless its source came back; `returns` is how
+    often that was so.
     """
 
     iri: str
@@ -40,6 +41,7 @@ class Version:
     withdrawn_as: str | None = None
     withdrawals: tuple[str, ...] = ()
     is_doubted: bool = False
+    returns: int = 0
 
     @property
     def is_live(self) -> bool:

@@ -302,9 +302,15 @@ class Intents:
         return step.entry.kind == ADR or set(said.get("about", ())) - own == set(values["about"]) - own
 
     def _removal(self, step: Step) -> dict[str, Any]:
-        """Return the proposal to withdraw what was imported from a source that is removed."""
+        """Return the proposal to withdraw what was imported from a source that is removed.
+
+        Its IRI is the same in whichever process it is made, so that it is made once.
+        """
         summary = f"Withdraw, as its source is removed from {step.path}: {step.summary}"
-        return self._marker(summary, f"It is no longer in {step.path}.", step.supersedes, REMOVED)
+        active = step.lineage.active if step.lineage else ()
+        parts = ["withdraw", self.of.project, *(f"{each.iri} {each.returns}" for each in active)]
+        marker = self._marker(summary, f"It is no longer in {step.path}.", step.supersedes, REMOVED)
+        return {**marker, "iri": named_iri("\n".join(parts))}
 
     def _ending(self, ends: Sequence[str], state: str) -> dict[str, Any]:
         """Return what withdraws proposals that no longer stand for what their source says."""
