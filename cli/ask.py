@@ -9,6 +9,7 @@ import click
 from jidomem import Jidomem
 from jidomem.active import STATUSES
 from jidomem.errors import InvalidRequest
+from jidomem.query import NamedQuery
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import show_rows
 
@@ -36,6 +37,9 @@ STATUS = click.option(
 @pass_door
 def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive: bool, status: str | None) -> None:
     """Answer the question NAME; without one, list the questions by the role that asks them.
+
+    PARAM=VALUE gives a parameter that the list names, such as actionable_only=true; moments, the status and what is not
+    active have options.
 
     Examples:
       jidomem ask
@@ -73,11 +77,16 @@ def answer(
 
 def _show_playbook(door: Door, memory: Jidomem) -> None:
     rows = [
-        {"role": role, "name": query.name, "params": " ".join(map(str, query.params)), "answers": query.summary}
+        {"role": role, "name": query.name, "params": " ".join(_own(query)), "answers": query.summary}
         for role, queries in memory.playbook.roles().items()
         for query in queries
     ]
     show_rows(door, rows, ("role", "name", "answers", "params"))
+
+
+def _own(query: NamedQuery) -> list[str]:
+    """Return the parameters of a query that are given as NAME=VALUE, without those that have an option."""
+    return [str(param) for param in query.params if param.name.lower() not in _OPTIONS and param.type != "status"]
 
 
 def _param(word: str) -> tuple[str, str]:

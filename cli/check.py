@@ -65,7 +65,7 @@ def check(
 ) -> int:
     """Check the project's memory, or Turtle files at PATHS: ontology, shapes, gates, references, the journal.
 
-    Of a memory every byte of the journal is verified too, and that nothing in force disagrees.
+    Of a memory every byte of the journal is verified too, and that no two active memories disagree.
     Exits with 0 when all is well, 1 when a rule is violated, 2 on misuse, 3 when something could not be checked.
 
     Examples:

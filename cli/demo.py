@@ -136,7 +136,7 @@ def _refusal() -> None:
 
 
 def _conflict() -> None:
-    _say("Two decisions on one topic cannot both be in force. The refusal names what settles it.")
+    _say("Two decisions on one topic cannot both be active. The refusal names what settles it.")
     words = ["remember", "Use QLever as the index", "--type", "architectural_decision", "--topic", "index engine"]
     words += ["--rationale", "it answers large joins faster", "--agent", "ben"]
     _run(*words, expect=5)

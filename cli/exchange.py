@@ -55,7 +55,7 @@ def export(door: Door, output: Path | None, form: str) -> int:
     """Write the project's memory as one file: what is remembered, without the journal's bookkeeping.
 
     turtle (when not said) and jsonld hold every memory, nquads the project's other graphs as well, and jidomem import
-    takes them in. markdown, to be read, and mcp-memory, for the reference MCP memory server, hold what is in force.
+    takes them in. markdown, to be read, and mcp-memory, for the reference MCP memory server, hold what is active.
     In a folder the file is called PROJECT_memory, and ends as its format does.
 
     Examples:
@@ -93,7 +93,7 @@ def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
 
 
 def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> bytes:
-    """Return what is in force, oldest first, and say how much else there is."""
+    """Return what is active, oldest first, and say how much else there is."""
     ask, project = memory.reader.ask, memory.project
     every = {row["item"] for row in ask("timeline", project=project, as_of=moment, include_inactive=True)}
     rows = reversed(ask("timeline", project=project, as_of=moment))

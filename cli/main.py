@@ -33,7 +33,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "guard": ("guard:guard", "Tell what governs files before an edit, and stop one that breaks a strict rule."),
     "governing": ("governing:governing", "List what governs files."),
     "revise": ("revise:revise", "Supersede, withdraw or change one memory."),
-    "rollback": ("rollback:rollback", "Take the memory back to what was in force at a moment."),
+    "rollback": ("rollback:rollback", "Take the memory back to what was active at a moment."),
     "policy": ("policy:policy", "Say who may assert, propose or do neither."),
     "session": ("session:session", "Open, move and close work sessions."),
     "conversation": ("conversation:conversation", "Record what is said in a session, and read it back."),

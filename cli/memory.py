@@ -1,4 +1,4 @@
-"""`jidomem memory`: what is in force, by kind, as the reader's named functions answer it."""
+"""`jidomem memory`: what is active, by kind, as the reader's named functions answer it."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def _tell(door: Door, proposal: Proposal) -> None:
 @click.option("--first", type=click.IntRange(0), default=20, show_default=True, help="How many failures to list.")
 @pass_door
 def diff(door: Door, old: str, new: str | None, first: int) -> int:
-    """Tell what two versions of the ontology say otherwise, and which memories in force would now fail.
+    """Tell what two versions of the ontology say otherwise, and which active memories would now fail.
 
     A VERSION is `shipped`, `now`, a folder with ontology/ and shapes/, a git revision of the root's own, or the version
     that commits name, where git has the overlay of then.

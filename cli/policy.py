@@ -45,7 +45,7 @@ def policy() -> None:
 @policy.command("show", formats=ROWS, as_of=True)
 @pass_door
 def show(door: Door) -> None:
-    """List the rules, roles and confirmations in force; all changes there were: jidomem ask policy-changes.
+    """List the current rules, roles and confirmations; all changes there were: jidomem ask policy-changes.
 
     Examples:
       jidomem policy show

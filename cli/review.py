@@ -41,7 +41,7 @@ _REWORDED = 300
     "--all",
     "all_",
     is_flag=True,
-    help="With accept: every proposal that disagrees with nothing in force, of several versions the newest.",
+    help="With accept: every proposal that disagrees with nothing active, of several versions the newest.",
 )
 @click.option("--edit", is_flag=True, help="Settle many at once: a line each, in $VISUAL or $EDITOR.")
 @click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
@@ -65,7 +65,8 @@ def review(
 ) -> int:
     """List what waits for a curator, the most pressing first; or settle it.
 
-    Tier 1 disagrees in force, 2 waits to bind others, 3 waits, 4 is due; what has waited for a month is a tier higher.
+    Tier 1 is active and disagrees, 2 waits to bind others, 3 waits, 4 is due; what has waited for a month is a tier
+    higher.
     Several IRIs are settled each by itself, in one commit. Two active memories that disagree are settled by
     accept A --against B (A holds, B is withdrawn), reject A --against B (B holds) or supersede A --against B (A is said
     again in the place of both).
@@ -170,7 +171,7 @@ def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
-    """Accept every proposal that disagrees with nothing in force; what cannot be accepted stops no other."""
+    """Accept every proposal that disagrees with nothing active; what cannot be accepted stops no other."""
     waiting = _waiting(memory)
     proposals = [one for one in waiting if one.kind == "proposal"]
     unopposed = [one for one in proposals if one.other is None]
@@ -179,7 +180,7 @@ def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) 
     if replaced := len(unopposed) - len(lines):
         door.say(f"{replaced} have a newer version here, and are left to it")
     if left := len(proposals) - len(unopposed):
-        door.say(f"{left} disagree with what is in force, and wait on: jidomem review")
+        door.say(f"{left} disagree with an active memory, and wait on: jidomem review")
     return code
 
 
@@ -221,7 +222,7 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
     else:
         door.say("settle many: jidomem review --edit")
     if any(one.kind == "proposal" and one.other is None for one in found.waiting):
-        door.say("accept all that disagrees with nothing in force: jidomem review accept --all")
+        door.say("accept all that disagrees with nothing active: jidomem review accept --all")
 
 
 def _against(door: Door, row: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`jidomem rollback`: take the memory back to what was in force at a moment; nothing is removed."""
+"""`jidomem rollback`: take the memory back to what was active at a moment; nothing is removed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLUMNS = ("change", "type", "item", "summary", "by")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @pass_door
 def rollback(door: Door, moment: str, reason: str | None, dry_run: bool, yes: bool) -> None:
-    """Make what was in force at a moment be in force again, and nothing else, by corrections in one commit.
+    """Make what was active at a moment active again, and nothing else, by corrections in one commit.
 
     What came since is withdrawn; what was superseded or withdrawn since is said again, and revives what it says. All
     that was recorded stays. For curators, where the project has any. At a terminal it shows what it will do, and asks.

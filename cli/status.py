@@ -107,7 +107,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
 
 
 def _conflicts(door: Door, memory: Jidomem, name: str) -> int:
-    """Return how many pairs in force disagree."""
+    """Return how many active pairs disagree."""
     rows = memory.reader.ask("conflicts", project=name, as_of=door.as_of, valid_at=door.valid_at)
     return len({(row["a"], row["b"]) for row in rows})
 

@@ -36,7 +36,7 @@ _FIRST = (
 #: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
 _BETWEEN, _LEAST = 2, 16
 #: The columns that a narrow terminal goes without, the first of these first.
-_LEAST_WANTED = ("parts", "session", "sessions", "agent", "agents", "recorded", "about", "kind", "level")
+_LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "recorded", "about", "kind", "level")
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\dZ$")
 _INDENT = "    "
 #: The width of a curator's lists where there is no terminal: people read them through a pipe, too.
@@ -77,7 +77,7 @@ def _why_none(memory: Jidomem, as_of: str | None) -> str:
         is_before = (asked := parse_moment(as_of)) is not None and asked < row["first"]
         return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem log" * is_before
     waiting = len(memory.reader.ask("proposals", project=memory.project))
-    return f" in force; proposals that wait: {waiting}, see: jidomem review" if waiting else ""
+    return f" active; pending proposals: {waiting}, see: jidomem review" if waiting else ""
 
 
 def form_of(door: Door) -> str:

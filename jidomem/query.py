@@ -58,8 +58,8 @@ class Param:
     variable: str = ""
 
     def __str__(self) -> str:
-        """Return the parameter as a header spells it."""
-        return self.name if self.name in _WELL_KNOWN else f"{self.name}:{self.type}"
+        """Return the parameter as it is given: its name in lower case with underscores, and its type."""
+        return snake(self.name) if self.name in _WELL_KNOWN else f"{snake(self.name)}:{self.type}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -563,7 +563,7 @@ def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
 def test_what_waits_is_told_where_nothing_is_in_force(repository):
     taken_in("memory-md")
 
-    assert "none in force; proposals that wait: 5, see: jidomem review" in run("memory", "conventions").stderr
+    assert "none active; pending proposals: 5, see: jidomem review" in run("memory", "conventions").stderr
     assert run("remember", "x", "--type", "decision", "--rationale", "y").exit_code == 0
     assert "not architectural: 1, see: jidomem ask decisions\n" in run("memory", "decisions").stderr
 

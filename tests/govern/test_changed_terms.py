@@ -1,4 +1,4 @@
-"""Two versions of the ontology: what changed, and which memories in force would now fail."""
+"""Two versions of the ontology: what changed, and which active memories would now fail."""
 
 import json
 import subprocess
