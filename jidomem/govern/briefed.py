@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -48,6 +48,8 @@ _DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?i
 ?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
 OPTIONAL {{{{ ?item {jido("about")} ?about }}}} OPTIONAL {{{{ ?item {jido("sourceBlob")} ?blob }}}}
 OPTIONAL {{{{ ?item {jido("sourceLine")} ?line }}}} }}}}"""
+#: The bytes of the names in one query, which with the longest name stays below the limit of a query.
+_NAMES_A_QUERY = 32 * 1024
 #: How a rule that has no other mark of it says that it binds.
 _BINDS = re.compile(
     r"\b(?:must|never|always|do not|don['’]t|shall|mandatory|forbidden|not allowed|required?)\b", re.IGNORECASE
@@ -190,8 +192,7 @@ class Briefed:
         """
         found: dict[str, dict[str, Any]] = {}
         near: dict[str, tuple[int, int]] = {}
-        text = _DETAILS.format(items=" ".join(map(iri, items)))
-        for row in self._reader.select(self._project, text) if items else ():
+        for row in self._details(items):
             name, place = row["item"], str(row["about"] or "")
             found[name] = row
             distances = [nearness(path, place) for path in self._about if is_about(place, path)]
@@ -202,6 +203,16 @@ class Briefed:
         ranked.sort(key=lambda row: self._related.get(row["item"], len(self._related)))
         ranked.sort(key=lambda row: near[row["item"]], reverse=True)
         return ranked
+
+    def _details(self, items: Collection[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of *items*, asked for in as many queries as their text needs."""
+        names, length = [], 0
+        for number, name in enumerate(map(iri, items), 1):
+            names.append(name)
+            length += len(name.encode()) + 1
+            if length > _NAMES_A_QUERY or number == len(items):
+                yield from self._reader.select(self._project, _DETAILS.format(items=" ".join(names)))
+                names, length = [], 0
 
     def _files(self) -> Found | None:
         """Return what governs the files, the nearest first, then what else is about them."""

@@ -433,3 +433,17 @@ def test_a_long_record_is_briefed_with_the_sentence_that_decides(memory):
     text = memory.briefing("p").text
     assert 'text: "… We decided to use one queue."' in text
     assert '"… We will write one log."' in text
+
+
+def test_a_briefing_ranks_more_facts_than_one_query_can_name(memory):
+    facts = [intent(type="fact", summary=f"fact {number} of the build") for number in range(1_500)]
+    (receipt, *_) = memory.writer.submit_many(
+        "p", [intent(type="fact", summary="the pump is in hall 7", about=["src/pump.py"]), *facts]
+    )
+
+    briefing = memory.briefing("p", about=["lib/other.py", "src/pump.py"], budget_tokens=4_000)
+
+    listed = {summary for summaries in shown(briefing).values() for summary in summaries}
+    assert receipt.status == "asserted"
+    assert "the pump is in hall 7" in listed
+    assert sum(summary.endswith(" of the build") for summary in listed) > 50

@@ -17,7 +17,7 @@ GIVEN = {"project": "demo", "who": "urn:a", "what": "text"}
 
 def test_a_header_is_read_into_typed_parameters_columns_and_order():
     assert [str(param) for param in QUERY.params] == [
-        "project", "asOf", "who:iri", "what:string", "n:integer", "flag:boolean",
+        "project", "as_of", "who:iri", "what:string", "n:integer", "flag:boolean",
     ]  # fmt: skip
     assert (QUERY.summary, QUERY.columns, QUERY.order) == ("s", ("a",), ("-a",))
 
