@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any
 
 from jidomem.exchange.adr_links import Links, tie
@@ -60,11 +61,13 @@ def read_records(
     largest: int = LITERAL_LIMIT,
     is_known: Callable[[str], bool] = lambda name: False,
     find: Callable[[str], Find] = lambda path: lambda named: None,
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> AdrReading:
     """Return an entry for every record in *files* (path and content).
 
     A decision is about its record, and the files that the record names, as far as *find* of its path has them; links
     name the records it supersedes and amends, among the files or, as *is_known* tells by their names, in memory.
+    *moved* gives, for the path that a record had before, its path now, so that links to the old path name it.
 
     A file that gives no entry has a note that says why, and so has all that found no field of its own; its words are
     then in the explanation. A text of a record has at most *largest* bytes.
@@ -73,7 +76,7 @@ def read_records(
     records = _records(files, largest, notes)
     refused = frozenset(note for note in notes if note.severity == "error")
     skipped = frozenset(note for note in notes if note.is_skip)
-    links = tie(records, is_known)
+    links = tie(records, is_known, moved)
     notes += links.notes
     titles = Counter(topic_key(slug(record.title)) for record in records.values())
     paths = {path for path, _ in files}

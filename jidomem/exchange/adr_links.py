@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import pairwise
+from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
 from jidomem.exchange.adr_record import Note, Record, Severity
@@ -28,13 +29,15 @@ class Links:
     notes: tuple[Note, ...]
 
 
-def tie(records: Mapping[str, Record], is_known: Callable[[str], bool]) -> Links:
+def tie(
+    records: Mapping[str, Record], is_known: Callable[[str], bool], moved: Mapping[str, str] = MappingProxyType({})
+) -> Links:
     """Return how *records* (by name) hang together.
 
     *is_known* tells whether the record of a file by that name, which is not among them, is in memory: that can be
-    superseded and amended, and says nothing itself.
+    superseded and amended, and says nothing itself. *moved* gives, for the path that a record had before, its path now.
     """
-    tying = _Tying(records, is_known)
+    tying = _Tying(records, is_known, moved)
     tying.claim()
     tying.settle()
     order = tying.order()
@@ -55,7 +58,9 @@ class _Claim:
 class _Tying:
     """The links as they are found, judged and put in order."""
 
-    def __init__(self, records: Mapping[str, Record], is_known: Callable[[str], bool]) -> None:
+    def __init__(
+        self, records: Mapping[str, Record], is_known: Callable[[str], bool], moved: Mapping[str, str]
+    ) -> None:
         self.records = records
         self.is_known = is_known
         self.notes: list[Note] = []
@@ -70,6 +75,12 @@ class _Tying:
             self.by_name[stem(record.path)].append(name)
             self.by_number[record.number].append(name)
             self.by_title[slug(record.title)].append(name)
+        present = {*self.by_name}
+        for old, path in moved.items():
+            if (moved_name := self.by_path.get(path)) is not None:
+                self.by_path.setdefault(old, moved_name)
+                if stem(old) not in present and moved_name not in self.by_name[stem(old)]:
+                    self.by_name[stem(old)].append(moved_name)
 
     def note(self, severity: Severity, name: str, line: int | None, message: str) -> None:
         self.notes.append(Note(self.records[name].path, None if line is None else line + 1, message, severity))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from jidomem.errors import InvalidRequest
 from jidomem.exchange import adr, beads, mcp_memory, memory_md
@@ -54,16 +55,17 @@ def read_sources(
     largest: int = LITERAL_LIMIT,
     is_known: Callable[[str], bool] = lambda name: False,
     find: Callable[[str], Find] = lambda path: lambda named: None,
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> Sources:
     """Return the entries of *files*, decision records first; an entry that stands twice in a file is one.
 
     *find* gives, for the path of a file, what returns the file that a word of it names. *is_known* tells whether the
-    record by that name is in memory.
+    record by that name is in memory, and *moved* gives the present path of a record by one that it had before.
     """
     sources = Sources()
     records = [file for file in files if file.kind == ADR]
     if records:
-        _read_records(records, sources, largest, is_known, find)
+        _read_records(records, sources, largest, is_known, find, moved)
     for file in files:
         if file.kind != ADR:
             reading = _READERS[file.kind](file.path, file.data, find(file.path))
@@ -77,10 +79,11 @@ def _read_records(
     largest: int,
     is_known: Callable[[str], bool],
     find: Callable[[str], Find],
+    moved: Mapping[str, str],
 ) -> None:
     by_path = {file.path: file for file in files}
     pairs = [(file.path, file.data) for file in files]
-    reading = adr.read_records(pairs, largest=largest, is_known=is_known, find=find)
+    reading = adr.read_records(pairs, largest=largest, is_known=is_known, find=find, moved=moved)
     for entry in reading.entries:
         blob = blob_id(by_path[entry.place].data)
         sources.entries.append(SourceEntry.of(ADR, entry.place, blob, entry, source_type=None, alone=True))

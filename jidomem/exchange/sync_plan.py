@@ -197,6 +197,22 @@ def plan(
     return Plan(tuple(steps), tuple(pending), unreviewed)
 
 
+def moved_records(
+    entries: Sequence[SourceEntry], known: Sequence[Lineage], is_absent: Callable[[str], bool]
+) -> dict[str, str]:
+    """Return the present path of each decision record of *entries* by each path that it had before.
+
+    Of several records that had a path it is the last one. Other records still link to those paths; nothing but the
+    links of the entries depends on the result.
+    """
+    records = [entry for entry in entries if entry.kind == ADR]
+    matched = _Matching(records, known, is_absent).matches()
+    paths = {entry.path for entry in records}
+    had = [(version, records[number].path) for number, lineage in matched.items() for version in lineage.versions]
+    had.sort(key=lambda each: each[0].recorded)
+    return {version.path: path for version, path in had if version.path not in paths}
+
+
 def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: Step | None) -> Iterator[PendingChange]:
     """Yield the proposals of earlier synchronisations to change what *lineage* says, or to end it, that still stand."""
     if lineage is None:

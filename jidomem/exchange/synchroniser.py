@@ -16,7 +16,7 @@ from jidomem.exchange.importing import Entry, Report
 from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, lineages
 from jidomem.exchange.mentions import Find
 from jidomem.exchange.sources import SourceFile, Sources, read_sources
-from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, plan
+from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, moved_records, plan
 from jidomem.intent import Receipt
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.elsewhere import ADR
@@ -80,7 +80,8 @@ class Synchronisation:
         writer.refresh(project)
         known = lineages(imported(reader.index, project))
         records = {stem(each.newest.path) for each in known if each.newest.kind == ADR and each.active}
-        sources = read_sources(files, largest=writer.literal, is_known=records.__contains__, find=find)
+        read = partial(read_sources, files, largest=writer.literal, is_known=records.__contains__, find=find)
+        sources = read()
 
         def is_absent(path: str) -> bool:
             return path in sources.whole or look.is_gone(path)
@@ -89,6 +90,8 @@ class Synchronisation:
             path = lineage.newest.path
             return path in sources.whole or (look.covers(lineage) and look.is_gone(path))
 
+        if moved := moved_records(sources.entries, known, is_absent):
+            sources = read(moved=moved)
         planned = plan(sources.entries, known, is_absent=is_absent, is_removed=is_removed)
         return cls(writer, project, sources, known, planned)
 

@@ -566,3 +566,36 @@ def test_nothing_that_a_curator_did_is_undone(states, data):
                 writer.settle("p", item, "reject", reason="no")
                 ended.append(item)
         here.memory.close()
+
+
+@pytest.mark.parametrize("name", ["0014-tags.md", "0015-tags.md", "tags.md"])
+@pytest.mark.parametrize("change", ["", " It is edited."])
+@pytest.mark.parametrize("link", ["[ADR 14](0014-political-tags.md)", "[tags](0014-political-tags.md)"])
+def test_a_record_superseded_by_one_that_was_renamed_stays_so_in_the_same_run(repository, name, change, link):
+    repository.write("docs/adr/0006-no-tags.md", record("Use no tags", f"Superseded by {link}"))
+    repository.write("docs/adr/0014-political-tags.md", record("Tag it", why="Content is political."))
+    repository.sync()
+    (old,) = {entry.iri for entry in repository.report.entries if entry.summary == "Use no tags"}
+    repository.remove("docs/adr/0014-political-tags.md")
+    repository.write(f"docs/adr/{name}", record("Tag it", why=f"Content is political.{change}"))
+
+    counts = repository.sync()
+
+    assert (counts, repository.report.notes) == ({"changed" if change else "moved": 1}, [])
+    assert repository.said(old)["status"] == "superseded"
+    assert (repository.sync(), repository.differences()) == ({}, [])
+
+
+LINKS = (*STATUSES[:3], *(f"Superseded by [it]({Path(place).name})" for place in PLACES))
+
+
+@settings(max_examples=40, deadline=None, phases=PHASES)
+@given(histories(LINKS))
+def test_one_synchronisation_is_enough_though_links_name_files_that_were_renamed(states):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        here = Repository(Path(name))
+        for state in states:
+            lay_out(here.base, state)
+            here.sync()
+            assert (here.sync(), here.differences()) == ({}, [])
+        here.memory.close()
