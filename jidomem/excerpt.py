@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 EXCERPT = 800
 #: The properties that answer, in the order in which a reader wants them.
 ANSWERS = ("rationale", "detailedExplanation", "revisionReason")
-_NO_REASON = re.compile(r"The \w+ gives no reason\.")
+#: Texts that the import and the review write where nobody gives a reason.
+_REMARK = re.compile(r"The \w+ gives no reason\.|(?:accepted|rejected) in review\b[^.]*")
 #: Code is shown as it is written: a fenced block, and a span within a paragraph.
 _CODE = (
     r"(?P<code>^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*(?:\n(?:.*?\n)??[ \t]*(?P=fence)[`~]*[ \t]*$|\n.*\Z)"
@@ -62,16 +63,25 @@ def answer(said: Mapping[str, Sequence[object]]) -> str:
     """
     summary = " ".join(str(next(iter(said.get("summary", ())), "")).split())
     found: list[str] = []
-    for name in ANSWERS:
+    for name in ANSWERS if "invalidates" in said else ANSWERS[:2]:  # the reason of another correction is no text of it
         for value in said.get(name, ()):
             text = str(value).strip()
             words = " ".join(text.split())
-            if not text or words == summary or _NO_REASON.fullmatch(text):
+            if not text or words == summary or is_remark(text):
                 continue
             found = [other for other in found if not words.startswith(" ".join(other.split()))]
             if not any(words in " ".join(other.split()) for other in found):
                 found.append(text)
     return "\n\n".join(found)
+
+
+def is_remark(text: str) -> bool:
+    """Return whether *text* was written in place of a reason that nobody gave.
+
+    >>> is_remark("accepted in review, beside what it disagrees with"), is_remark("measured under load")
+    (True, False)
+    """
+    return _REMARK.fullmatch(text.strip()) is not None
 
 
 def excerpt(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from jidomem.active import is_accepted
+from jidomem.excerpt import is_remark
 from jidomem.index.answers import Solutions
 from jidomem.index.oxigraph import OxigraphIndex
 from jidomem.lexical import FIELDS
@@ -93,6 +94,7 @@ def document(index: OxigraphIndex, graph: str, item: Term) -> Document | None:
     for name, (link, by) in _LEADS.items():
         texts[name] = [_text(t) for node in said.get(link, ()) for _, _, t in sorted(index.triples(graph, node, by))]
     texts["explanation"] += _other(said)
+    texts = {name: [text for text in values if not is_remark(text)] for name, values in texts.items()}
 
     def one(name: str) -> str:
         return bare(said.get(jido(name), ('""',))[0])

@@ -54,7 +54,7 @@ class _Old(NamedTuple):
 class TakenTexts(KeptFile):
     """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 9
+    FORM = 10
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:

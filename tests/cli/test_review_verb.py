@@ -493,3 +493,13 @@ def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
     assert re.search(r"\n    says the same as \w{8}, which is active", run("review").stdout)
     for command in next(row for row in rows("review") if row["item"].endswith(refused))["settle"]:
         assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
+
+
+def test_an_accepted_note_answers_with_its_own_words_and_not_with_a_stock_remark(repository):
+    item = next(row["item"] for row in rows("review") if row["summary"] == "Tabs")
+
+    assert run("review", "accept", item, "--agent", "ana").exit_code == 0
+
+    assert "in review" not in run("recall", "Tabs").stdout
+    assert [row["summary"] for row in json.loads(run("--json", "recall", "accepted in review").stdout)["entries"]] == []
+    assert "accepted in review" in run("history", item).stdout
