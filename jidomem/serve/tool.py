@@ -16,8 +16,10 @@ from jidomem.serve.desk import Desk
 
 Schema = Mapping[str, Any]
 Arguments = dict[str, Any]
-#: A field that a hint names.
-_FIELD = re.compile(r"`([a-z_]+)`")
+#: The fields of an intent that the server sets, from the session of its client.
+SET_BY_SERVER = ("applies_to_project", "asserted_by", "asserted_in")
+#: A field that a hint names, but for those whose place the hint names already.
+_FIELD = re.compile(r"`([a-z_]+)`(?! in `)")
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
 }  # fmt: skip
@@ -98,7 +100,9 @@ def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
             continue
         near = get_close_matches(name, tool.takes, n=1, cutoff=0.5)
         known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
-        if name in FIELDS and "fields" in tool.takes:
+        if name in SET_BY_SERVER and "fields" in tool.takes:
+            known = f"leave out {name}: the server sets it"
+        elif name in FIELDS and "fields" in tool.takes:
             known = f"give {_argument(tool, name)}"
         message = f"{tool.name} takes no argument {name!r}"
         yield Violation("invalid_argument", message, field=name, nearest=near[0] if near else None, hint=known)
@@ -149,7 +153,7 @@ def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
     values, retry = _in_arguments(tool, error.to_dict()), tool.mend(given, error)
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
-        values["retry"] = retry
+        values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
         lines.append(f"call {tool.name} with: {_json(retry)}")
     elif isinstance(error, Conflict):
         lines += _contradiction(tool, error)
@@ -187,8 +191,7 @@ def _argument(tool: Tool, field: str) -> str:
     """Return the argument of *tool* that gives *field*, in backquotes."""
     if field in tool.takes:
         return f"`{field}`"
-    own = {"summary": "text", "reason": "rationale"}.get(field)
-    if own in tool.takes:
-        return f"`{own}`"
+    if field == "summary" and "text" in tool.takes:
+        return "`text`"
     holder = next((name for name in ("fields", "set") if name in tool.takes), None)
     return f"`{field}` in `{holder}`" if holder else f"`{field}`"

@@ -13,7 +13,7 @@ from jidomem.intent import FIELDS
 from jidomem.read.counts import counts, kept, pending
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
-from jidomem.serve.tool import Arguments, Told, Tool
+from jidomem.serve.tool import SET_BY_SERVER, Arguments, Told, Tool
 
 #: How many rows a question is answered with, unless said otherwise: they are read by a model.
 ROWS = 50
@@ -23,15 +23,13 @@ _TEXT, _TRUTH, _WHOLE, _OBJECT = ({"type": kind} for kind in ("string", "boolean
 _TEXTS = {"type": "array", "items": _TEXT}
 _LIST = {"type": "array"}
 _MAYBE = {"type": ["string", "null"]}
-#: Fields of an intent that the server works out, and one that has a name of its own here.
-_WORKED_OUT = ("applies_to_project", "asserted_by", "asserted_in")
 _NAMED = ("type", "topic", "about", "rationale", "confidence", "evidence", "supersedes", "coexists_with")
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the intent that the arguments of `remember` are, but for its summary."""
     more = given.get("fields", {})
-    for name in (*_WORKED_OUT, "summary"):
+    for name in (*SET_BY_SERVER, "summary"):
         if name in more:
             hint = "give it as text" if name == "summary" else f"leave out {name}"
             raise InvalidRequest(f"{name} is not set here: the server works it out", hint=hint)
@@ -44,7 +42,7 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
 def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
     """Return an intent as arguments of `remember`."""
     named = {name: intent[name] for name in _NAMED if name in intent}
-    rest = {name: value for name, value in intent.items() if name not in (*_NAMED, *_WORKED_OUT, "summary")}
+    rest = {name: value for name, value in intent.items() if name not in (*_NAMED, *SET_BY_SERVER, "summary")}
     return {"text": intent.get("summary", ""), **named, **({"fields": rest} if rest else {})}
 
 
@@ -61,7 +59,7 @@ def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
 def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
     """Return arguments with those *astray* among the further fields, where all are fields of an intent."""
     more = given.get("fields", {})
-    if not (isinstance(more, dict) and all(name in FIELDS and name not in (*_WORKED_OUT, *more) for name in astray)):
+    if not (isinstance(more, dict) and all(name in FIELDS and name not in (*SET_BY_SERVER, *more) for name in astray)):
         return None
     rest = {name: value for name, value in given.items() if name in REMEMBER.takes}
     moved = {name: given[name] for name in astray if name != "summary"}
@@ -122,7 +120,7 @@ def _revise(desk: Desk, given: Arguments) -> Told:
     memory = desk.memory
     ways = {name: given[name] for name in ("supersede", "invalidate", "confirm", "undo", "reason") if name in given}
     changes = memory.reader.with_whole_ids(desk.project, given.get("set", {}))
-    for name in (*_WORKED_OUT, "reason"):
+    for name in (*SET_BY_SERVER, "reason"):
         if name in changes:
             hint = "give it beside set" if name == "reason" else f"leave out {name}"
             raise InvalidRequest(f"{name} is not set here", hint=hint)

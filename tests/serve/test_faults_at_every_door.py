@@ -87,6 +87,18 @@ def test_mcp_offers_a_retry_where_arguments_alone_are_out_of_place(desk):
     assert fields(worse.values["violations"]) == {"severity", "type"}
 
 
+def test_mcp_tells_in_its_own_words_how_to_put_a_call_right(desk):
+    misspelt = call(TOOL["remember"], desk, {"text": "Ship", "type": "fact", "confidence": "hgih"})
+    assert misspelt.values["hint"] == "call remember with the arguments in `retry`"
+    assert call(TOOL["remember"], desk, misspelt.values["retry"]).is_error is False
+
+    astray = call(TOOL["remember"], desk, {"text": "Build", "asserted_by": "eve", "severity": "high", "colour": "red"})
+    hints = {each["field"]: each["hint"] for each in astray.values["violations"]}
+    assert hints["asserted_by"] == "leave out asserted_by: the server sets it"
+    assert hints["severity"] == "give `severity` in `fields`"
+    assert "in `fields` in `fields`" not in astray.words()
+
+
 def test_an_argument_that_takes_one_of_a_few_values_is_answered_and_refused_with_them(desk):
     assert call(TOOL["ask"], desk, {"name": "decisions", "status": "accepted"}).is_error is False
 
@@ -110,7 +122,7 @@ def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk
     withdrawn = run(root, "revise", first, "--invalidate")
 
     assert refused.value.hint == http.json["hint"] == "give `reason`: one sentence that says why"
-    assert mcp.values["hint"] == "give `rationale`: one sentence that says why"
+    assert mcp.values["hint"] == "give `reason` in `fields`: one sentence that says why"
     assert [result.stderr.splitlines()[-1] for result in (said, revised, withdrawn)] == [
         "hint: give --reason TEXT", "hint: give --reason TEXT", "hint: give --reason: why it is wrong",
     ]  # fmt: skip
