@@ -74,13 +74,25 @@ def left_behind(journal: FileJournal, stream: Stream, damage: Iterable[JournalDa
         names = [name for name, parent in parents.items() if parent[:SHORT] in known]
         if names:
             files = _with_descendants(journal, stream, names)
-            found.append(_stray(journal, stream, branch, files, [each for each in files if short_id(each) in known]))
+            there = [each for each in files if short_id(each) in known]
+            bases = [each for each in _ancestors(journal, stream, files) if short_id(each) not in known]
+            found.append(_stray(journal, stream, branch, files, there, bases))
             parents = {name: parent for name, parent in parents.items() if name not in names}
     return found
 
 
-def _stray(journal: FileJournal, stream: Stream, branch: str, files: Sequence[str], there: Collection[str]) -> Finding:
-    """Return the finding for *files* that belong on a branch, which has those that are *there* already."""
+def _stray(
+    journal: FileJournal,
+    stream: Stream,
+    branch: str,
+    files: Sequence[str],
+    there: Collection[str],
+    bases: Sequence[str],
+) -> Finding:
+    """Return the finding for *files* that belong on a branch, which has those that are *there* already.
+
+    The *bases* are commits of this branch which those follow and the other branch lacks: it gets a copy of each.
+    """
     folder = f"projects/{stream.project}/{stream.name}/"
     listed = git.found(journal.folder, "ls-files", "-z", "--", *(folder + name for name in files)) or b""
     tracked = {os.fsdecode(path).rpartition("/")[2] for path in listed.split(b"\0") if path}
@@ -98,12 +110,13 @@ def _stray(journal: FileJournal, stream: Stream, branch: str, files: Sequence[st
     if spare := [name for name in there if name not in tracked]:
         steps += [f"rm -- {paths(spare)}"]
     if lacked:
+        added = paths(sorted([*lacked, *bases]))
+        if bases:
+            steps += ["base=$(mktemp -d)", f'cp {paths(bases)} "$base"']
         steps += [f"git checkout -q {quote(branch)}", *([f'cp "$apart"/* {folder}'] if apart else [])]
-        steps += [
-            f"git add -- {paths(lacked)}",
-            f"git commit -q -m 'Memory: add what stayed behind' -- {paths(lacked)}",
-        ]
-        steps += ["git checkout -q -"]
+        steps += [f'cp "$base"/* {folder}'] if bases else []
+        steps += [f"git add -- {added}", f"git commit -q -m 'Memory: add what stayed behind' -- {added}"]
+        steps += ["git checkout -q -", *([f'cp "$base"/* {folder}'] if bases else [])]
     many = f"{len(files)} commits of {stream.project}/{stream.name} were" if len(files) > 1 else "this commit was"
     return Finding(
         "stray",
@@ -124,3 +137,15 @@ def _with_descendants(journal: FileJournal, stream: Stream, names: Sequence[str]
         if not is_pack(name) and any(parent in moved for parent in entry.parents):
             moved[entry.head.id] = name
     return sorted({*names, *moved.values()})
+
+
+def _ancestors(journal: FileJournal, stream: Stream, names: Collection[str]) -> list[str]:
+    """Return the files that are here of all commits that come before those of *names*."""
+    entries = journal.seen(stream).contents.entries
+    file_of = {entry.head.id: name for name, entry in entries.items() if not is_pack(name)}
+    found, left = set[str](), [name for name in names if name in entries]
+    while left:
+        before = {file_of[parent] for parent in entries[left.pop()].parents if parent in file_of} - found
+        found |= before
+        left += before
+    return sorted(found.difference(names))

@@ -189,6 +189,37 @@ def test_a_commit_that_stayed_behind_and_is_on_its_branch_already_is_only_taken_
         assert (hints(repository), memory.journal.verify(STREAM)) == ([], ())
 
 
+@pytest.mark.parametrize("is_tracked", [False, True], ids=["untracked", "tracked"])
+def test_commits_that_follow_memory_of_both_branches_are_moved_with_what_their_branch_lacks(tmp_path, is_tracked):
+    git(tmp_path, "init", "-q", "-b", "main")
+    init(tmp_path, "p")
+    with jidomem.open(tmp_path / ".jidomem") as memory:
+        keep(memory, "before")
+        commit_all(tmp_path)
+        git(tmp_path, "checkout", "-qb", "feature")
+        keep(memory, "on the feature")
+        commit_all(tmp_path)
+        git(tmp_path, "checkout", "-q", "main")
+        keep(memory, "on main, not committed")
+        git(tmp_path, "checkout", "-q", "feature")
+        keep(memory, "after both")
+        git(tmp_path, "checkout", "-q", "main")
+        if is_tracked:
+            commit_all(tmp_path)
+
+        (hint,) = hints(tmp_path)
+        paste(hint)
+
+        assert (hints(tmp_path), memory.journal.verify(STREAM)) == ([], ())
+        summaries = {row["summary"] for row in memory.reader.ask("facts", project="p")}
+        assert summaries == {"before", "on main, not committed"}
+    apart = tmp_path.with_name(f"{tmp_path.name}-feature")
+    git(tmp_path, "worktree", "add", "-q", apart, "feature")
+    assert cli_run("--root", apart / ".jidomem", "verify")[0] == 0
+    with jidomem.open(apart / ".jidomem") as memory:
+        assert len(memory.reader.ask("facts", project="p")) == 4
+
+
 def test_verify_and_doctor_tell_of_commits_that_head_has_and_the_folder_lacks(repository):
     newest = repository / MEMORY / files(repository)[-1]
     newest.unlink()
