@@ -150,7 +150,8 @@ def describe(paths: Iterable[str | Path]) -> str:
 def repair(paths: Iterable[str | Path]) -> str:
     """Return the command that lets this user read and write *paths*, files or folders that are there.
 
-    Their group gets them where their folder is shared with a group of this user, else this user.
+    Their owner keeps them: a group of this user may write them, too. Only what another user made in a folder of this
+    user is handed over.
     """
     commands = dict[str, list[str]]()
     for path in paths:
@@ -169,8 +170,11 @@ def _repairs(path: str) -> Iterator[str]:
         if own.st_gid != shared:
             yield f"sudo chgrp {shared}"
         yield "sudo chmod g+rwxs" if is_folder else "sudo chmod g+rw"
-    else:
+    elif above.st_uid == os.geteuid():
         yield f"sudo chown {os.geteuid()}"
+    else:  # of another user, who goes on writing it
+        yield f"sudo chgrp {os.getegid()}"
+        yield "sudo chmod g+rwxs" if is_folder else "sudo chmod g+rw"
 
 
 def _is_writable(path: str | Path) -> bool:
