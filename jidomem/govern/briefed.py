@@ -13,7 +13,7 @@ from jidomem.anchor import Anchor
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.excerpt import excerpt, shortened
 from jidomem.govern.besides import besides
-from jidomem.govern.briefing import BUDGET, Briefing, Entry, Found, fitted, recall_command
+from jidomem.govern.briefing import BUDGET, Briefing, Entry, Found, fitted, governing_command, recall_command
 from jidomem.govern.freshness import anchors_by_item, anchors_in_force
 from jidomem.govern.governing import governing
 from jidomem.govern.nearness import is_about, is_general, nearness
@@ -224,7 +224,7 @@ class Briefed:
         if self._moment["as_of"] is None:
             others = besides(self._reader, self._project, self._about, items)
             entries += [(one.item, f"{one.kind} about {_word(one.about)}", ()) for one in others if not one.waits]
-        return self._found(entries)
+        return replace(self._found(entries), ask=governing_command(self._about))
 
     def _tasks(self) -> Found:
         own: list[dict[str, Any]] = []

@@ -265,6 +265,15 @@ def recall_command(task: str, limit: int) -> str:
     return f"{_RECALL}--limit {limit} {'-- ' * text.startswith('-')}{quote(text)}"
 
 
+def governing_command(paths: Sequence[str]) -> str:
+    """Return the command that lists what governs the files *paths*.
+
+    >>> governing_command(["src/a b.py", "uv.lock"])
+    "jidomem governing 'src/a b.py' uv.lock"
+    """
+    return f"{_COMMAND}governing {'-- ' * any(path.startswith('-') for path in paths)}{' '.join(map(quote, paths))}"
+
+
 def _of_tool(section: Section) -> str:
     """Return the call of a tool that lists a section for a client without a command line."""
     if section.ask.startswith(_RECALL):

@@ -447,3 +447,12 @@ def test_a_briefing_ranks_more_facts_than_one_query_can_name(memory):
     assert receipt.status == "asserted"
     assert "the pump is in hall 7" in listed
     assert sum(summary.endswith(" of the build") for summary in listed) > 50
+
+
+def test_the_command_for_what_was_left_out_of_the_files_names_them(memory):
+    for number in range(60):
+        keep(memory, strict(f"rule {number} of the reader") | {"about": ["src/a b.py"]})
+
+    text = memory.briefing("p", about=["src/a b.py"], budget_tokens=300).text
+
+    assert "more of 'What governs the files': jidomem governing 'src/a b.py'" in text
