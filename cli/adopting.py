@@ -307,7 +307,7 @@ def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool
     if file := _governed(memory):
         found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
     elif any(each.counts()["taken_in"] for each in adopted):
-        found.append(("jidomem memory decisions", "the decisions in force"))
+        found.append(("jidomem memory decisions", "the active decisions"))
     proposals = [one for one in _pending(memory) if one.kind == "proposal"]
     if proposals:
         found.append(("jidomem review", f"review {_proposals(len(proposals))}"))

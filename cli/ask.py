@@ -11,7 +11,7 @@ from jidomem.active import STATUSES
 from jidomem.errors import InvalidRequest
 from jidomem.query import NamedQuery
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
-from jidomem_cli.tables import show_rows
+from jidomem_cli.tables import form_of, show_rows
 
 #: Parameters with an option of their own, here and on every other verb.
 _OPTIONS = {
@@ -71,7 +71,10 @@ def answer(
         cursor=door.cursor,
         **(params or {}),
     )
-    show_rows(door, page.rows, memory.playbook.get(name).columns, page.cursor, memory=memory)
+    columns = memory.playbook.get(name).columns
+    if form_of(door) == "table" and not any(row.get("topic") for row in page.rows):
+        columns = tuple(column for column in columns if column != "topic")
+    show_rows(door, page.rows, columns, page.cursor, memory=memory)
     return len(page.rows)
 
 

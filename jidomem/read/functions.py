@@ -75,8 +75,9 @@ class Functions:
         return self.ask("errors-of-module", project=project, module=module_name, **options)
 
     def find_governing(self, project: str, file: str, **options: Any) -> Rows:
-        """Return about, item, kind, summary and level of what governs *file*: rules, decisions, errors and lessons.
+        """Return about, item, kind, summary, level, status and time of what governs *file*.
 
+        These are rules, decisions, errors and lessons.
         Those about the file come first, then those about the folders above it, nearest first, then the conventions
         about no place at all; what is about a pattern such as src/*.py is listed by `patterns`. The file is a path as
         memories name it: relative, with forward slashes.

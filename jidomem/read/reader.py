@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem import clock, sparql
+from jidomem.active import ACTIVE, validity
 from jidomem.dataset import Dataset, dataset
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
@@ -26,7 +27,7 @@ from jidomem.read.records import Records
 from jidomem.read.roles import Architect, Debugger, Planner, Role
 from jidomem.read.why import Shown, Why
 from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, boolean, date_time
+from jidomem.terms import Term, Triple, bare, boolean, date_time, iri, parts
 from jidomem.values import to_value
 from jidomem.version import Version
 from jidomem.vocab import graph_iri, graphs_of, jido
@@ -156,15 +157,16 @@ class MemoryReader(Records):
         question = fingerprint(query, project, bindings)
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
-            bindings = _valid(bindings, self._valid_at(query, project, bindings))
-            return Page(self._lists.whole(query, project, bindings), None)
+            rows = self._lists.whole(query, project, _valid(bindings, self._valid_at(query, project, bindings)))
+            return Page(self._with_validity(query, project, bindings, rows), None)
         if start is None:
             versions = (version, *(self.index.mark(graph).version for graph in graphs_of(project)))
             newest = max(known.recorded_at or "" for known in versions)  # each stream has commits of its own
             valid = self._valid_at(query, project, bindings)
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=valid)
-        bindings = _valid({**bindings, "asOf": start.as_of}, start.valid_at)
-        return self._lists.page(query, project, bindings, limit, start)
+        then = _valid({**bindings, "asOf": start.as_of}, start.valid_at)
+        page = self._lists.page(query, project, then, limit, start)
+        return replace(page, rows=self._with_validity(query, project, bindings, page.rows))
 
     def _only_project(self) -> str:
         """Return the project of a root that has one; raises InvalidRequest where there are several, or none."""
@@ -185,6 +187,23 @@ class MemoryReader(Records):
         moment = self._now()
         whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
         return min(bindings["asOf"], date_time(stamp(whole)))
+
+    def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
+        """Return *rows* with the status of memories of all kinds that are listed though they do not hold now."""
+        is_judged = not {"item", "status"} <= {*query.columns} or "validAt" in bindings
+        if is_judged or bindings.get("includeInactive") != boolean(True) or not self._has_dates(project):
+            return rows
+        as_of, graph = bindings["asOf"], graph_iri(project)
+        moment = bare(min(as_of, date_time(stamp(self._now()))))
+
+        def status(row: Mapping[str, Any]) -> str:
+            if row["status"] != ACTIVE:
+                return str(row["status"])
+            since, until = ([_moment(each) for _, _, each in self.index.triples(graph, iri(row["item"]), by)]
+                            for by in _DATES)  # fmt: skip
+            return validity(max(since, default=None), min(until, default=None), moment)
+
+        return [{**row, "status": status(row)} for row in rows]
 
     def _has_dates(self, project: str) -> bool:
         """Return whether any memory of *project* holds for a time only."""
@@ -333,6 +352,11 @@ def _reserved(
 def _valid(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
     """Return *bindings* with the moment at which memories are to hold, where there is one."""
     return {**bindings, "validAt": valid_at} if valid_at else {**bindings}
+
+
+def _moment(term: Term) -> str:
+    """Return a moment in its one written form; a store may have shortened it."""
+    return bare(to_term(parts(term).text, "dateTime", "a moment"))
 
 
 def _camel(name: str) -> str:

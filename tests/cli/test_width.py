@@ -137,3 +137,16 @@ def test_columns_that_a_narrow_terminal_goes_without_are_named():
     _, said = in_a_terminal("recall", "journal")
 
     assert "left out for want of width: agent" in said
+
+
+def test_a_list_shows_topics_where_there_are_any_and_where_the_width_allows(monkeypatch):
+    def header(*words):
+        return run(*words).stdout.splitlines()[0].split()
+
+    assert "topic" in header("ask", "decisions")
+    assert "journal 0" in run("ask", "decisions").stdout
+    assert "topic" not in header("memory", "facts")  # none of them has one
+    monkeypatch.setenv("COLUMNS", "50")
+    narrow = run("ask", "decisions")
+    assert "topic" not in narrow.stdout.splitlines()[0]
+    assert "left out for want of width: topic" in narrow.stderr

@@ -116,7 +116,7 @@ def test_errors_of_a_module_come_newest_first(reader):  # E078
 
 def test_what_governs_a_file_comes_nearest_first(reader):
     rows = reader.find_governing("demo", "jidomem/index/oxigraph.py")
-    assert list(rows[0]) == ["about", "item", "kind", "summary", "level"]
+    assert list(rows[0]) == ["about", "item", "kind", "summary", "level", "status", "time"]
     nearest = ["ship-weekly", "short", "lesson-fsync", "store-oxigraph", "ruff"]
     assert [short(row["item"]) for row in rows[:5]] == nearest
     assert {row["about"] for row in rows[5:]} == {None}  # conventions about no place

@@ -1,9 +1,13 @@
 """The 23 questions of the playbook by their meaning: each finds what its condition says, and nothing that misses it."""
 
+from functools import partial
+
 import pytest
-from reader_world import new_index, reader_of, shortened, triples
+from reader_world import new_index, reader_of, shortened, triples, world_index
 from test_playbook import NUMBERED
 
+from jidomem.moments import parse_moment, stamp
+from jidomem.read.item import get
 from jidomem.vocab import graph_iri
 
 WHEN = '"2026-01-01T00:00:00Z"^^xsd:dateTime'
@@ -144,3 +148,16 @@ def test_a_question_of_the_playbook_finds_what_meets_its_condition_and_nothing_e
 def test_every_question_of_the_playbook_has_its_meaning_tried():  # C100
     assert sorted(MEANING) == sorted(name for names in NUMBERED.values() for name in names)
     assert len(MEANING) == 23
+
+
+@pytest.mark.parametrize("name", ["timeline", "patterns", "governing"])
+@pytest.mark.parametrize("now", ["2026-01-01T12:00:00Z", "2026-01-03T12:00:00Z", "2031-01-01T00:00:00Z"])
+def test_a_list_of_all_kinds_says_of_each_memory_its_status_and_time(name, now):
+    index = world_index()
+    reader = reader_of(index, now=partial(parse_moment, now))
+    asked = {"file": "jidomem/index/oxigraph.py"} if name == "governing" else {}
+    for moment in (None, "2026-01-02", "2026-01-04"):
+        for row in reader.ask(name, project="demo", as_of=moment, include_inactive=True, **asked):
+            memory = get(index, "demo", row["item"], moment, now=lambda: stamp(parse_moment(now)))
+            assert row["status"] == memory["status"], row
+            assert row["time"] in memory["properties"].get("hasTimestamp", [None])

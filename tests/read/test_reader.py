@@ -30,6 +30,7 @@ def test_architectural_decisions_in_force_are_listed(reader):  # C087, C088
             "summary": "Use Oxigraph as the index",
             "status": "accepted",
             "time": datetime(2026, 1, 3, tzinfo=UTC),
+            "topic": None,
         }
     ]
 
@@ -63,9 +64,12 @@ def test_open_errors_are_those_not_resolved_stated_or_not_and_deferred_ones_can_
 
 
 def test_facts_are_listed_with_their_confidence(reader):  # C092
-    assert {"fact": M + "rust-180", "summary": "The build needs Rust 1.80", "confidence": J + "Medium"} in (
-        reader.list_facts_with_confidence("demo")
-    )
+    assert {
+        "fact": M + "rust-180",
+        "summary": "The build needs Rust 1.80",
+        "confidence": J + "Medium",
+        "topic": None,
+    } in (reader.list_facts_with_confidence("demo"))
 
 
 def test_active_sessions_are_listed_with_their_start(reader):  # C093
@@ -110,7 +114,7 @@ def test_no_list_shows_a_row_of_another_project_though_they_share_a_graph(reader
     theirs = reader.list_facts_with_confidence("other")
     assert "foreign" not in str(ours)
     assert "Foreign" not in str(ours)
-    assert shortened(theirs) == [["apart-fact", "In a graph of its own", "High"]]
+    assert shortened(theirs) == [["apart-fact", "In a graph of its own", "High", None]]
 
 
 def test_answers_do_not_depend_on_the_order_in_which_commits_came_in():  # C097
