@@ -131,7 +131,7 @@ def _tell(
     elif fresh and (top := _top_of(folder)) not in (None, base):
         door.say(f"it is the memory of this folder; that of the whole repository: jidomem init {quote(str(top))}")
     own = Path(user_data_dir("jidomem", appauthor=False))
-    if fresh and FileJournal(own).knows(made["project"]):
+    if fresh and FileJournal(own).head(Stream(made["project"])).heads:
         door.say(f"what was kept of {made['project']} before is in your own memory, and comes here with:")
         door.say(f"  jidomem --root {quote(str(own))} --project {made['project']} export -o {made['project']}.ttl")
         door.say(f"  jidomem import turtle {made['project']}.ttl")

@@ -114,6 +114,23 @@ def test_without_any_root_a_memory_goes_to_ones_own_and_says_where(tmp_path, mon
     assert f"kept in your own memory, {tmp_path / 'data-home' / 'jidomem'}" in result.stderr
 
 
+@pytest.mark.parametrize("is_written", [True, False])
+def test_init_offers_what_ones_own_memory_has_of_the_project_and_nothing_else(tmp_path, monkeypatch, is_written):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert run("remember", "tea at four", "--project", "notes" if is_written else "other").exit_code == 0
+    (tmp_path / "data-home" / "jidomem" / "projects" / "notes" / "memory").mkdir(parents=True, exist_ok=True)
+
+    made = run("init", ".")
+
+    assert made.exit_code == 0
+    assert ("is in your own memory, and comes here with:" in made.stderr) is is_written
+    for line in [line.strip() for line in made.stderr.splitlines() if line.startswith("  jidomem ")]:
+        assert run(*shlex.split(line)[1:]).exit_code == 0, line
+    assert ("tea at four" in run("ask", "facts").stdout) is is_written
+
+
 def test_a_conflict_shows_the_other_memory_and_what_each_way_out_does():
     words = ["remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "tooling"]
 
