@@ -13,11 +13,14 @@ from pathlib import Path
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.exchange.sync_plan import CHANGES, PendingChange, Plan, Step
+from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, Plan, Step
 from jidomem.govern.nearness import is_about
 from jidomem.govern.review import Waiting, queue
 from jidomem.govern.review_text import commands
+from jidomem.govern.workflow import command as workflow_command
 from jidomem.intent import Receipt
 from jidomem.repository.elsewhere import DULL, KINDS, Found, Passed, from_path, look
 from jidomem.repository.listing import listing
@@ -29,6 +32,7 @@ from jidomem_cli.tables import short, show_json, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
+    from jidomem.exchange.foreign import Broken
     from jidomem.exchange.importing import Entry, Report
     from jidomem.runtime.adopting import Adopted
 
@@ -98,6 +102,8 @@ def show(
     *made* is what there is to tell of the root; nothing where it was a dry run.
     """
     dry_run = not made
+    read = {path for each in adopted for path in each.files}
+    found.passed[:] = [each for each in found.passed if each.path not in read]
     rows = [_row(each) for each in adopted]
     refusals = [(entry, entry.outcome) for entry in report.entries if isinstance(entry.outcome, JidomemError)]
     following = _next(door, memory, adopted, dry_run)
@@ -127,7 +133,10 @@ def show(
 
 
 def check(door: Door, names: Sequence[str]) -> int:
-    """List what the sources by these names and the memory do not agree on; return the exit code."""
+    """List what the sources by these names and the memory do not agree on; return the exit code.
+
+    A memory that was changed here by a decision of its own is a difference, and no reason to exit with 1.
+    """
     memory = door.read()
     root = memory.settings.root
     if memory.settings.address is not None or root.name != settings.FOLDER:
@@ -141,21 +150,31 @@ def check(door: Door, names: Sequence[str]) -> int:
     pending, unreviewed, broken = found.plan.pending, found.plan.unreviewed, found.sources.broken
     code = 1 if steps or pending else broken[0].error.exit_code if broken else 0
     rows = [*map(_difference, steps), *map(_pending_difference, pending)]
-    if door.json:
+    local = [_local_difference(each) for each in found.plan.local]
+    if door.json or door.format == "json":
         unread = [{"place": each.place, **each.error.to_dict()} for each in broken]
-        show_json({"equal": code == 0, "counts": {change: found.plan.counts[change] for change in CHANGES},
+        counts = {change: found.plan.counts[change] for change in CHANGES}
+        show_json({"equal": code == 0 and not local, "counts": counts,
                    "pending": len(pending), "unreviewed": unreviewed, "differences": rows,
-                   "unreadable": unread})  # fmt: skip
+                   "changed_here": local, "unreadable": unread})  # fmt: skip
         return code
-    if rows:
+    if door.format == "github":
+        for line in _annotations(rows, local, broken):
+            click.echo(line)
+    elif rows:
         columns = ["change", "place", "summary", *(["proposal"] if pending else [])]
         show_rows(door, rows, columns)
-    for each in broken:
+    for each in broken if door.format != "github" else ():
         tell(each.error, door, where=f"{clean(each.place)}: ")
-    counts = ", ".join(_counted(found.plan))
-    door.say(
-        f"memory and sources differ: {counts}" if rows else f"memory says what the sources say: {counts or 'none'}"
-    )
+    total = ", ".join(_counted(found.plan)) or "none"
+    if rows:
+        door.say(f"memory and sources differ: {total}")
+    elif broken:
+        door.say(f"not all sources can be read: {total}")
+    else:
+        door.say(f"{'all sources are imported' if local else 'memory says what the sources say'}: {total}")
+    if local:
+        _say_local(door, local)
     if steps:
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
         door.say(f"bring memory level with them: jidomem init {again}")
@@ -170,6 +189,35 @@ def check(door: Door, names: Sequence[str]) -> int:
         several = "memories are" if unreviewed > 1 else "memory is"
         door.say(f"{unreviewed:,} new {several} pending review, which is no difference: jidomem review")
     return code
+
+
+def _annotations(
+    rows: Sequence[dict[str, Any]], local: Sequence[dict[str, Any]], broken: Sequence[Broken]
+) -> Iterator[str]:
+    """Yield a workflow command of GitHub Actions for each difference and each source that cannot be read."""
+    for row in rows:
+        became = "pending review: jidomem review" if row["proposal"] else "not imported: jidomem init --from auto"
+        text = f"{row['change']} in the source, and {became}\n{row['summary']}"
+        yield workflow_command("error", "import-check", text, file=row["path"], line=_line(row))
+    for row in local:
+        text = f"{row['change']} in memory since the import, so that memory and source differ\n{row['summary']}"
+        yield workflow_command("notice", "import-check", text, file=row["path"], line=_line(row))
+    for each in broken:
+        yield workflow_command("error", "unreadable", str(each.error.detail), file=each.place)
+
+
+def _line(row: dict[str, Any]) -> int | None:
+    """Return the line that the place of a difference ends with, None where it is a file."""
+    end = row["place"].removeprefix(f"{row['path']}:")
+    return int(end) if end.isdecimal() else None
+
+
+def _say_local(door: Door, local: Sequence[dict[str, Any]]) -> None:
+    """Name the memories that differ from their sources by a decision made here."""
+    several = "memories were" if len(local) > 1 else "memory was"
+    named = ", ".join(f"{row['place']} ({row['change']})" for row in local[:_TOLD])
+    more = f" and {len(local) - _TOLD:,} more: see them with --json" if len(local) > _TOLD else ""
+    door.say(clean(f"{len(local):,} {several} changed here since the import: {named}{more}"))
 
 
 def _counted(plan: Plan) -> Iterator[str]:
@@ -201,6 +249,12 @@ def _pending_difference(change: PendingChange) -> dict[str, Any]:
     current = next(iter(change.lineage.active), change.lineage.newest)
     row = _difference(Step(change.change, change.entry, change.lineage))
     return {**row, "item": current.iri, "proposal": change.proposal}
+
+
+def _local_difference(change: LocalChange) -> dict[str, Any]:
+    """Return a difference that a decision here made as a row beside those of `_difference`."""
+    last = next((each for each in reversed(change.lineage.versions) if each.is_asserted), change.lineage.newest)
+    return {**_difference(Step(change.change, change.entry, change.lineage)), "item": last.iri}
 
 
 def _say_refused(door: Door, refusals: Sequence[tuple[Entry, JidomemError]]) -> None:

@@ -134,7 +134,8 @@ def import_() -> None:
     """Import records kept elsewhere, each judged like every other intent; again, to bring memory level with them.
 
     jidomem import --check [adr|memory-md|mcp-memory|beads|PATH]... writes nothing: it lists what the sources in the
-    repository and the memory do not agree on, and exits with 1 where there is any (default: all sources).
+    repository and the memory do not agree on, and exits with 1 where a source changed (default: all sources, also
+    those that were imported by name).
 
     Examples:
       jidomem init --from auto
@@ -143,17 +144,20 @@ def import_() -> None:
     """
 
 
-@import_.command(hidden=True)
+@import_.command(hidden=True, formats=("text", "json", "github"))
 @click.argument("sources", nargs=-1, metavar="[KIND|PATH]...")
 @pass_door
 def check(door: Door, sources: tuple[str, ...]) -> int:
     """List the differences between memory and the sources in its repository (default: all of them).
 
-    The exit code is 0 where there are none, 1 where there are some, else that of a source that cannot be read.
+    The exit code is 1 where a source changed and the change is not imported, or is pending review, else that of a
+    source that cannot be read, else 0. A memory that was edited, withdrawn, superseded or rejected here is listed and
+    leaves the exit code at 0: its source did not change. --format github prints workflow commands.
 
     Examples:
       jidomem init --from auto
       jidomem import --check adr memory-md
+      jidomem import --check --format github
     """
     return adopting.check(door, sources or (adopting.AUTO,))
 
@@ -241,11 +245,15 @@ def _base(memory: Jidomem) -> Path | None:
 
 
 def _name(base: Path | None, path: Path, kind: str) -> str:
-    """Return what a file is called in what comes from it: its path from *base*, else of a record as it was given."""
+    """Return what a file is called in what comes from it: its path from *base*, else its name.
+
+    A record outside of *base*, and a file whose name is that of another one in *base*, is called as it was given.
+    """
     whole = path.resolve()
     if base is not None and whole.is_relative_to(base):
         return whole.relative_to(base).as_posix()
-    return str(path) if kind == ADR else path.name
+    is_another = base is not None and (base / path.name).exists()
+    return str(path) if kind == ADR or is_another else path.name
 
 
 def _content(path: Path) -> bytes:

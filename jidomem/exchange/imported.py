@@ -69,6 +69,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Vers
         revives=_iris(said, "revives"),
         previous=_iris(said, "previousImport"),
         ended_by=tuple(map(bare, ends)),
+        is_withdrawn=jido("invalidatedBy") in said,
         withdrawn_as=next(map(bare, states), None),
         withdrawals=tuple(bare(marker) for marker, state in withdrawals if state == _PENDING),
         is_doubted=any(state != _RETURNED for _, state in withdrawals),

@@ -19,10 +19,10 @@ class Version:
     """One memory that carries its source: imported from there, or written here in the place of such a one.
 
     `digest` is None for a decision record that version 0.1.0 imported. `content` is what it says by the names of
-    properties, without who says it and where it came from. `ended_by` are the memories that superseded or withdrew it,
-    `withdrawn_as` is why a synchronisation did. `withdrawals` are the pending proposals of synchronisations to withdraw
-    it; `is_doubted` is true where there was one, whatever became of it, unless its source came back; `returns` is how
-    often that was so.
+    properties, without who says it and where it came from. `ended_by` are the memories that superseded or withdrew it;
+    `is_withdrawn` is true where one withdrew it, and `withdrawn_as` is why a synchronisation did. `withdrawals` are the
+    pending proposals of synchronisations to withdraw it; `is_doubted` is true where there was one, whatever became of
+    it, unless its source came back; `returns` is how often that was so.
     """
 
     iri: str
@@ -38,6 +38,7 @@ class Version:
     revives: tuple[str, ...] = ()
     previous: tuple[str, ...] = ()
     ended_by: tuple[str, ...] = ()
+    is_withdrawn: bool = False
     withdrawn_as: str | None = None
     withdrawals: tuple[str, ...] = ()
     is_doubted: bool = False

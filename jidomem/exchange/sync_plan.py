@@ -148,20 +148,34 @@ class PendingChange:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalChange:
+    """A difference between memory and a source that a decision here made, and no change of the source.
+
+    The memory of *lineage* was `edited`, `withdrawn` or `superseded` here, the text of its source was `rejected`, or it
+    was `retained` after its source was removed, and then it has no entry.
+    """
+
+    change: str
+    entry: SourceEntry | None
+    lineage: Lineage
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The steps of a synchronisation: one for each entry, in the order of the sources, then one for each removed.
 
     `pending` are the changes of the sources that were proposed before and are not settled; `unreviewed` is how many
-    entries have only a proposal, and never had more.
+    entries have only a proposal, and never had more. `local` are the differences that decisions here made.
     """
 
     steps: tuple[Step, ...]
     pending: tuple[PendingChange, ...] = ()
     unreviewed: int = 0
+    local: tuple[LocalChange, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Return whether memory says what the sources say, so that there is nothing to write."""
+        """Return whether no source changed since it was imported, so that there is nothing to write."""
         return all(step.change == "unchanged" for step in self.steps)
 
     @property
@@ -192,9 +206,15 @@ def plan(
     steps += [step for _, step in removed if step is not None]
     looked_at = [*((step.entry, step.lineage, step) for step in steps if step.entry is not None),
                  *((None, lineage, step) for lineage, step in removed)]  # fmt: skip
-    pending = (change for entry, lineage, step in looked_at for change in _pending(entry, lineage, step))
+    pending = [change for entry, lineage, step in looked_at for change in _pending(entry, lineage, step)]
     unreviewed = sum(step.change == "unchanged" and _is_unreviewed(step.lineage) for step in steps)
-    return Plan(tuple(steps), tuple(pending), unreviewed)
+    in_review = {id(change.lineage) for change in pending}
+    local = []
+    for entry, lineage, step in looked_at:
+        is_settled = (step is None or step.change == "unchanged") and id(lineage) not in in_review
+        if lineage is not None and is_settled and (change := planning.local_change(entry, lineage)):
+            local.append(LocalChange(change, entry, lineage))
+    return Plan(tuple(steps), tuple(pending), unreviewed, tuple(local))
 
 
 def moved_records(
@@ -268,6 +288,17 @@ class _Planning:
         direct = {*_superseded_by(entry)}
         inherits = (other.entry.key for other in self._ended_by(entry) if other.entry.key not in direct)
         return replace(step, inherits=tuple(inherits)) if step.write in ("version", "proposal") else step
+
+    def local_change(self, entry: SourceEntry | None, lineage: Lineage) -> str:
+        """Return how a decision here made *lineage* differ from an entry that it is level with; nothing if none did."""
+        if entry is None:
+            return "retained" if lineage.active else ""
+        if lineage.state == SETTLED and not self._enders.get((entry.kind, entry.entry.key)):
+            last = next((each for each in reversed(lineage.versions) if each.is_asserted), None)
+            return "rejected" if last is None else "withdrawn" if last.is_withdrawn else "superseded"
+        if not lineage.active:
+            return ""
+        return "edited" if lineage.is_edited else "" if any(map(entry.says, lineage.active)) else "rejected"
 
     def _step(self, entry: SourceEntry) -> Step:
         lineage = self.lineage_of.get(id(entry))

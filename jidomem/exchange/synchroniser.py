@@ -52,6 +52,12 @@ class Look:
     covers: Callable[[Lineage], bool] = lambda lineage: False
 
 
+def imported_lineages(writer: MemoryWriter, reader: MemoryReader, project: str) -> list[Lineage]:
+    """Return the lineages of all memories of *project* that were imported."""
+    writer.refresh(project)
+    return lineages(imported(reader.index, project))
+
+
 @dataclass(frozen=True, slots=True)
 class Synchronisation:
     """What is to be written so that a memory says what some sources say; `submit` writes it."""
@@ -72,13 +78,15 @@ class Synchronisation:
         look: Look = Look(),
         *,
         find: Callable[[str], Find] = lambda path: lambda named: None,
+        known: Sequence[Lineage] | None = None,
     ) -> Synchronisation:
         """Return the synchronisation of the memory of *project* with *files*; nothing is written.
 
-        *find* gives, for the path of a file, what returns the file that a word of it names.
+        *find* gives, for the path of a file, what returns the file that a word of it names. *known* is what
+        `imported_lineages` returned just now (default: what it returns).
         """
-        writer.refresh(project)
-        known = lineages(imported(reader.index, project))
+        if known is None:
+            known = imported_lineages(writer, reader, project)
         records = {stem(each.newest.path) for each in known if each.newest.kind == ADR and each.active}
         read = partial(read_sources, files, largest=writer.literal, is_known=records.__contains__, find=find)
         sources = read()

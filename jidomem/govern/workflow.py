@@ -13,11 +13,17 @@ _COMMANDS: dict[Severity, str] = {"violation": "error", "warning": "warning", "i
 def commands(report: Report) -> Iterator[str]:
     """Yield a command for each finding, and for each thing that went unchecked."""
     for problem in report.problems:
-        place = {"file": problem.path, "line": problem.line, "title": problem.name}
-        said = ",".join(f"{key}={_property(str(value))}" for key, value in place.items() if value is not None)
-        yield f"::{_COMMANDS[problem.severity]} {said}::{_data(f'{problem.item}: {problem.message}')}"
+        text = f"{problem.item}: {problem.message}"
+        yield command(_COMMANDS[problem.severity], problem.name, text, file=problem.path, line=problem.line)
     for reason in report.unchecked:
-        yield f"::error title=unchecked::{_data(reason)}"
+        yield command("error", "unchecked", reason)
+
+
+def command(name: str, title: str, text: str, *, file: str | None = None, line: int | None = None) -> str:
+    """Return the workflow command *name*, `error`, `warning` or `notice`, with its title, text and place."""
+    place = {"file": file, "line": line, "title": title}
+    properties = ",".join(f"{key}={_property(str(value))}" for key, value in place.items() if value is not None)
+    return f"::{name} {properties}::{_data(text)}"
 
 
 def _data(text: str) -> str:

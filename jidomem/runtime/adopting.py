@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
+from jidomem.anchor import path_of
 from jidomem.errors import JidomemError
 from jidomem.exchange.importing import Entry, Report
 from jidomem.exchange.lineage import Lineage
 from jidomem.exchange.sources import SourceFile
 from jidomem.exchange.sync_plan import CHANGES
-from jidomem.exchange.synchroniser import Look, Synchronisation
+from jidomem.exchange.synchroniser import Look, Synchronisation, imported_lineages
 from jidomem.intent import Receipt
 from jidomem.repository.checkout import Checkout
-from jidomem.repository.elsewhere import ADR, Source
+from jidomem.repository.elsewhere import ADR, LARGEST, NOTES, Source
 from jidomem.repository.first_commits import first_commits
 from jidomem.repository.listing import Named
+from jidomem.repository.record_files import folder_of
+from jidomem.repository.worktree import plain_file
 
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
@@ -77,18 +80,58 @@ class Adopted:
 def compare(memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope) -> Synchronisation:
     """Return what is to be written so that *memory* says what *sources* say; nothing is.
 
-    They are files of the repository *base*, found within *scope*; what was imported from there and is in none of them
-    is removed.
+    They are files of the repository *base*, found within *scope*. The files there that memories were imported from by
+    name are compared as well; what was imported from there and is in none of them is removed.
     """
+    known = imported_lineages(memory.writer, memory.reader, memory.project)
+    return _compare(memory, base, with_imported(known, base, sources, scope), scope, known)
+
+
+def with_imported(known: Sequence[Lineage], base: Path, sources: Sequence[Source], scope: Scope) -> list[Source]:
+    """Return *sources* and the files within *scope* that *known* was imported from and that are in none of them.
+
+    A file is of the kind that it was imported as. A page of notes that equals one of *sources* is left out.
+    """
+    kinds: dict[str, list[str]] = {}
+    for lineage in known:
+        path, kind = lineage.newest.path, lineage.newest.kind
+        if scope.covers(lineage) and path_of(path) == path and kind not in kinds.setdefault(path, []):
+            kinds[path].append(kind)
+    all_sources = []
+    for source in sources:
+        files = tuple(file for file in source.files if source.kind in kinds.get(file[0], [source.kind]))
+        all_sources += [replace(source, files=files)] if files else []
+    present = {path for each in all_sources for path, _ in each.files}
+    notes = {data for each in all_sources if each.kind == NOTES for _, data in each.files}
+    missing = [(each, kind) for each in sorted(kinds.keys() - present) for kind in kinds[each]]
+    for path, kind in missing:
+        data = plain_file(base.resolve() / path, LARGEST[kind])
+        if data is None or (kind == NOTES and data in notes):
+            continue
+        folder = folder_of(path) if kind == ADR else path
+        beside = next((each for each in all_sources if (each.kind, each.path) == (kind, folder)), None)
+        if beside is not None:
+            all_sources[all_sources.index(beside)] = replace(beside, files=(*beside.files, (path, data)))
+        else:
+            all_sources.append(Source(kind, folder, ((path, data),)))
+    return all_sources
+
+
+def _compare(
+    memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope, known: Sequence[Lineage]
+) -> Synchronisation:
+    """Return the same as `compare`, with the *known* lineages, of *sources* that `with_imported` completed."""
     files = [SourceFile(source.kind, path, data) for source in sources for path, data in source.files]
     look = Look(Checkout(base).is_removed, scope.covers)
     named = Named(base)
-    return Synchronisation.of(memory.writer, memory.reader, memory.project, files, look, find=named.of)
+    return Synchronisation.of(memory.writer, memory.reader, memory.project, files, look, find=named.of, known=known)
 
 
 def adopt(memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope) -> tuple[list[Adopted], Report]:
     """Return what became of each of *sources* and of those that were removed, and all there is to say about them."""
-    found = compare(memory, base, sources, scope)
+    known = imported_lineages(memory.writer, memory.reader, memory.project)
+    sources = with_imported(known, base, sources, scope)
+    found = _compare(memory, base, sources, scope, known)
     report = found.submit(partial(first_commits, base))
     adopted = [Adopted(source.path, source.kind, [path for path, _ in source.files]) for source in sources]
     of_file = {path: each for each in adopted for path in each.files}

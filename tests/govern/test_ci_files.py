@@ -58,11 +58,14 @@ def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
     shell("git update-ref refs/remotes/origin/main HEAD", repository)
 
     event = {"GITHUB_BASE_REF": "main", "BEFORE": "origin/main"}
-    assert [shell(run, repository, **event).returncode for run in steps.values()] == [0, 0, 0, 0]
+    assert [shell(run, repository, **event).returncode for run in steps.values()] == [0, 0, 0, 0, 0]
     append(FileJournal(repository / ".jidomem"), SLIPPED)
-    added, pushed, listed, whole = (shell(run, repository, **event) for run in steps.values())
+    (repository / "CLAUDE.md").write_text("# Rules\n\n- Sign every commit\n")
+    added, pushed, sources, listed, whole = (shell(run, repository, **event) for run in steps.values())
 
-    assert (added.returncode, pushed.returncode, listed.returncode, whole.returncode) == (1, 1, 0, 1)
+    done = (added, pushed, sources, listed, whole)
+    assert [each.returncode for each in done] == [1, 1, 1, 0, 1]
+    assert sources.stdout.startswith("::error file=CLAUDE.md,line=3,title=import-check::added in the source")
     assert added.stdout.startswith("::error file=.jidomem/projects/p/memory/")
     assert (
         '"ruleId": "https://jido.ai/shapes#DecisionHasRationale"' in (repository.parent / "jidomem.sarif").read_text()

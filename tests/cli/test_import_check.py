@@ -1,0 +1,135 @@
+"""`jidomem import --check` names each difference of memory from its sources, and fails only where a source changed."""
+
+import json
+import subprocess
+
+import pytest
+from cli_world import run
+
+RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n## Decision\n\nWe do.\n"
+QUEUE, LOG = "docs/adr/0001-use-a-queue.md", "docs/adr/0002-use-a-log.md"
+LEVEL = "memory says what the sources say"
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes a file in a repository with two imported records, whose only agent is a curator."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+
+    def write(path, text):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    write(QUEUE, RECORD.format(title="Use a queue"))
+    write(LOG, RECORD.format(title="Use a log"))
+    done("init", "--from", "auto")
+    done("policy", "grant", "ana", "curator")
+    return write
+
+
+def done(*words):
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def accept_all():
+    done("review", "accept", "--all")
+
+
+def checked(code, *words):
+    """What the check prints, and its JSON object; both have the exit code *code*."""
+    text, report = run("import", "--check", *words), run("import", "--check", *words, "--json")
+    assert (text.exit_code, report.exit_code) == (code, code), text.output
+    return text.stderr, json.loads(report.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        (("revise", "0002", "--invalidate", "--reason", "wrong"), "withdrawn"),
+        (("revise", "0002", "--set", "rationale=Other reasons.", "--reason", "clearer"), "edited"),
+        (("remember", "Use a table", "--type", "decision", "--rationale", "r", "--supersedes", "0002"), "superseded"),
+    ],
+)
+def test_a_memory_that_was_changed_by_hand_is_named_and_does_not_fail_the_check(write, words, change):
+    assert LEVEL in checked(0)[0]
+    done(*words)
+
+    text, report = checked(0)
+
+    assert LEVEL not in text
+    assert f"1 memory was changed here since the import: {LOG} ({change})" in text
+    assert (report["equal"], report["differences"]) == (False, [])
+    assert [(row["change"], row["path"]) for row in report["changed_here"]] == [(change, LOG)]
+    done("init", "--from", "auto")
+    assert checked(0) == (text, report)
+
+    write(LOG, RECORD.format(title="Use a log").replace("Bursts", "Crashes"))
+    assert checked(1)[1]["changed_here"] == []
+
+
+def test_a_text_that_was_rejected_and_a_source_whose_removal_was_rejected_are_named(write, tmp_path):
+    write("CLAUDE.md", "# Rules\n\n- Sign every commit with a key\n- Never edit generated files\n")
+    done("init", "--from", "auto")
+    accept_all()
+    assert LEVEL in checked(0)[0]
+
+    write("CLAUDE.md", "# Rules\n\n- Sign every commit with two keys\n")
+    done("init", "--from", "auto")
+    assert len(checked(1)[1]["differences"]) == 2
+    for row in json.loads(run("review", "--json").stdout)["rows"]:
+        done("review", "reject", row["item"], "--reason", "no")
+
+    text, report = checked(0)
+
+    assert {row["change"] for row in report["changed_here"]} == {"rejected", "retained"}
+    assert LEVEL not in text
+    assert "CLAUDE.md:3 (rejected)" in text
+
+
+@pytest.mark.parametrize(("kind", "path"), [("memory-md", "docs/jobs.md"), ("memory-md", "tests/fixtures/a/x.md")])
+def test_a_file_that_was_imported_by_name_is_a_source_from_then_on(write, kind, path):
+    write(path, "# Jobs\n\nNever run two jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
+    done("import", kind, path)
+    accept_all()
+    assert LEVEL in checked(0)[0]
+    write(path, "# Jobs\n\nNever run three jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
+
+    for words in ((), (kind,), (path,), ("docs" if path.startswith("docs") else "tests",)):
+        (row,) = checked(1, *words)[1]["differences"]
+        assert (row["change"], row["kind"], row["path"]) == ("changed", kind, path)
+    assert checked(0, "adr")[1]["differences"] == []
+
+    assert f"skipped: {path}" not in done("init", "--from", "auto").output
+    accept_all()
+    assert LEVEL in checked(0)[0]
+
+
+def test_a_file_from_elsewhere_is_not_taken_for_one_of_its_name_in_the_repository(write, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "README.md"
+    elsewhere.write_text("- Never run two jobs at once.\n")
+    write("README.md", "- Welcome readers must be greeted.\n")
+    done("import", "memory-md", elsewhere)
+    accept_all()
+
+    assert LEVEL in checked(0)[0]
+    assert checked(0)[1]["counts"]["unchanged"] == 2
+
+
+def test_the_differences_are_workflow_commands_for_github(write):
+    done("revise", "0002", "--invalidate", "--reason", "wrong")
+    write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
+
+    result = run("import", "--check", "--format", "github")
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "::error file=CLAUDE.md,line=3,title=import-check::"
+        "added in the source, and not imported: jidomem init --from auto%0ASign every commit",
+        f"::notice file={LOG},title=import-check::"
+        "withdrawn in memory since the import, so that memory and source differ%0AUse a log",
+    ]
+    assert "memory and sources differ: 1 added" in result.stderr
