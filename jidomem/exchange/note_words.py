@@ -19,7 +19,7 @@ _NEGATION = re.compile(
     r"|anti[- ]?patterns?|bad|wrong|incorrect|invalid|unsupported|deprecated|obsolete|removed|legacy|stop|nope?"
     r"|out of scope|off[- ]limits|limitations?|mistakes?|pitfalls?|unsafe|dangerous|missing|lacks?|fails?|unlikely"
     r"|discourag\w*|don|dont|donts|won|doesn|isn|aren|can|shouldn|mustn|needn|wasn|didn|hasn|haven)"
-    r"(?:['’]?t(?:['’]?s)?)?\b"
+    r"(?:['’ʼ]?t(?:['’ʼ]?s)?)?\b"
     r"|[❌🚫⛔✗✘✖⚠]",
     re.IGNORECASE,
 )
@@ -69,7 +69,7 @@ _POINTING = frozenset(
 #: Labels of samples, which show code and state nothing.
 _SAMPLE = re.compile(
     r"\W*(?:(?:for )?examples?|e\.g|usage|sample|output|expected(?: output)?|result|good|bad|better|best|worse|wrong"
-    r"|right|correct|incorrect|before|after|do|don['’]?ts?|do not|not|yes|no|ok|instead of|like this|preferred"
+    r"|right|correct|incorrect|before|after|do|don['’ʼ]?ts?|do not|not|yes|no|ok|instead of|like this|preferred"
     r"|avoid|recommended|then|or|and|also|with|where|response|request)"
     r"(?: (?:examples?|usage|code|practice|pattern|way|this|that|like this|style|case|approach|of))*\W*",
     re.IGNORECASE,
@@ -87,7 +87,7 @@ _OF_THE_PAGE = re.compile(
     r"|(?:guidance|instructions?|guidelines|notes|rules|directives)"
     r" for (?:claude|ai|llm|coding|agents?|copilot|codex|cursor)\b[^.:]*\.?$"
     r"|(?:intended )?audience\W*:"
-    r"|quick[- ]reference\b[^.]*\.?$|here['’]?s how (?:to|you)\b[^.]*\.?$"
+    r"|quick[- ]reference\b[^.]*\.?$|here['’ʼ]?s how (?:to|you)\b[^.]*\.?$"
     r"|welcome to\b|(?:last|auto)[- ]?(?:updated|generated|modified)\b",
     re.IGNORECASE,
 )
@@ -140,18 +140,20 @@ wait walk watch work wrap write
 """
 _IMPERATIVE = re.compile(
     rf"(?:(?:please|then|also|first|finally|next|always|only|just|now|instead|and|or|when possible)\b,? )*"
-    rf"(?:{'|'.join(re.findall('[a-z-]+', _ORDERS))}|do(?: not|n['’]t)?|must|should|no)\b(?![-/])",
+    rf"(?:{'|'.join(re.findall('[a-z-]+', _ORDERS))}|do(?: not|n['’ʼ]t)?|must|should|no)\b(?![-/])",
     re.IGNORECASE,
 )
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|must|should|shall|can|cannot|could|will|would|may|might|does|do|did"
     r"|needs?|requires?|uses?|lives?|runs?|means?|makes?|takes?|gets?|goes|comes?|keeps?|works?|supports?|provides?"
     r"|contains?|allows?|exists?|depends?|returns?|handles?|follows?|includes?|applies|apply|stays?|belongs?|never"
-    r"|always|only|forbidden|required|prefer|avoid|ensure)\b|n['’]t\b",
+    r"|always|only|forbidden|required|prefer|avoid|ensure)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
 _RULE = re.compile(
-    r"\b(?:must|should|shall|never|always|do not|don['’]t|only|avoid|forbidden|required?|requires)\b", re.IGNORECASE
+    r"\b(?:(?:must|should|need)n['’ʼ]t|must|should|shall|never|always|do not|(?:do|wo)n['’ʼ]t"
+    r"|only|avoid|forbidden|required?|requires)\b",
+    re.IGNORECASE,
 )
 #: How a sentence begins that speaks of the one before it, and what it then names itself.
 _BACK = re.compile(
@@ -166,7 +168,7 @@ _CODE = re.compile(r"`[^`]*`")
 _OPENING = " \"'*_>-–—!⚠️✅❌🚫"
 #: Sentences that forbid, oblige, or limit what stands beside them.
 _LIMITS = re.compile(
-    r"\b(?:never|not|cannot|unless|except(?:ions?|ing)?|only|must|shall|forbidden|prohibited|skip)\b|n['’]t\b",
+    r"\b(?:never|not|cannot|unless|except(?:ions?|ing)?|only|must|shall|forbidden|prohibited|skip)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
 #: Verbs that begin an order, and as often are nouns: "Test files live in `tests/`".
@@ -190,16 +192,18 @@ _OF_A_NOUN = re.compile(
 )
 #: Words that oblige or forbid wherever they stand, and those that do where an order may begin.
 _OBLIGES = re.compile(
-    r"\b(?:must|should|shall|may not|forbidden|prohibited|not (?:allowed|permitted)|(?<![-–—:] )required (?:for|to)"
+    r"\b(?:(?:must|should|need)n['’ʼ]t|must|should|shall|may not"
+    r"|forbidden|prohibited|not (?:allowed|permitted)|(?<![-–—:] )required (?:for|to)"
     r"|(?:is|are) (?:required|mandatory)|you (?:need|have) to)\b|^\W*(?:important|mandatory|critical)\W*:",
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
     r"(?:^\W*|[,;:–—(]\s*|\s-\s+|[,;] (?:and|but|so|or|then) |\b(?:please|however,?) )"
-    r"(?:do not|don['’]t|never|always|avoid|prefer|only (?!for\b|in\b|if\b|when\b)(?=\w+ (?:the|an?|this|it|`)))\b",
+    r"(?:do not|(?:do|wo)n['’ʼ]t|never|always|avoid|prefer"
+    r"|only (?!for\b|in\b|if\b|when\b)(?=\w+ (?:the|an?|this|it|`)))\b",
     re.IGNORECASE,
 )
-_NOT_TO_DO = re.compile(r"\bnot to (?:do|use)\b|\bdon['’]?ts\b|\b(?:forbidden|off[- ]limits)\b", re.IGNORECASE)
+_NOT_TO_DO = re.compile(r"\bnot to (?:do|use)\b|\bdon['’ʼ]?ts\b|\b(?:forbidden|off[- ]limits)\b", re.IGNORECASE)
 #: How a sentence begins that says when its order holds.
 _WHENCE = re.compile(
     r"\W*(?:if|when(?:ever)?|before|after|for|in|on|while|once|where|unless|during|at|by|with)\b", re.IGNORECASE
@@ -369,6 +373,8 @@ def binds(text: str) -> bool:
 
     >>> binds("The docs are generated; do not edit `docs/ja`"), binds("Workers do not write")
     (True, False)
+    >>> binds("Jobs shouldn't overlap"), binds("Jobs mustn’t overlap"), binds("The job won't run")
+    (True, True, False)
     >>> binds("Run tests: `make test`"), binds("`make check`: run all of them"), binds("Test files live in `tests/`")
     (False, False, False)
     """

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from jidomem.exchange.adr_words import number_of, slug, stem
 from jidomem.exchange.foreign import ForeignEntry
 from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, Lineage, Version
-from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES
+from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
 
 #: How alike two texts are of which one is the other, changed, and how much of a text is compared.
 ALIKE, _COMPARED = 0.6, 1_000
@@ -575,9 +575,24 @@ def _number(one: SourceEntry | Version) -> int | None:
 
 def _likeness(entry: SourceEntry, version: Version, least: float) -> float:
     """Return how alike the texts of an entry and a version are, 0 where that is surely less than *least*."""
-    whole = entry.kind == ADR
-    ours = entry.text[:_COMPARED] if whole else entry.entry.summary
-    theirs = version.text[:_COMPARED] if whole else version.summary
+    return max(_ratio(ours, theirs, least) for ours, theirs in _compared(entry, version))
+
+
+def _compared(entry: SourceEntry, version: Version) -> Iterator[tuple[str, str]]:
+    """Yield the texts by which an entry and a version are likened: of a note also the whole of what was shortened."""
+    if entry.kind == ADR:
+        yield entry.text[:_COMPARED], version.text[:_COMPARED]
+        return
+    yield entry.entry.summary, version.summary
+    if entry.kind == NOTES:
+        whole = str(entry.entry.fields.get("detailed_explanation") or entry.entry.summary)
+        before = dict(version.content).get("detailedExplanation") or version.summary
+        if (whole, before) != (entry.entry.summary, version.summary):
+            yield whole[:_COMPARED], before[:_COMPARED]
+
+
+def _ratio(ours: str, theirs: str, least: float) -> float:
+    """Return how alike two texts are, 0 where that is surely less than *least*."""
     matcher = SequenceMatcher(None, ours, theirs)
     if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
         return 0.0

@@ -441,3 +441,14 @@ def test_no_statement_loses_a_denial_that_leads_in_however_lists_are_nested(page
     for summary in summaries(text):
         for item in set(re.findall(r"\bzi\d+\b", summary)):
             assert needed[item] <= set(re.findall(r"\bzn\d+\b", summary)), (item, text)
+
+
+@pytest.mark.parametrize("apostrophe", ["'", "’", "ʼ"])
+@pytest.mark.parametrize(
+    "text", ["Workers shouldn't write.", "Jobs mustn't overlap.", "Jobs needn't be idempotent.", "Don't block.",
+             "On Fridays, don't release."]
+)  # fmt: skip
+def test_a_contraction_obliges_as_its_full_form_does_whatever_its_apostrophe_is(text, apostrophe):
+    (entry,) = memory_md.read("CLAUDE.md", f"{text.replace(chr(39), apostrophe)}\n".encode()).entries
+
+    assert entry.fields["type"] == "convention"

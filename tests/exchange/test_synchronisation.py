@@ -599,3 +599,18 @@ def test_one_synchronisation_is_enough_though_links_name_files_that_were_renamed
             here.sync()
             assert (here.sync(), here.differences()) == ({}, [])
         here.memory.close()
+
+
+def test_one_word_changed_in_a_long_paragraph_of_notes_is_a_change_though_its_summary_is_shortened(repository):
+    text = (
+        "Editions can be scheduled to publish at a designated time. This is done by scheduling a job which queues a"
+        " publishing run for the specified time in the key-value store of the deployment, next to all other jobs. A"
+        " risk is that if the data in the store is lost the job won't run and the publishing won't occur."
+    )
+    repository.write("CLAUDE.md", f"{text}\n")
+    assert repository.sync() == {"added": 1}
+    repository.accept_all()
+
+    repository.write("CLAUDE.md", text.replace("designated", "set") + "\n")
+
+    assert repository.differences() == [("changed", "CLAUDE.md")]
