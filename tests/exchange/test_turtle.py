@@ -165,6 +165,7 @@ def test_the_other_vocabulary_is_mapped_on_the_way_in(memory):
             "fact": "http://jidoka.ai/facts/1",
             "summary": "first line",
             "confidence": "https://jido.ai/ontology#High",
+            "topic": None,
         }
     ]
     said = memory.writer.restated("p", "http://jidoka.ai/facts/1")
