@@ -451,6 +451,15 @@ def _kept(pending: Version, lineage: Lineage) -> tuple[str, ...]:
     return (*active, *(iri for iri in pending.supersedes if iri not in own))
 
 
+def _all(lineage: Lineage) -> Sequence[Version]:
+    return lineage.versions
+
+
+def _current(lineage: Lineage) -> Sequence[Version]:
+    """Return the versions that are active or proposed, where there is none the newest."""
+    return [each for each in lineage.versions if each.is_live] or [lineage.newest]
+
+
 @dataclass(slots=True)
 class _Matching:
     """The search for the lineage of each entry."""
@@ -463,14 +472,16 @@ class _Matching:
 
     def matches(self) -> dict[int, Lineage]:
         """Return the lineage of each entry that has one, by the number of the entry."""
-        self._by(lambda entry: [(entry.path, entry.key, each) for each in entry.digests],
-                 lambda version: (version.path, version.key, version.digest))  # fmt: skip
-        self._by(lambda entry: [*entry.digests], lambda version: version.digest, moved=True)
-        self._by(lambda entry: [*entry.digests] if entry.kind in _ANYWHERE else [], lambda version: version.digest)
-        # of several records that one may have been, the title and the text decide
-        self._by(lambda entry: [(_title(entry), entry.path)] if entry.kind == ADR else [],
-                 lambda version: (_title(version), version.path))  # fmt: skip
-        self._by(lambda entry: [_title(entry)] if entry.kind == ADR else [], _title, moved=True)
+        for versions in (_current, _all):  # what an entry says now before what another one said once
+            self._by(lambda entry: [(entry.path, entry.key, each) for each in entry.digests],
+                     lambda version: (version.path, version.key, version.digest), versions=versions)  # fmt: skip
+            self._by(lambda entry: [*entry.digests], lambda version: version.digest, moved=True, versions=versions)
+            self._by(lambda entry: [*entry.digests] if entry.kind in _ANYWHERE else [],
+                     lambda version: version.digest, versions=versions)  # fmt: skip
+            # of several records that one may have been, the title and the text decide
+            self._by(lambda entry: [(_title(entry), entry.path)] if entry.kind == ADR else [],
+                     lambda version: (_title(version), version.path), versions=versions)  # fmt: skip
+            self._by(lambda entry: [_title(entry)] if entry.kind == ADR else [], _title, moved=True, versions=versions)
         self._alike(lambda one: one.path if one.kind == ADR else None)
         self._alike(_name, moved=True)
         self._alike(_number, moved=True)
@@ -500,14 +511,16 @@ class _Matching:
         *,
         moved: bool = False,
         state: str | None = None,
+        versions: Callable[[Lineage], Sequence[Version]] = _all,
     ) -> None:
         """Match entries and lineages that share a name, live lineages first; with *moved* those of absent files.
 
-        Those that a synchronisation withdrew are matched by their *state* alone.
+        A lineage has the names of those of its *versions*, all unless given. Those that a synchronisation withdrew are
+        matched by their *state* alone.
         """
         by_name: dict[Hashable, list[Lineage]] = defaultdict(list)
         for lineage in sorted(self._left(moved=moved, state=state), key=_preference):
-            for each in dict.fromkeys((version.kind, name(version)) for version in reversed(lineage.versions)):
+            for each in dict.fromkeys((version.kind, name(version)) for version in reversed(versions(lineage))):
                 by_name[each].append(lineage)
         for number, entry in enumerate(self.entries):
             if number in self.found:

@@ -209,6 +209,27 @@ def test_a_record_whose_topic_is_that_of_a_memory_which_another_record_ends_is_a
     assert ([row[0] for row in repository.active()], repository.differences()) == (["Use a log"], [])
 
 
+@pytest.mark.parametrize("why", ["Orders come in bursts.", "Other reasons."])
+def test_a_record_is_known_by_what_it_says_now_before_what_was_once_said_in_its_place(repository, why):
+    place = "adr/0001-d.md"
+    repository.write(place, record("Sign all releases", why="Mirrors are broken into."))
+    repository.sync()
+    repository.write(place, record("Use a queue"))
+    repository.sync()
+    repository.remove(place)
+    repository.write(QUEUE, record("Sign all releases", why="Mirrors are broken into."))
+    repository.write(LOG, record("Use a queue", why=why))
+    repository.sync()
+    repository.remove(QUEUE)
+    repository.remove(LOG)
+    repository.write(place, record("Use a queue"))
+
+    repository.sync()  # refuses nothing
+
+    assert repository.differences() == []
+    assert [row[3] for row in repository.active() if row[0] == "Use a queue"] == [place]
+
+
 def test_the_pending_text_of_a_record_leaves_the_queue_when_another_record_supersedes_it(repository):
     repository.write(QUEUE, record())
     repository.sync()
