@@ -77,9 +77,8 @@ class Functions:
     def find_governing(self, project: str, file: str, **options: Any) -> Rows:
         """Return about, item, kind, summary, level, status and time of what governs *file*.
 
-        These are rules, decisions, errors and lessons.
-        Those about the file come first, then those about the folders above it, nearest first, then the conventions
-        about no place at all; what is about a pattern such as src/*.py is listed by `patterns`. The file is a path as
-        memories name it: relative, with forward slashes.
+        These are rules, decisions, errors and lessons. Those about the file come first, then those about the folders
+        above it, nearest first, then the conventions about no place at all; what is about a pattern such as src/*.py is
+        listed by `patterns`. The file is a path as memories name it: relative, with forward slashes.
         """
         return self.ask("governing", project=project, file=file, **options)

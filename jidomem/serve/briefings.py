@@ -20,12 +20,7 @@ _KNOWN = ("agent", "role", "budget_tokens", "task", "as_of", "valid_at", "min_po
 
 def briefing(site: Site, project: str) -> Response:
     """Return a briefing as JSON, or its text as Markdown."""
-    several = request.args.copy()
-    about = several.poplist("about")
-    given = wire.once(several)
-    for name in given:
-        if name not in _KNOWN:
-            raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*_KNOWN, "about"))
+    given, about = _arguments(_KNOWN, "about")
     form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
     reach(site, project, given)
     told = site.memory.briefing(
@@ -47,12 +42,7 @@ def briefing(site: Site, project: str) -> Response:
 
 def governing(site: Site, project: str) -> Response:
     """Return the nearest of what governs each file, and how many govern them in all."""
-    several = request.args.copy()
-    paths = several.poplist("file")
-    given = wire.once(several)
-    for name in given:
-        if name not in _GOVERNING:
-            raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*_GOVERNING, "file"))
+    given, paths = _arguments(_GOVERNING, "file")
     if not paths:
         raise InvalidRequest("there is no file", hint="name one: ?file=src/a.py")
     reach(site, project, given)
@@ -66,3 +56,17 @@ def governing(site: Site, project: str) -> Response:
     )
     near = nearest(answer.rows, SHOWN if limit is None else limit)
     return wire.answer({"rows": [plain(row) for row in near], "count": len(answer.rows), **answer.to_dict()})
+
+
+def _arguments(known: tuple[str, ...], repeated: str) -> tuple[dict[str, str], list[str]]:
+    """Return the arguments of the request, each given once, and the values of the one that may be *repeated*.
+
+    Raises InvalidRequest for one that is not *known*.
+    """
+    several = request.args.copy()
+    values = several.poplist(repeated)
+    given = wire.once(several)
+    for name in given:
+        if name not in known:
+            raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*known, repeated))
+    return given, values
