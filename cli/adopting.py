@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 _COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
 #: The columns that are left out where they say nothing.
-_RARE = ("moved", "removed", "conflict", "refused")
+_RARE = ("moved", "removed", "conflict", "redacted", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
 _TOLD = 8
 #: Of so many files it is looked up whether something governs them.
@@ -175,7 +175,9 @@ def check(door: Door, names: Sequence[str]) -> int:
         door.say(f"{'all sources are imported' if local else 'memory says what the sources say'}: {total}")
     if local:
         _say_local(door, local)
-    if steps:
+    for source in dict.fromkeys(each["place"] for each in rows if each["change"] == "redacted"):
+        door.say(f"{source} still holds a text that was redacted from memory: edit the file")
+    if any(step.change != "redacted" for step in steps):
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
         door.say(f"bring memory level with them: jidomem init {again}")
     settle = _settling(door, memory) if pending else {}

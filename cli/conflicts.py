@@ -9,6 +9,7 @@ import click
 from jidomem import Jidomem
 from jidomem.govern.review import Waiting, queue
 from jidomem.govern.review_text import commands
+from jidomem.vocab import REDACTED
 from jidomem_cli.complain import place
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
 from jidomem_cli.fields import REASON
@@ -108,4 +109,4 @@ def _summary(memory: Jidomem, item: str | None) -> str | None:
     if item is None:
         return None
     found: list[str] = memory.reader.get_memory(memory.project, item)["properties"].get("summary", [])
-    return found[0] if found else None
+    return found[0] if found else REDACTED

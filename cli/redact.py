@@ -11,8 +11,9 @@ import click
 from jidomem import Jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.govern.keeper import Plan, gives_away
-from jidomem.govern.leftovers import NOT_SEARCHED, Leftover, leftovers
+from jidomem.govern.leftovers import DERIVED, NOT_SEARCHED, Leftover, leftovers, source_leftovers
 from jidomem.govern.spellings import AS_IT_IS
+from jidomem.read import source_names
 from jidomem.terms import bare
 from jidomem.version import SHORT
 from jidomem.vocab import JIDO
@@ -20,6 +21,7 @@ from jidomem.write import names
 from jidomem.write.triples import TEXTS
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import own_reason, whole_id
+from jidomem_cli.paths import Paths
 from jidomem_cli.tables import show_json, show_rows
 
 _COLUMNS = ("stream", "commit", "item", "property", "why", "form")
@@ -119,9 +121,11 @@ def _show(door: Door, memory: Jidomem, plan: Plan) -> None:
     commits = len({row["commit"] for row in rows})
     door.say(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
     _say_found(door, plan)
-    state = memory.settings.root / "state"  # which would lose the texts
-    left = leftovers(memory.settings.root, plan.wanted.texts, memory.project)
-    _warn_left(door, [each for each in left if not plan.held or not each.path.is_relative_to(state)])
+    names = [*DERIVED, *(["state"] if plan.held else [])]  # the folders that a redaction takes the texts out of
+    rewritten = [memory.settings.root / name for name in names]
+    left = [each for each in _left(memory, plan) if not any(map(each.path.is_relative_to, rewritten))]
+    _warn_left(door, left)
+    _warn_history(door, memory, left)
 
 
 def _say_found(door: Door, plan: Plan) -> None:
@@ -136,17 +140,40 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
+def _left(memory: Jidomem, plan: Plan) -> list[Leftover]:
+    """Return the files in which the texts stand: of the root, and of the repository those that memories came from."""
+    root, texts = memory.settings.root, sorted(plan.wanted.texts)
+    paths = {source.path for source in source_names.sources(memory.tail.index, memory.project)}
+    return [
+        *leftovers(root, texts, memory.project),
+        *source_leftovers(Paths(root, memory.tree).folder, paths, texts),
+    ]
+
+
 def _warn_left(door: Door, left: Sequence[Leftover]) -> None:
     for found in left:
         where = "the name of " if found.in_name else ""
         form = "" if found.form == AS_IT_IS else f" ({found.form})"
         stands = "may stand" if found.form == NOT_SEARCHED else "stands"
-        door.warn(f"it {stands} in {where}{found.path}{form}, which no redaction rewrites: {found.hint}")
+        line = f":{found.line}" if found.line is not None else ""
+        door.warn(f"it {stands} in {where}{found.path}{line}{form}, which no redaction rewrites: {found.hint}")
+
+
+def _warn_history(door: Door, memory: Jidomem, left: Sequence[Leftover]) -> None:
+    """Say that git has the text in its history: in files of the journal, and in each source that holds it."""
+    root = memory.settings.root
+    sources = dict.fromkeys(str(each.path) for each in left if not each.path.is_relative_to(root))
+    kept = f" of the journal, and {', '.join(sources)} where it was committed," if sources else ""
+    if memory.journal.is_tracked or (sources and memory.tree is not None):
+        door.warn(
+            f"git keeps the old files{kept} in its history, and so does every clone: rewrite it with git filter-repo,"
+            " and have every clone made anew"
+        )
 
 
 def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None) -> None:
     """Say what was done, and what of it this command cannot reach."""
-    left = leftovers(memory.settings.root, sorted(plan.wanted.texts), memory.project) if plan is not None else []
+    left = _left(memory, plan) if plan is not None else []
     tracked, others = memory.journal.is_tracked, memory.tail.others
     if door.json:
         told = [{**asdict(each), "path": str(each.path)} for each in left]
@@ -163,11 +190,7 @@ def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None) -
     _warn_left(door, left)
     if others:
         door.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")
-    if tracked:
-        door.warn(
-            "git keeps the old files in its history, and so does every clone: rewrite it with git filter-repo,"
-            " and have every clone made anew"
-        )
+    _warn_history(door, memory, left)
     door.say(
         "what this cannot reach: other copies of this root, backups, exports, and answers that were given already;"
         " a password or key that was written down should be changed. A copy that comes back by a merge is not"

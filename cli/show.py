@@ -12,6 +12,7 @@ from jidomem.excerpt import ANSWERS
 from jidomem.govern.rewording import rewordings
 from jidomem.read.tables import plain
 from jidomem.read.turtle import turtle
+from jidomem.vocab import REDACTED
 from jidomem_cli.complain import place
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import named_here
@@ -75,7 +76,8 @@ def _lines(found: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple
         ("class", found["class"]),
         ("status", found["status"]),
     ]
-    head += [(name, properties.pop(name, [])) for name in ("summary", *ANSWERS)]
+    head.append(("summary", properties.pop("summary", [REDACTED])))
+    head += [(name, properties.pop(name, [])) for name in ANSWERS]
     head += reworded
     ends = [("superseded by", found["superseded_by"]), ("invalidated by", found["invalidated_by"])]
     tail = [(name, values) for name, values in properties.items() if name != "conflictKey"]

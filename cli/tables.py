@@ -20,7 +20,7 @@ from jidomem.excerpt import beginning
 from jidomem.moments import parse_moment
 from jidomem.read.item import short_id
 from jidomem.read.tables import cell, plain, tsv_line
-from jidomem.vocab import BASE, JIDO, local_name
+from jidomem.vocab import BASE, JIDO, REDACTED, local_name
 from jidomem_cli.door import Door, clean
 
 if TYPE_CHECKING:
@@ -119,13 +119,20 @@ def shortened(text: str) -> str:
     return _MEMORY.sub(lambda match: short_id(match[0]), text)
 
 
+def _shown(row: Row, column: str) -> Any:
+    """Return the value of a column; a memory that lost its summary is called redacted, as each was given one."""
+    of = {"summary": "item", "other_summary": "other", "a_summary": "a", "b_summary": "b"}.get(column)
+    value = row.get(column)
+    return REDACTED if of is not None and row.get(of) and value in (None, "") else value
+
+
 def _table(
     door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None
 ) -> None:
     """Print a table; each of *texts*, a paragraph or several, stands below its row."""
     if not rows:
         return
-    cells = [[clean(short(row.get(column))) for column in columns] for row in rows]
+    cells = [[clean(short(_shown(row, column))) for column in columns] for row in rows]
     left_out: list[str] = []
     if (width := line_width(door, piped)) is not None:
         columns, cells, left_out = fitted(columns, cells, width)

@@ -110,6 +110,9 @@ GUIDE_TYPES: tuple[str, ...] = (
     "lesson_learned",
 )  # fmt: skip
 
+#: Stands in lists and messages for the summary of a memory that lost it by a redaction.
+REDACTED = "(redacted)"
+
 CONFIDENCE = {"high": "High", "medium": "Medium", "low": "Low"}
 TASK_STATUS = ("Planned", "InProgress", "Blocked", "Completed", "Abandoned")
 ERROR_STATUS = ("Reported", "Investigating", "Resolved", "Deferred")

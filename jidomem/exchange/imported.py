@@ -15,12 +15,13 @@ from jidomem.index import OxigraphIndex
 from jidomem.moments import parse_moment, stamp
 from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
 from jidomem.terms import Term, bare, iri, is_iri
-from jidomem.vocab import LABEL, TYPE, graph_iri, jido, local_name
+from jidomem.vocab import LABEL, REDACTED, TYPE, graph_iri, jido, local_name
 
 LOCAL_ID, DIGEST, LINE = jido("localId"), jido("sourceDigest"), jido("sourceLine")
 BLOB, PREVIOUS, STATE = jido("sourceBlob"), jido("previousImport"), jido("sourceState")
 _STATUS, _ASSERTED, _PROPOSED = jido("hasAssertionStatus"), jido("Asserted"), jido("Proposed")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
+_REDACTED_ITEM = jido("redactedItem")
 #: What became of a proposal to withdraw a memory.
 _PENDING, _SETTLED, _RETURNED = "pending", "settled", "returned"
 #: What an imported memory says, which somebody may edit here.
@@ -61,7 +62,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Vers
         path=path,
         key="" if kind == ADR else key_in(path, bare(next(iter(said.get(LOCAL_ID, ())), '""'))),
         digest=next(map(bare, said.get(DIGEST, ())), None),
-        summary=next(map(bare, said.get(jido("summary"), ())), ""),
+        summary=next(map(bare, said.get(jido("summary"), ())), REDACTED),
         content=frozenset((name, _plain(value)) for name in _CONTENT for value in said.get(jido(name), ())),
         is_asserted=_ASSERTED in said.get(_STATUS, ()),
         recorded=min(map(_moment, said.get(jido("recordedAt"), ())), default=""),
@@ -74,6 +75,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Vers
         withdrawals=tuple(bare(marker) for marker, state in withdrawals if state == _PENDING),
         is_doubted=any(state != _RETURNED for _, state in withdrawals),
         returns=sum(state == _RETURNED for _, state in withdrawals),
+        is_redacted=any(True for _ in index.triples(graph, None, _REDACTED_ITEM, item)),
     )
 
 

@@ -22,7 +22,8 @@ class Version:
     properties, without who says it and where it came from. `ended_by` are the memories that superseded or withdrew it;
     `is_withdrawn` is true where one withdrew it, and `withdrawn_as` is why a synchronisation did. `withdrawals` are the
     pending proposals of synchronisations to withdraw it; `is_doubted` is true where there was one, whatever became of
-    it, unless its source came back; `returns` is how often that was so.
+    it, unless its source came back; `returns` is how often that was so. `is_redacted` is true where a redaction took a
+    part of it out.
     """
 
     iri: str
@@ -43,6 +44,7 @@ class Version:
     withdrawals: tuple[str, ...] = ()
     is_doubted: bool = False
     returns: int = 0
+    is_redacted: bool = False
 
     @property
     def is_live(self) -> bool:
@@ -88,6 +90,11 @@ class Lineage:
     def current(self) -> Version | None:
         """Return the version that stands for the entry as it was last read: the newest proposed, else that in force."""
         return next(iter((*self.pending, *self.active)), None)
+
+    @property
+    def redacted(self) -> Version | None:
+        """Return the live version of which a part was redacted, the active one first; None where there is none."""
+        return next((each for each in (*self.active, *self.pending) if each.is_redacted), None)
 
     @property
     def is_edited(self) -> bool:

@@ -7,7 +7,7 @@ and text, the same text elsewhere, the same place, and then what is most alike.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
@@ -15,6 +15,7 @@ from jidomem.exchange.adr_words import number_of, slug, stem
 from jidomem.exchange.foreign import ForeignEntry
 from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, Lineage, Version
 from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
+from jidomem.vocab import REDACTED
 
 #: How alike two texts are of which one is the other, changed, and how much of a text is compared.
 ALIKE, _COMPARED = 0.6, 1_000
@@ -29,8 +30,10 @@ _READ: Mapping[str, str] = {
 }
 #: The properties that say the status of a decision, a task or an error.
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
+#: The note on an entry that still says what was redacted from its memory.
+STILL_SAID = "its text was redacted, and still stands in the file: edit the file"
 #: What becomes of an entry, in the order in which it is shown.
-CHANGES = ("added", "changed", "moved", "removed", "conflict", "unchanged")
+CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unchanged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class Step:
     `write` is nothing, `version` (asserted), `proposal`, `relocation` (the same memory at a new place) or `withdrawal`
     (a proposal). The new memory takes the place of `supersedes` and brings back `revives`; the proposals `ends` no
     longer stand. `inherits` are the keys of entries whose memories it ends for another entry, which it supersedes.
+    `holder` is the redacted version whose text the entry may say: nothing is written for it.
     """
 
     change: str
@@ -111,10 +115,16 @@ class Step:
     ends: tuple[str, ...] = ()
     inherits: tuple[str, ...] = ()
     note: str = ""
+    holder: Version | None = None
 
     @property
     def summary(self) -> str:
-        """Return what the entry says in short, as its source has it, else as memory has it."""
+        """Return what the entry says in short, as its source has it, else as memory has it.
+
+        That of an entry which may say a redacted text is not shown.
+        """
+        if self.change == "redacted" or self.holder is not None:
+            return REDACTED
         if self.entry is not None:
             return self.entry.entry.summary
         return self.lineage.newest.summary if self.lineage else ""
@@ -199,9 +209,13 @@ def plan(
     matched = _Matching(entries, known, is_absent).matches()
     lineage_of = {id(entries[number]): lineage for number, lineage in matched.items()}
     planning = _Planning(entries, lineage_of, known, is_absent)
-    steps = [planning.step(entry) for entry in entries]
     taken = {id(lineage) for lineage in matched.values()}
+    changed = _changed_since_redacted(known, taken)
+    steps = [_without_redacted(planning.step(entry), changed) for entry in entries]
     left = (lineage for lineage in known if id(lineage) not in taken and is_removed(lineage))
+    held = {step.holder.iri for step in steps if step.holder is not None}
+    # whether the entry of a redacted memory is gone, or one of those held back, only a person can tell
+    left = (lineage for lineage in left if lineage.redacted is None or lineage.redacted.iri not in held)
     removed = [(lineage, _removal(lineage)) for lineage in left]
     steps += [step for _, step in removed if step is not None]
     looked_at = [*((step.entry, step.lineage, step) for step in steps if step.entry is not None),
@@ -244,6 +258,26 @@ def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: Step | No
     if not _is_unreviewed(lineage):
         change = "conflict" if _is_contested(lineage) else "changed"
         yield from (PendingChange(change, entry, lineage, each.iri) for each in lineage.pending if each.iri not in ends)
+
+
+def _changed_since_redacted(known: Sequence[Lineage], taken: Collection[int]) -> dict[str, Version]:
+    """Return the redacted version by each file in which no entry says what that version came from.
+
+    Its entry was changed or removed; nothing that is left in memory tells which entry of the file has its text now.
+    """
+    left = (lineage.redacted for lineage in known if id(lineage) not in taken)
+    return {version.path: version for version in left if version is not None}
+
+
+def _without_redacted(step: Step, changed: Mapping[str, Version]) -> Step:
+    """Return *step*, which writes nothing where that could bring a redacted text back to memory."""
+    versions = step.lineage.versions if step.lineage is not None and step.entry is not None else ()
+    same = (each for each in versions if each.is_redacted and step.entry is not None and step.entry.says(each))
+    own = (step.lineage.redacted if step.lineage is not None else None) or next(same, None)
+    holder = own or changed.get(step.path)
+    if step.write:
+        return replace(step, write="", ends=(), holder=holder) if holder is not None else step
+    return replace(step, change="redacted", note=STILL_SAID) if own and step.change == "unchanged" else step
 
 
 def _is_unreviewed(lineage: Lineage | None) -> bool:

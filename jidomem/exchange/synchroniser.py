@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from jidomem.anchor import Anchor, path_of
-from jidomem.errors import JidomemError
+from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_words import stem
 from jidomem.exchange.imported import BLOB, DIGEST, LINE, LOCAL_ID, PREVIOUS, STATE, imported
 from jidomem.exchange.importing import Entry, Report
-from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, lineages
+from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, Version, lineages
 from jidomem.exchange.mentions import Find
 from jidomem.exchange.sources import SourceFile, Sources, read_sources
 from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, moved_records, plan
@@ -121,9 +121,21 @@ class Synchronisation:
                 batch = intents.batch(steps, ends if is_last else {})
                 outcomes += self.writer.submit_together(self.project, batch, dry_run=dry_run)[: len(intents.submitted)]
         outcome_of = {id(step): outcome for step, outcome in zip(intents.submitted, outcomes, strict=True)}
-        report.entries += [_entry(step, outcome_of.get(id(step))) for step in self.plan.steps]
+        refused = {id(step): _redacted_source(step, step.holder) for step in self.plan.steps if step.holder}
+        report.entries += [_entry(step, refused.get(id(step)) or outcome_of.get(id(step))) for step in self.plan.steps]
         report.notes += intents.notes
         return report
+
+
+def _redacted_source(step: Step, holder: Version) -> InvalidRequest:
+    """Return the refusal of an entry that may say what was redacted from *holder*."""
+    ending = f'jidomem revise {holder.iri} --invalidate --reason "..."'
+    hint = f"take the text out of {step.path}"
+    if holder.is_live:
+        hint += f", then end the redacted memory and import again: {ending}"
+    return InvalidRequest(
+        f"it may hold the text that was redacted from {holder.iri}, which was imported from {holder.path}", hint=hint
+    )
 
 
 def _batches(steps: Sequence[Step]) -> Iterator[tuple[Sequence[Step], bool]]:

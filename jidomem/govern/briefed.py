@@ -25,7 +25,7 @@ from jidomem.read.reader import MemoryReader
 from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree
 from jidomem.terms import iri
-from jidomem.vocab import BASE, jido, local_name
+from jidomem.vocab import BASE, REDACTED, jido, local_name
 from jidomem.write.names import slug
 
 #: How many characters of a summary are shown, and of the text that answers for a decision.
@@ -325,7 +325,7 @@ class Briefed:
     def _entry(self, name: str, label: str, notes: Sequence[str]) -> Entry:
         told = item.get(self._index, self._project, name, self._moment["as_of"])
         said = {key: values[0] for key, values in told["properties"].items() if values}
-        summary, is_cut = shortened(str(said.get("summary", "")), LONGEST)
+        summary, is_cut = shortened(str(said.get("summary", REDACTED)), LONGEST)
         text = quoted(summary, LONGEST)[0]
         answer = excerpt(told["properties"], EXCERPT) if "rationale" in said else ""
         label = label or told["type"] or told["class"]

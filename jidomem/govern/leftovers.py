@@ -1,4 +1,4 @@
-"""Leftovers: files below a root in which a redacted text still stands, as no redaction rewrites them."""
+"""Leftovers: files of a root, and sources of memories, in which a redacted text still stands: none is rewritten."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from shlex import quote
 
 from jidomem.govern.spellings import Spelling, form_of
 from jidomem.journal.disk import LARGEST
+from jidomem.repository.worktree import plain_file
 
 #: The folder that is built from the journal, and how the files of a journal are found.
 _DERIVED, _JOURNAL, _ASIDE = "index", "projects", ".aside"
+#: The folders of a root that a redaction throws away and makes anew.
+DERIVED = ("cache/text", "cache/vectors", "cache/guard")
 _STATE = ("state", "cache")
 #: The form of a text that may stand in a file which is too large to be searched.
 NOT_SEARCHED = "not searched"
@@ -25,6 +28,7 @@ class Leftover:
     form: str
     in_name: bool
     hint: str
+    line: int | None = None  # of a source of memories, where the text stands in one line
 
 
 def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
@@ -34,6 +38,23 @@ def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
     """
     given = [Spelling(text, as_word=True) for text in texts]
     return [found for path in _paths(root) if (found := _leftover(root, path, given, project)) is not None]
+
+
+def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> list[Leftover]:
+    """Return the sources of memories, files at *paths* below *base*, in which a text stands: one for each line."""
+    given = [Spelling(text, as_word=True) for text in texts]
+    found: list[Leftover] = []
+    for path in sorted(set(paths)):
+        whole = base.resolve() / path
+        if (data := plain_file(whole, LARGEST)) is None:
+            continue
+        text = data.decode("utf-8", "replace")
+        hint = f"edit {quote(path)} before it is imported again, which would record the text again"
+        forms = ((number, form_of(line, given)) for number, line in enumerate(text.splitlines(), 1))
+        lines = [Leftover(whole, form, False, hint, number) for number, form in forms if form is not None]
+        whole_form = None if lines else form_of(text, given)
+        found += lines or ([Leftover(whole, whole_form, False, hint)] if whole_form is not None else [])
+    return found
 
 
 def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Leftover | None:

@@ -21,7 +21,7 @@ from jidomem.read.pages import Cursor, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.read.walk import Place
 from jidomem.terms import bare, iri
-from jidomem.vocab import CLASS_OF_TYPE, graph_iri
+from jidomem.vocab import CLASS_OF_TYPE, REDACTED, graph_iri
 from jidomem.write import conflict
 from jidomem.write.kinds import family
 from jidomem.write.settlement import ACTIONS, Settlement
@@ -292,7 +292,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         tier=_tier(row, known, now),
         kind=row["kind"],
         item=row["item"],
-        summary=row["summary"] or about["summary"] or "",
+        summary=row["summary"] or about["summary"] or REDACTED,
         other=row["other"],
         other_summary=row["other_summary"],
         why=about["because"] or row["why"] if row["why"] == "proposed" else row["why"],

@@ -14,7 +14,7 @@ from jidomem.index.asked import Asked
 from jidomem.index.by_node import ByNode
 from jidomem.read.reader import MemoryReader
 from jidomem.terms import Term, bare, iri, is_iri, literal
-from jidomem.vocab import graph_iri, jido, type_of
+from jidomem.vocab import REDACTED, graph_iri, jido, type_of
 
 #: Items of so many bytes are named in one query, whose length is limited.
 _NAMED = 30_000
@@ -124,7 +124,7 @@ class Kept:
     def _said(self, items: Collection[str] | None) -> Mapping[str, str]:
         memories = {item: self._reader.get_memory(self._project, item) for item in items or ()}
         active = {item: said["properties"] for item, said in memories.items() if said["status"] == "active"}
-        return {item: next(iter(said.get("summary", ())), "") for item, said in active.items()}
+        return {item: next(iter(said.get("summary", ())), REDACTED) for item, said in active.items()}
 
     def _dated(self, items: Collection[str] | None) -> Mapping[str, list[dict[str, Any]]]:
         found: dict[str, list[dict[str, Any]]] = {}

@@ -31,7 +31,7 @@ from jidomem.read.search import asked_for, search
 from jidomem.recall import Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
 from jidomem.terms import bare
-from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, TYPE_ALIASES, local_name
+from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, REDACTED, TYPE_ALIASES, local_name
 
 #: What says of a memory that it holds no more, and is left out with it.
 _TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
@@ -214,7 +214,8 @@ class Recalling:
                 metadata[called] = local_name(said[property_]) if is_term else said[property_]
         metadata |= {end: told[end] for end in ("superseded_by", "invalidated_by") if told[end]}
         agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
-        return Hit(id=name, agent_id=agent or "unknown", session_id=session, content=str(said.get("summary") or name),
+        content = str(said.get("summary") or REDACTED)
+        return Hit(id=name, agent_id=agent or "unknown", session_id=session, content=content,
                    excerpt=excerpt(told["properties"]), score=score, metadata=metadata, parts=parts)  # fmt: skip
 
 

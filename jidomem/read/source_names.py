@@ -63,7 +63,7 @@ def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName
     """
     number = _NUMBER.fullmatch(text)
     found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
-    for source in _sources(index, project):
+    for source in sources(index, project):
         if number is not None:
             is_named = source.line is None and number_of_name(record_name(source.path)) == int(number[1])
         else:
@@ -73,7 +73,8 @@ def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName
     return [found[entry] for entry in sorted(found, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
 
 
-def _sources(index: OxigraphIndex, project: str) -> Iterator[SourceName]:
+def sources(index: OxigraphIndex, project: str) -> Iterator[SourceName]:
+    """Yield each memory of *project* that was imported from a file, with its place there."""
     graph = graph_iri(project)
     for item, _, blob in index.triples(graph, None, _BLOB):
         for anchor in anchors_of([blob]):

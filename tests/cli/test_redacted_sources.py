@@ -1,0 +1,131 @@
+"""A text that was redacted stays out: the files it came from are named, and an import does not bring it back."""
+
+import json
+
+import pytest
+
+from tests.cli.cli_world import run
+
+NUMBER = "020 7946 0958"
+NOTES = f"# Agents\n\n- We send emails through Notify.\n- Call the engineer at {NUMBER} when publishing stops.\n"
+
+
+def done(*args, code=0):
+    result = run(*args)
+    assert result.exit_code == code, result.stdout + result.stderr
+    return result
+
+
+def journal(folder):
+    return b"".join(path.read_bytes() for path in sorted((folder / ".jidomem" / "projects").rglob("*.ttl")))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A repository whose notes were imported and accepted."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "AGENTS.md").write_text(NOTES)
+    done("init", "--from", "auto")
+    done("policy", "grant", "ana", "curator")
+    done("review", "accept", "--all")
+    return tmp_path
+
+
+@pytest.fixture
+def redacted(folder):
+    done("redact", "--text", NUMBER, "--reason", "a private number")
+    assert NUMBER.encode() not in journal(folder)
+    return folder
+
+
+def summary_of_the_redacted(folder):
+    (item,) = {row["item"] for row in json.loads(done("import", "--check", "--json", code=1).stdout)["differences"]}
+    return item
+
+
+@pytest.mark.parametrize("more", [["--dry-run"], ["--reason", "a private number"]], ids=["dry run", "done"])
+def test_a_redaction_names_the_line_of_the_source_that_still_holds_the_text(folder, more):
+    done("recall", "engineer")  # makes what is derived
+    result = done("redact", "--text", NUMBER, *more)
+
+    assert f"{folder}/AGENTS.md:4, which no redaction rewrites: edit AGENTS.md before" in result.stderr
+    assert f"{folder}/AGENTS.md where it was committed, in its history" in result.stderr
+    assert "cache/text" not in result.stderr
+    assert NUMBER in (folder / "AGENTS.md").read_text()
+
+
+def test_a_source_that_holds_the_text_in_no_line_is_not_named(folder):
+    (folder / "AGENTS.md").write_text(NOTES.replace(NUMBER, "the desk"))
+    result = done("redact", "--text", NUMBER, "--reason", "a private number", "--json")
+
+    assert json.loads(result.stdout)["leftovers"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NOTES.replace("stops.", "stops at night."),
+        NOTES.replace("stops.", "stops.\n- Ask before a release."),
+        f"# Agents\n\n- Call {NUMBER}.\n",
+        NOTES.replace("We send emails through Notify.", f"Emails fail? Call {NUMBER}.").replace("- Call the e", "- E"),
+    ],
+    ids=["edited", "beside it", "rewritten", "in another entry"],
+)
+def test_an_edit_of_the_source_does_not_bring_a_redacted_text_back(redacted, text):
+    (redacted / "AGENTS.md").write_text(text)
+    again = run("init", "--from", "auto")
+
+    assert NUMBER.encode() not in journal(redacted)
+    assert NUMBER not in again.stdout + again.stderr
+    run("review", "accept", "--all")
+    run("init", "--from", "auto")
+    assert NUMBER.encode() not in journal(redacted)
+
+
+def test_an_entry_held_back_is_imported_once_the_redacted_memory_is_ended(redacted):
+    item = summary_of_the_redacted(redacted)
+    (redacted / "AGENTS.md").write_text(NOTES.replace(f" at {NUMBER}", ""))
+    held = done("init", "--from", "auto", code=2)
+    assert f"it may hold the text that was redacted from {item}" in held.stderr
+    assert f"jidomem revise {item} --invalidate --reason" in held.stderr
+
+    done("revise", item, "--invalidate", "--reason", "its text was redacted")
+
+    done("init", "--from", "auto")
+    assert "Call the engineer when publishing stops." in done("review").stdout
+
+
+def test_an_entry_whose_text_was_redacted_is_not_counted_as_unchanged(redacted):
+    found = json.loads(done("import", "--check", "--json", code=1).stdout)
+
+    assert found["counts"]["redacted"] == 1
+    assert [(row["change"], row["place"], row["summary"]) for row in found["differences"]] == [
+        ("redacted", "AGENTS.md:4", "(redacted)")
+    ]
+    said = done("import", "--check", code=1)
+    assert "AGENTS.md:4 still holds a text that was redacted from memory: edit the file" in said.stderr
+    assert NUMBER not in said.stdout + said.stderr
+
+
+def test_the_withdrawal_of_a_redacted_memory_calls_it_redacted(redacted):
+    item = summary_of_the_redacted(redacted)
+    (redacted / "AGENTS.md").write_text(NOTES.partition("- Call")[0])
+    assert "removed: AGENTS.md: (redacted)" in done("init", "--from", "auto").stderr
+
+    assert "removed from AGENTS.md: (redacted)" in done("review").stdout
+    assert "(redacted)" in done("why", item).stdout
+    assert "(redacted)" in done("show", item).stdout
+
+
+def test_a_rule_whose_text_was_redacted_is_called_redacted_where_it_governs_a_file(folder):
+    made = json.loads(done("remember", f"Call {NUMBER}", "--type", "convention", "--about", "AGENTS.md",
+                           "--convention-name", "calls", "--json").stdout)  # fmt: skip
+    done("redact", "--text", NUMBER, "--reason", "a private number")
+
+    (line,) = (line for line in done("governing", "AGENTS.md").stdout.splitlines() if made["iri"][-8:] in line)
+    assert "(redacted)" in line
+    said = dict(line.split(maxsplit=1) for line in done("why", made["iri"]).stdout.splitlines())
+    assert said["summary"] == "(redacted)"
