@@ -9,7 +9,7 @@ import click
 
 from jidomem.excerpt import cut
 from jidomem.read.tables import plain
-from jidomem.vocab import local_name
+from jidomem.vocab import REDACTED, local_name
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import named_here
 from jidomem_cli.tables import form_of, short, show_json, show_rows
@@ -44,7 +44,8 @@ def why(door: Door, item: str) -> None:
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what a person wants to see, the important first; what is empty is left out."""
     yield "id", short(found["iri"])
-    yield from ((_LABELS.get(name, name.replace("_", " ")), short(found[name])) for name in _PLAIN if found[name])
+    shown = {**found, "summary": found["summary"] or REDACTED}
+    yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
     dated = short(found["timestamp"]) if found["timestamp"] else "date unknown"
     yield "said by", f"{short(found['asserted_by'])} in {short(found['asserted_in'])}, {dated}"
     commit = f" in commit {found['commit'][:12]} by {short(found['committer'])}" if found["commit"] else ""
@@ -74,4 +75,4 @@ def _entry(each: dict[str, Any]) -> str:
     if each.get("status") is None:
         return each.get("text") or f"<{each['iri']}>"
     reason = f": {cut(each['reason'], _REASON)[0]}" if each.get("reason") else ""
-    return f"{short(each['iri'])} ({each['status']}) {each['summary']}{reason}"
+    return f"{short(each['iri'])} ({each['status']}) {each['summary'] or REDACTED}{reason}"

@@ -13,7 +13,7 @@ from jidomem.read.functions import Rows
 from jidomem.read.records import Records
 from jidomem.schema import Schema
 from jidomem.terms import bare, iri
-from jidomem.vocab import BASE, LABEL, REDACTED, conv, jido
+from jidomem.vocab import BASE, LABEL, conv, jido
 
 #: Tells, of a project's memory, when and to whom it was shown by a moment.
 Shown = Callable[[str, str, str], Rows]
@@ -62,7 +62,6 @@ class Why:
         return {
             **{name: found[name] for name in ("iri", "class", "status")},
             **{name: said.get(prop, [None])[0] for name, prop in _SAID.items()},
-            "summary": said.get("summary", [REDACTED])[0],
             "excerpt": excerpt(said),
             "asserted_by": said.get("assertedBy", []),
             "asserted_in": said.get("assertedIn", []),
@@ -130,7 +129,7 @@ class Why:
             "iri": item,
             "class": found["class"],
             "status": found["status"],
-            "summary": said.get("summary", [REDACTED if said else None])[0],
+            "summary": said.get("summary", [None])[0],
             "reason": said.get("revisionReason", said.get("rationale", [None]))[0],
             "asserted_by": said.get("assertedBy", []),
         }
