@@ -56,9 +56,8 @@ def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], F
     def decorate(function: Function) -> Function:
         for name in reversed([*names]):
             flag = f"--{name.replace('_', '-')}"
-            check = own_reason if name == "reason" else None
             option = click.option(
-                flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name], callback=check
+                flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name], callback=own_words
             )
             function = option(function)
         return function
@@ -75,11 +74,16 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if v not in (None, ())}
 
 
-def own_reason(context: click.Context, param: click.Parameter, reason: str | None) -> str | None:
-    """Return the reason given with an option; raises InvalidRequest for the placeholder of a command to paste."""
-    if reason is not None and reason.strip() in _PLACEHOLDERS:
-        raise InvalidRequest(f"{reason!r} stands for the reason, which is yours to give", hint="say why in its place")
-    return reason
+def own_words(context: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Return the value of an option; raises InvalidRequest for the placeholder of a command to paste."""
+    for text in value if isinstance(value, tuple) else (value,):
+        if text is not None and text.strip() in _PLACEHOLDERS:
+            name = (param.name or "value").replace("_", " ")
+            raise InvalidRequest(
+                f"{text!r} stands for the {name}, which is yours to give",
+                hint="say why in its place" if name == "reason" else f"give the {name} in its place",
+            )
+    return value
 
 
 def as_named_here(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:

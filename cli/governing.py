@@ -81,7 +81,8 @@ def _say_besides(door: Door, what: str, found: Sequence[Besides]) -> None:
     if found[0].waits:
         from jidomem_cli.complain import place  # it brings what each verb of writing takes
 
-        door.say(f"accept one: jidomem review{place(door)} accept {short(found[0].item)}; all: accept --all")
+        review = f"jidomem review{place(door)} accept"
+        door.say(f"accept one: {review} {short(found[0].item)}; all: {review} --all")
 
 
 def _freshness(found: Sequence[dict[str, str | None]]) -> list[str]:

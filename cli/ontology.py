@@ -13,7 +13,7 @@ from jidomem.vocab import local_name
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.complain import complain
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, clean, pass_door
-from jidomem_cli.fields import own_reason
+from jidomem_cli.fields import own_words
 from jidomem_cli.tables import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _print_entry(entry: Entry, *, md: bool) -> None:
 @click.argument("term")
 @click.option("--kind", required=True, type=click.Choice(("class", "property")), help="What it is to be.")
 @click.option("--definition", required=True, metavar="TEXT", help="What it means, in a sentence that stands alone.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why it is needed.", callback=own_reason)
+@click.option("--reason", required=True, metavar="TEXT", help="Why it is needed.", callback=own_words)
 @click.option("--parent", "parents", multiple=True, metavar="TERM", help="The class, or property, it is to lie below.")
 @click.option("--domain", multiple=True, metavar="CLASS", help="What it is said of.")
 @click.option("--range", "range_", multiple=True, metavar="CLASS", help="What it leads to: a class, or xsd:integer.")
@@ -183,7 +183,7 @@ def proposals(door: Door, answered: bool) -> None:
 
 @ontology.command("accept", cls=Verb, writes=("agent", "wait"))
 @click.argument("term")
-@click.option("--reason", default="", metavar="TEXT", help="Why.", callback=own_reason)
+@click.option("--reason", default="", metavar="TEXT", help="Why.", callback=own_words)
 @pass_door
 def accept(door: Door, term: str, reason: str) -> None:
     """Accept a proposed TERM, as a curator: it is written to ontology/accepted.ttl, and counts from then on.
@@ -200,7 +200,7 @@ def accept(door: Door, term: str, reason: str) -> None:
 
 @ontology.command("reject", cls=Verb, writes=("agent", "wait"))
 @click.argument("term")
-@click.option("--reason", required=True, metavar="TEXT", help="Why.", callback=own_reason)
+@click.option("--reason", required=True, metavar="TEXT", help="Why.", callback=own_words)
 @pass_door
 def reject(door: Door, term: str, reason: str) -> None:
     """Reject a proposed TERM, as a curator, or take back your own.

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from shlex import quote
 
+import click
+
 from jidomem.errors import InvalidRequest
 from jidomem.repository.worktree import Worktree, path_below
 from jidomem.runtime.settings import FOLDER
@@ -68,7 +70,8 @@ class Paths:
         other = next((folder / FOLDER for folder in real.parents if (folder / FOLDER).is_dir()), None)
         if other is None or other == self._root:
             return f"name a file below {self.folder}; the memory of another folder is named with --root"
-        return f"ask the memory there: --root {quote(str(other))} {quote(str(real))}"
+        verb = click.get_current_context().info_name
+        return f"ask the memory there: jidomem --root {quote(str(other))} {verb} {quote(str(real))}"
 
     def _is_own(self, path: str) -> bool:
         return (self.folder / path).is_relative_to(self._root)

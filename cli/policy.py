@@ -14,13 +14,13 @@ from jidomem.read.trust import trust
 from jidomem.write.kinds import family
 from jidomem.write.names import slug
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
-from jidomem_cli.fields import own_reason
+from jidomem_cli.fields import own_words
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import short, show_json, show_rows
 
 _WRITES = ("agent", "wait")
 _COLUMNS = ("says", "by", "reason", "change")
-_reason = click.option("--reason", metavar="TEXT", help="Why; kept with the change.", callback=own_reason)
+_reason = click.option("--reason", metavar="TEXT", help="Why; kept with the change.", callback=own_words)
 _dry_run = click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 _kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="For this type, or family of types.")
 _about = click.option("--about", metavar="PATH", help="For what is about this file, folder or module, or lies below.")

@@ -20,7 +20,7 @@ from jidomem.vocab import JIDO
 from jidomem.write import names
 from jidomem.write.triples import TEXTS
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.fields import own_reason, whole_id
+from jidomem_cli.fields import own_words, whole_id
 from jidomem_cli.paths import Paths
 from jidomem_cli.tables import show_json, show_rows
 
@@ -37,7 +37,7 @@ _PROPERTIES: Mapping[str, str] = {
 @click.argument("item", metavar="[IRI]", required=False)
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="What of it; else all it says in words.")
 @click.option("--text", "texts", multiple=True, metavar="TEXT", help="The secret, wherever it stands; - reads it.")
-@click.option("--reason", metavar="TEXT", help="Why, without the secret.", callback=own_reason)
+@click.option("--reason", metavar="TEXT", help="Why, without the secret.", callback=own_words)
 @click.option("--dry-run", is_flag=True, help="Show what would go, and touch nothing.")
 @click.option("--again", is_flag=True, help="Finish a redaction that was cut short, or whose secret came back.")
 @pass_door

@@ -20,7 +20,7 @@ from jidomem.govern.rewording import Rewording, rewordings
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.complain import complain, place, tell
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
-from jidomem_cli.fields import own_reason, whole_id
+from jidomem_cli.fields import own_words, whole_id
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import PIPED, fit_line, form_of, short, shortened, show_json, show_rows
 
@@ -47,7 +47,7 @@ _REWORDED = 300
 @click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Do what such lines say.")
 @click.option("--by-rule", is_flag=True, help="Confirm what the policy lets be confirmed: see jidomem policy confirm.")
-@click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.", callback=own_reason)
+@click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.", callback=own_words)
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 @pass_door
 def review(

@@ -15,7 +15,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
 from jidomem_cli.complain import as_changes, tell
 from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.fields import REASON, as_named_here, own_reason, whole_id
+from jidomem_cli.fields import REASON, as_named_here, own_words, whole_id
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import short
 
@@ -27,7 +27,7 @@ from jidomem_cli.tables import short
 @click.option("--confirm", is_flag=True, help="It was looked at again and still holds; a proposal is accepted.")
 @click.option("--undo", is_flag=True, help="Say again what it superseded or withdrew; or itself, if it has ended.")
 @click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeat it for more.")
-@click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.", callback=own_reason)
+@click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.", callback=own_words)
 @click.option("--idempotency-key", metavar="TEXT", help="A retry with the same key gets the first receipt again.")
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 @pass_door

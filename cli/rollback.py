@@ -10,7 +10,7 @@ import click
 from jidomem.errors import InvalidRequest
 from jidomem.write.rollback import Rollback
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
-from jidomem_cli.fields import own_reason
+from jidomem_cli.fields import own_words
 from jidomem_cli.tables import form_of, show_json, show_rows
 
 _COLUMNS = ("change", "type", "item", "summary", "by")
@@ -19,7 +19,7 @@ _COLUMNS = ("change", "type", "item", "summary", "by")
 @click.command(cls=Verb, formats=ROWS, writes=("agent", "wait"))
 @click.option("--to", "moment", metavar="MOMENT", required=True, help="A moment, or a version of jidomem log.")
 @click.option(
-    "--reason", metavar="TEXT", help="Why; kept with the session, and with each correction.", callback=own_reason
+    "--reason", metavar="TEXT", help="Why; kept with the session, and with each correction.", callback=own_words
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be corrected, and keep nothing.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")

@@ -15,7 +15,7 @@ from jidomem.journal.files import Stream
 from jidomem.journal.horizon import beyond
 from jidomem.version import SHORT
 from jidomem_cli.door import Door, Verb, clean, pass_door
-from jidomem_cli.fields import own_reason
+from jidomem_cli.fields import own_words
 from jidomem_cli.tables import show_json
 
 DAMAGED = 7
@@ -29,7 +29,7 @@ UNSEEN = (
 @click.command(cls=Verb, writes=("agent", "wait"))
 @click.option("--anchor", "heads", metavar="VERSION|FILE", help="Heads written down before, which must be there.")
 @click.option("--quarantine", metavar="COMMIT", help="Set this damage aside, by commit or file; writing goes on.")
-@click.option("--reason", metavar="TEXT", help="Why it is set aside.", callback=own_reason)
+@click.option("--reason", metavar="TEXT", help="Why it is set aside.", callback=own_words)
 @pass_door
 def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | None) -> int:
     """Verify every commit of every project, or of the one --project names.

@@ -331,6 +331,9 @@ def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_
                   ["redact", proposed], ["rollback", "s"], ["verify"]):  # fmt: skip
         placed = run(*words, "--reason", "TEXT")
         assert (placed.exit_code, "which is yours to give" in placed.stderr) == (2, True), words
+    for option in ("--about", "--topic", "--rationale"):
+        placed = run("remember", "x", option, "TEXT")
+        assert (placed.exit_code, f"give the {option[2:]} in its place" in placed.stderr) == (2, True)
 
 
 def test_status_tells_decisions_proposed_in_their_records_from_proposals_that_a_curator_settles(repository):
@@ -503,3 +506,21 @@ def test_an_accepted_note_answers_with_its_own_words_and_not_with_a_stock_remark
     assert "in review" not in run("recall", "Tabs").stdout
     assert [row["summary"] for row in json.loads(run("--json", "recall", "accepted in review").stdout)["entries"]] == []
     assert "accepted in review" in run("history", item).stdout
+
+
+def test_governing_prints_whole_commands_for_what_is_pending_and_for_the_memory_of_another_folder(
+    repository, tmp_path, monkeypatch
+):
+    (repository / "a.py").write_text("")
+    assert run("remember", "Tabs in a.py", "--type", "convention", "--about", "a.py", "--agent", "bob").exit_code == 0
+    (line,) = [line for line in run("governing", "a.py").stderr.splitlines() if line.startswith("accept one: ")]
+
+    for command in line.removeprefix("accept one: ").split("; all: "):
+        assert run(*shlex.split(command)[1:]).exit_code == 0, command
+
+    assert "Tabs in a.py" in run("governing", "a.py").stdout
+    other = stand_in(tmp_path / "other", monkeypatch)
+    refused = run("governing", str(repository / "a.py"))
+    assert refused.exit_code == 2
+    command = refused.stderr.partition("ask the memory there: ")[2].strip()
+    assert "Tabs in a.py" in run(*shlex.split(command)[1:]).stdout, (other, command)
