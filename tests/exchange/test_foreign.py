@@ -412,7 +412,7 @@ def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
     assert "issues.jsonl:9" in first.stdout
     assert json.loads(again.stdout.splitlines()[-1])["counts"] == {
         "kept": 0, "here already": 7, "refused": 1,
-        "added": 0, "changed": 0, "moved": 0, "removed": 0, "conflict": 0, "unchanged": 7,
+        "added": 0, "changed": 0, "moved": 0, "removed": 0, "conflict": 0, "redacted": 0, "unchanged": 7,
     }  # fmt: skip
     assert "7 more proposals disagree with nothing: jidomem review" in run("conflicts").stderr
 

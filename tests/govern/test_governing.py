@@ -170,8 +170,8 @@ def test_of_a_path_in_another_repository_the_memory_there_is_named(here, tmp_pat
     refused = run("governing", "../other/b.py", "--json")
     words = json.loads(refused.stdout)["hint"].partition(": ")[2].split()
 
-    assert run("governing", *words).exit_code == 0
-    assert words == ["--root", str(other / ".jidomem"), str(other / "b.py")]
+    assert words == ["jidomem", "--root", str(other / ".jidomem"), "governing", str(other / "b.py")]
+    assert run(*words[1:]).exit_code == 0
 
 
 @pytest.mark.parametrize("verb", ["governing", "guard"])
