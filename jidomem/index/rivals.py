@@ -105,7 +105,11 @@ class Rivals:
         return lambda a, b: len(given[a] & given[b])
 
     def _by_origin(self, graphs: Sequence[str], forks: Iterable[Term]) -> dict[Pair, Span]:
-        """Return the pairs that came, in the end, in the place of one of *forks*, which have two successors."""
+        """Return the pairs that came, in the end, in the place of one of *forks*, which have two successors.
+
+        The two of a pair come after different successors. Of two in one line, the earlier of which ended
+        only in name, a fork that is recorded later would make a pair that disagreed before.
+        """
         after: dict[Term, set[Term]] = defaultdict(set)
 
         def following(nodes: Collection[Term]) -> Mapping[Term, set[Term]]:
@@ -114,10 +118,14 @@ class Rivals:
 
         forks = [*forks]
         reached(forks, following)
-        lines = [reached([fork], lambda nodes: {node: after[node] for node in nodes}) - {fork} for fork in forks]
-        spans = self._asked.spans(graphs, set().union(*lines))
-        found = (at_once({item: spans[item] for item in line if item in spans}) for line in lines)
-        return {(a, b, STALE): span for pairs in found for a, b, span in pairs}
+        lines = [_line(fork, after) for fork in forks]
+        spans = self._asked.spans(graphs, {item for line in lines for item in line})
+        pairs: dict[Pair, Span] = {}
+        for line in lines:
+            for a, b, span in at_once({item: spans[item] for item in line if item in spans}):
+                if len(line[a] | line[b]) > 1:
+                    pairs[a, b, STALE] = span
+        return pairs
 
     def _links(self, graphs: Sequence[str], nodes: Collection[Term], name: str) -> dict[Term, set[Term]]:
         """Return the successors of each of *nodes*, which are the `old` ones, or what each, a `new` one, succeeded."""
@@ -126,6 +134,20 @@ class Rivals:
             node, other = (old, new) if name == "old" else (new, old)
             found[node or ""].add(other or "")
         return found
+
+
+def _line(fork: Term, after: Mapping[Term, set[Term]]) -> dict[Term, set[Term]]:
+    """Return all that came after *fork*, each with the successors of *fork* that it is or came after.
+
+    >>> line = _line("a", {"a": {"b", "c"}, "b": {"d"}, "c": set(), "d": set()})
+    >>> line["b"], line["c"], line["d"]
+    ({'b'}, {'c'}, {'b'})
+    """
+    line: dict[Term, set[Term]] = defaultdict(set)
+    for successor in after[fork]:
+        for item in reached([successor], lambda nodes: {node: after[node] for node in nodes}) - {fork}:
+            line[item].add(successor)
+    return dict(line)
 
 
 def _kind(key: Term) -> str:

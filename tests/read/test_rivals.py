@@ -123,3 +123,24 @@ def test_what_one_memory_disagrees_with_is_what_all_that_disagrees_says_of_it(se
         rows = reader.ask("disagreements", project="demo", item=f"https://jido.ai/memory/{item}")
         pairs = [(*sorted((item, row["other"][-6:])), row["kind"]) for row in rows]
         assert sorted(pairs) == sorted(pair for pair in world.disagreeing(5) if item in pair[:2])
+
+
+def test_two_memories_in_one_line_never_disagree_even_once_the_line_forks():
+    """The first of the line ended only in name, so both are active; a fork of the line was recorded later."""
+    items = {"a": (0, "b"), "b": (1, "x"), "c": (3, None), "d": (4, None), "e": (5, None)}
+    text = [
+        f"m:{name} jido:summary '{name}' ; jido:appliesToProject p:demo ; jido:hasAssertionStatus jido:Asserted ;"
+        f" jido:recordedAt '{at(moment)}'^^xsd:dateTime .\n"
+        + (f"m:{name} jido:supersededBy m:{end} .\n" if end else "")
+        for name, (moment, end) in items.items()
+    ]
+    index = new_index()
+    for number, each in enumerate(text):
+        index.apply(GRAPH, str(number), triples(each))
+    index.apply(GRAPH, "x", triples("m:x jido:supersededBy m:c .\n"))  # nobody asserted m:x
+    index.apply(GRAPH, "d", triples("m:a jido:supersededBy m:d .\n"))
+
+    for moment in range(6):
+        rows = reader_of(index).ask("conflicts", project="demo", as_of=at(moment))
+        pairs = {(row["a"][-1], row["b"][-1]) for row in rows}
+        assert pairs == ({("b", "d"), ("c", "d")} if moment > 3 else set()), moment
