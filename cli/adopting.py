@@ -335,7 +335,8 @@ def _say_rest(door: Door, found: Found, report: Report) -> None:
     if (more := len(report.notes) - len(warnings[:_TOLD])) and not door.verbose:
         left = len(warnings) - _TOLD
         told = f", {left} of them warnings" if left > 0 else ""
-        door.say(f"{more} {'more notes' if warnings else 'notes'} on what was read{told}: see them with -v")
+        noun = f"{'more ' if warnings else ''}{'note' if more == 1 else 'notes'}"
+        door.say(f"{more} {noun} on what was read{told}: see them with -v")
 
 
 def _passed(found: Found, report: Report) -> list[Passed]:

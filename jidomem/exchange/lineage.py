@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: The states of an entry's memory: in force, only proposed, succeeded by that of another entry, withdrawn by a
 #: synchronisation, and ended by anybody else.
@@ -117,7 +117,9 @@ def lineages(versions: Iterable[Version]) -> list[Lineage]:
     One version follows another where it names it as its previous import, or takes its place and carries its digest, as
     what a curator accepts, edits or restores does.
     """
-    by_iri = {each.iri: each for each in sorted(versions, key=lambda each: (each.recorded, each.iri))}
+    by_iri: dict[str, Version] = {}
+    for each in sorted(versions, key=lambda each: (each.recorded, each.iri)):
+        by_iri[each.iri] = _with_doubt(each, by_iri)
     root = {iri: iri for iri in by_iri}
 
     def find(iri: str) -> str:
@@ -135,6 +137,13 @@ def lineages(versions: Iterable[Version]) -> list[Lineage]:
         groups[find(iri)].append(by_iri[iri])
     lineage_of = {each.iri: root for root, group in groups.items() for each in group}
     return [_lineage(root, group, by_iri, lineage_of) for root, group in groups.items()]
+
+
+def _with_doubt(version: Version, earlier: Mapping[str, Version]) -> Version:
+    """Return *version* as doubted where it says again what a doubted one said, as what somebody confirms does."""
+    before = (earlier[iri] for iri in version.supersedes if iri in earlier)
+    is_doubted = any(each.is_doubted and each.path == version.path and _is_same(version, each) for each in before)
+    return replace(version, is_doubted=True) if is_doubted else version
 
 
 def _is_same(version: Version, other: Version) -> bool:

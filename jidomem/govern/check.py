@@ -12,7 +12,7 @@ from typing import Any
 
 from jidomem.anchor import anchors_of
 from jidomem.errors import InvalidRequest, JournalDamaged
-from jidomem.exchange.imported import BLOB
+from jidomem.exchange.imported import BLOB, STATE
 from jidomem.govern import gates
 from jidomem.govern.chains import chains
 from jidomem.govern.gates import Ask, Gate
@@ -294,9 +294,14 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: Source) -> Iterato
 
     A memory that was imported from the file is brought level with it; one to confirm is about a file of another kind.
     """
-    pending = {value: marker for link in ("supersedes", "invalidates") for marker, _, value in source.of(jido(link))
-               if jido("Proposed") in source.values(marker, jido("hasAssertionStatus"))
-               and not any(source.values(marker, jido(end)) for end in ("supersededBy", "invalidatedBy"))}  # fmt: skip
+    pending, rejected = dict[Term, Term](), set[Term]()
+    for marker, link, value in source.of(jido("supersedes"), jido("invalidates")):
+        if jido("Proposed") not in source.values(marker, jido("hasAssertionStatus")):
+            continue
+        if not any(source.values(marker, jido(end)) for end in ("supersededBy", "invalidatedBy")):
+            pending[value] = marker
+        elif link == jido("invalidates") and source.values(marker, STATE):
+            rejected.add(value)
     for row in rows:
         item = iri(row["item"])
         state = f"{row['state']} to {row['at']}" if row["state"] == "renamed" else row["state"]
@@ -304,6 +309,8 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: Source) -> Iterato
             if item in pending:
                 proposal = short_id(bare(pending[item]))
                 do = f"the change is pending review: jidomem show {proposal}, then: jidomem review accept {proposal}"
+            elif row["state"] == "gone" and item in rejected:
+                do = f"its withdrawal was rejected: if it holds still, jidomem revise {short_id(row['item'])} --confirm"
             else:
                 name = "auto" if row["state"] == "gone" or kind_of(row["path"]) else quote(row["at"] or row["path"])
                 do = f"bring the memory of it level: jidomem init --from {name}"

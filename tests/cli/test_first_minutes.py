@@ -230,6 +230,13 @@ def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_remo
     (gone,) = (each for each in findings() if "docs/adr" in each)
     assert f"pending review: jidomem show {proposal[-8:]}, then: jidomem review accept {proposal[-8:]}" in gone
 
+    run("review", "reject", proposal, "--reason", "it holds")
+    (gone,) = (each for each in findings() if "docs/adr" in each)
+    command = gone.partition("its withdrawal was rejected: if it holds still, jidomem ")[2]
+    assert run(*command.split()).exit_code == 0
+    assert [each for each in findings() if "docs/adr" in each] == []
+    assert run("import", "--check").exit_code == 0
+
 
 def test_init_again_names_the_change_of_a_status_and_says_of_a_removed_record_only_that_it_is_removed(repository):
     taken_in("auto")

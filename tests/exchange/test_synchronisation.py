@@ -338,6 +338,8 @@ def test_a_withdrawal_that_a_curator_rejected_is_not_proposed_again(repository):
     repository.memory.writer.settle("p", proposal, "reject", reason="it holds without the page, too")
 
     assert (repository.sync(), repository.pending(), len(repository.active())) == ({}, {}, 1)
+    repository.memory.writer.confirm("p", repository.item("Use a queue"))
+    assert (repository.sync(), repository.pending(), len(repository.active())) == ({}, {}, 1)
 
 
 def test_proposals_of_removed_and_of_changed_notes_leave_the_queue(repository):
