@@ -17,6 +17,7 @@ from jidomem.errors import Conflict, InvalidRequest
 from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
 from jidomem.govern.review_text import commands, parse, todo, without_settled
 from jidomem.govern.rewording import Rewording, rewordings
+from jidomem.read.source_names import is_number
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.complain import complain, place, tell
 from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
@@ -123,7 +124,8 @@ def review(
 def _pending_id(memory: Jidomem, name: str) -> str:
     """Return the IRI of the memory *name*; where that is named by its source, of the one proposed in its place."""
     item = whole_id(memory, name)
-    if name in item:
+    uuid = item.rpartition("/")[2]
+    if name == item or (not is_number(name) and (uuid.startswith(name) or uuid.endswith(name))):
         return item
     waiting = _waiting(memory)
     proposed = [one.item for one in waiting if one.kind == "proposal" and item in one.replaces]
