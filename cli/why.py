@@ -1,4 +1,4 @@
-"""`jidomem why`: who said a memory, when and on what grounds, which rules judged it, and what came of it."""
+"""`jidomem why`: who recorded a memory, when and on what grounds, which rules judged it, and what came of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from jidomem.excerpt import cut
 from jidomem.read.tables import plain
-from jidomem.vocab import REDACTED, local_name
+from jidomem.vocab import REDACTED, jido, local_name
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import named_here
 from jidomem_cli.tables import form_of, short, show_json, show_rows
@@ -25,9 +25,10 @@ _REASON = 200
 @click.argument("item", metavar="IRI")
 @pass_door
 def why(door: Door, item: str) -> None:
-    """Explain the memory IRI: who said it, when and in which session, its evidence, the rules it was held to.
+    """Explain the memory IRI: its date, who recorded it, when and in which session, its evidence, and its rules.
 
-    And what it replaced, what replaced it, what was concluded from it, and what it disagrees with.
+    And what it replaced, what replaced it, what was concluded from it, and what it disagrees with. An imported record
+    has two dates: that of the decision as the record states it, and that of the session that imported it.
 
     Examples:
       jidomem why 1a2b3c4d
@@ -38,18 +39,22 @@ def why(door: Door, item: str) -> None:
     if form_of(door) == "json":
         show_json(plain(found))
     else:
-        show_rows(door, [{"what": what, "told": told} for what, told in _lines(found)], ("what", "told"))
+        dated = "decided" if memory.schema.is_a(jido(found["class"]), jido("Decision")) else "dated"
+        show_rows(door, [{"field": name, "value": value} for name, value in _lines(found, dated)], ("field", "value"))
 
 
-def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _lines(found: dict[str, Any], dated: str) -> Iterator[tuple[str, str]]:
     """Yield what a person wants to see, the important first; what is empty is left out."""
     yield "id", short(found["iri"])
     shown = {**found, "summary": found["summary"] or REDACTED}
     yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
-    dated = short(found["timestamp"]) if found["timestamp"] else "date unknown"
-    yield "said by", f"{short(found['asserted_by'])} in {short(found['asserted_in'])}, {dated}"
-    commit = f" in commit {found['commit'][:12]} by {short(found['committer'])}" if found["commit"] else ""
-    yield "recorded", f"{short(found['recorded_at'])}{commit}"
+    yield dated, short(found["timestamp"]) if found["timestamp"] else "date unknown"
+    recorded = (
+        f"{short(found['recorded_at'])} by {short(found['asserted_by'])} in session {short(found['asserted_in'])}"
+    )
+    yield "recorded", recorded
+    if found["commit"]:
+        yield "commit", f"{found['commit'][:12]} by {short(found['committer'])}"
     yield from (("rests on", _entry(each)) for each in found["evidence"])
     judged = found["judged_by"]
     rules = ", ".join(local_name(rule["rule"]) for rule in judged["rules"])
@@ -74,5 +79,5 @@ def _entry(each: dict[str, Any]) -> str:
     """Return one memory, or one piece of evidence, on one line."""
     if each.get("status") is None:
         return each.get("text") or f"<{each['iri']}>"
-    reason = f": {cut(each['reason'], _REASON)[0]}" if each.get("reason") else ""
+    reason = f" (reason: {cut(each['reason'], _REASON)[0]})" if each.get("reason") else ""
     return f"{short(each['iri'])} ({each['status']}) {each['summary'] or REDACTED}{reason}"

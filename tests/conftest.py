@@ -118,9 +118,10 @@ def pytest_sessionfinish(session):
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch, tmp_path):
-    """No test sees the root, project or agent of whoever runs it."""
+    """No test sees the root, project, agent or account of whoever runs it."""
     for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION", "JIDOMEM_INDEX"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("USER", "user")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config-home"))
     monkeypatch.setenv("NO_COLOR", "1")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from jidomem.anchor import anchors_of
 from jidomem.exchange.mcp_memory import STATEMENT, Graph, observation_fact
-from jidomem.terms import Term
+from jidomem.terms import Term, literal
 from jidomem.vocab import BASE, JIDO, jido, local_name
 
 Memory = Mapping[str, Any]
@@ -25,22 +27,29 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
 #: What at the start of a line would begin a block, and a task's box.
 _BEGINS = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _DONE = frozenset({"Completed"})
-_INSTEAD = "hasAlternative"
+_INSTEAD, _EVIDENCE, _SOURCE = "hasAlternative", "derivedFrom", "source"
 #: What is told of a memory by name, where it says it.
 _NAMED = (
     ("about", "About"), ("topic", "Topic"), (_INSTEAD, "Instead of"), ("assignedTo", "Assigned to"),
-    ("severity", "Severity"), ("enforcementLevel", "Enforcement"), ("derivedFrom", "Evidence"),
+    ("severity", "Severity"), ("enforcementLevel", "Enforcement"), (_SOURCE, "Source"), (_EVIDENCE, "Evidence"),
     ("validFrom", "Valid from"), ("validUntil", "Valid until"), ("expiresOn", "Expires on"),
 )  # fmt: skip
 
 
-def markdown(project: str, memories: Iterable[Memory], is_a: Callable[[Term, Term], bool], moment: str) -> bytes:
+def markdown(
+    project: str,
+    memories: Iterable[Memory],
+    is_a: Callable[[Term, Term], bool],
+    moment: str,
+    texts: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
     """Return the memories as one Markdown page, a list for each of HEADINGS; *is_a* tells the classes of a class.
 
-    Each entry says what is remembered, then why, of what, by whom and when, and the id to ask for more by.
+    Each entry says what is remembered, then why, of what, by whom and when, and the id to ask for more by. Evidence is
+    shown by its text in *texts*, the file that a memory was imported from by its path.
     """
     below: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
-    for memory in _told_once(memories):
+    for memory in _with_grounds(_told_once(memories), texts):
         heading = next(title for cls, title in HEADINGS.items() if is_a(jido(memory["class"]), jido(cls)))
         below[heading].append(_entry(memory))
     front = f"---\nproject: {project}\nas_of: {moment}\nwritten_by: jidomem export\n---\n\n# The memory of {project}\n"
@@ -82,6 +91,33 @@ def _told_once(memories: Iterable[Memory]) -> list[Memory]:
     return [memory for memory in told if memory["iri"] not in folded]
 
 
+def _with_grounds(memories: Iterable[Memory], texts: Mapping[str, str]) -> Iterator[Memory]:
+    """Yield the memories with their source, and with evidence by the words that a reader knows it by.
+
+    Evidence of ours that has no text is left out: its id is a hash. So is what repeats where the memory came from.
+    """
+    listed = list(memories)
+    summaries = {memory["iri"]: _one(memory, "summary") for memory in listed}
+    for memory in listed:
+        properties = memory["properties"]
+        line = _one(memory, "sourceLine")
+        files = [anchor.path for anchor in anchors_of(map(literal, properties.get("sourceBlob", ())))]
+        grounds = [_ground(node, texts, summaries) for node in properties.get(_EVIDENCE, ())]
+        repeated = {_one(memory, "localId")} if files else set()
+        shown = {
+            _SOURCE: [f"{path}:{line}" if line else path for path in files],
+            _EVIDENCE: [text for text in grounds if text and text not in repeated],
+        }
+        yield {**memory, "properties": {**properties, **shown}}
+
+
+def _ground(node: str, texts: Mapping[str, str], summaries: Mapping[str, str]) -> str:
+    """Return a piece of evidence as a reader knows it; an empty text for one that is known by a hash alone."""
+    if node in summaries:
+        return f"{summaries[node]} ({node})"
+    return texts.get(node, "" if node.startswith(f"{BASE}evidence/") else node)
+
+
 def _entry(memory: Memory) -> str:
     properties = memory["properties"]
     box = ""
@@ -89,12 +125,21 @@ def _entry(memory: Memory) -> str:
         box = "[x] " if _DONE & {local_name(str(value)) for value in properties.get("hasTaskStatus", ())} else "[ ] "
     more = [_one(memory, name) for name in ("rationale", "detailedExplanation")]
     more += [f"{word}: {'; '.join(map(_short, properties[name]))}" for name, word in _NAMED if properties.get(name)]
-    who = [*map(_short, properties.get("assertedBy", ())), _one(memory, "hasTimestamp")[:10] or "date unknown"]
+    who = _who_and_when(memory)
     how = [f"confidence {_short(value).lower()}" for value in properties.get("hasConfidence", ())]
     what = f"{_words(memory['class'])}, {', '.join([*who, *how])}, {memory['iri']}"
     paragraphs = [part for text in [*more, what] if text for part in re.split(r"\n\s*\n", text) if part.strip()]
     below = "".join(f"\n  {escaped(part)}\n" for part in paragraphs)
     return f"- {box}{escaped(_one(memory, 'summary'))}\n{below}\n"
+
+
+def _who_and_when(memory: Memory) -> list[str]:
+    """Return author and date; of a memory with an earlier date, or none, both the date and when it was recorded."""
+    agents = ", ".join(map(_short, memory["properties"].get("assertedBy", ())))
+    dated, recorded = _one(memory, "hasTimestamp")[:10], _one(memory, "recordedAt")[:10]
+    if dated == recorded or not recorded:
+        return [agents, dated or "date unknown"]
+    return [f"dated {dated}" if dated else "date unknown", f"recorded {recorded} by {agents}"]
 
 
 def escaped(text: str) -> str:

@@ -39,6 +39,17 @@ _REVIVALS = f"""SELECT ?node {{ ?node {jido("revives")} %s ; {jido("recordedAt")
 ORDER BY ?at ?node"""
 
 
+def evidence_texts(reader: Records, project: str, nodes: Iterable[str]) -> dict[str, str]:
+    """Return the text of each of *nodes* that is evidence in words: given as a text, a turn, an entry of an agent."""
+    worded = [iri(node) for node in dict.fromkeys(nodes) if node.startswith(_WORDED)]
+    texts: dict[str, str] = {}
+    for at in range(0, len(worded), MOST):
+        for row in reader.select(project, _TEXTS % " ".join(worded[at : at + MOST])):
+            if text := "\n".join(filter(None, (row["text"], row["prompt"], row["answer"]))):
+                texts[row["node"]] = text
+    return texts
+
+
 class Why:
     """Explains memories of one project as they were known at one moment."""
 
@@ -105,9 +116,7 @@ class Why:
         values = " ".join(map(iri, named))
         rows = self._reader.select(self._project, _ITEMS % values) if named else []
         items = {row["node"] for row in rows}
-        ours = " ".join(iri(node) for node in named if node.startswith(_WORDED))
-        worded = self._reader.select(self._project, _TEXTS % ours) if ours else []
-        texts = {row.pop("node"): "\n".join(filter(None, row.values())) or None for row in worded}
+        texts = evidence_texts(self._reader, self._project, named)
         return [self._told(node) if node in items else {"iri": node, "text": texts.get(node)} for node in named]
 
     def _linked(self, said: dict[str, list[str]], names: Iterable[str]) -> Rows:

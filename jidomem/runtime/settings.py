@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -91,7 +92,7 @@ def load(
         root=folder,
         project=named,
         found=found,
-        agent=agent or os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or "user",
+        agent=agent or os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name(),
         session=session or os.environ.get("JIDOMEM_SESSION"),
         policy=config.policy(said, folder / CONFIG),
         configured=said.get("project"),
@@ -104,6 +105,14 @@ def load(
         address=address,
         index=_index(os.environ.get("JIDOMEM_INDEX", store) if index is None else index),
     )
+
+
+def account_name() -> str:
+    """Return the name of the system account of this process; `user` where it has none, as in some containers."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name or "user"
+    except KeyError:
+        return "user"
 
 
 def policy_of(root: Path) -> Policy:

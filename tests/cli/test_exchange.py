@@ -1,6 +1,7 @@
 """Import, export and check from the command line."""
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -94,6 +95,28 @@ def test_what_is_of_another_project_is_refused_once_with_what_helps(run):
         assert (refused.stderr.count("error: "), also in refused.stderr) == (1, True)
         assert "--project p\n" in refused.stderr
         run("import", kind, name, "--root", f"other-{kind}", "--project", "p")
+
+
+def test_the_page_names_the_file_and_the_evidence_that_a_memory_came_from_and_no_hash(run, tmp_path):
+    (tmp_path / "AGENTS.md").write_text("# Notes\n\n- Always run `make test`.\n")
+    (tmp_path / "0001-write.md").write_text(RECORD.format(title="Write\n\nDate: 2018-03-02", status="Accepted"))
+    run("import", "memory-md", "AGENTS.md")
+    run("import", "adr", "0001-write.md")
+    run("policy", "grant", "ana", "curator")
+    run("review", "accept", "--all", "--agent", "ana")
+    grounds = ["--evidence", "profile of Tuesday", "--evidence", "https://example.org/issues/3"]
+    seen = run("remember", "loading is slow", *grounds, "--agent", "ana").stdout.strip()
+    run("remember", "tune the loader", "--type", "task", "--evidence", seen, "--agent", "ana")
+
+    page = run("export", "--format", "markdown").stdout
+
+    assert [line.strip() for line in page.splitlines() if line.startswith(("  Source", "  Evidence"))] == [
+        "Source: AGENTS.md:3",
+        "Source: 0001-write.md",
+        f"Evidence: loading is slow ({seen})",
+        "Evidence: https://example.org/issues/3; profile of Tuesday",
+    ]
+    assert re.search(r"decision, dated 2018-03-02, recorded \d{4}-\d\d-\d\d by \w+, ", page)
 
 
 def test_an_export_into_a_folder_is_named_after_its_project(run, tmp_path):

@@ -69,6 +69,19 @@ def test_a_record_has_its_own_date_else_that_of_its_first_commit_whenever_it_is_
     assert [row["timestamp"][:10] for row in rows] == ["2016-02-12", "2018-03-02"]
 
 
+def test_why_tells_the_date_of_a_decision_from_that_of_the_session_that_imported_it(write):
+    write("docs/adr/0001-a.md", "Dated", "Date: 2016-02-12")
+    run("init", "--from", "auto", "--agent", "ana", "--session", "import")
+
+    shown = json.loads(run("why", "0001", "--json").stdout)
+    lines = dict(line.split(maxsplit=1) for line in run("why", "0001").stdout.splitlines())
+
+    recorded = f"{shown['recorded_at'][:10]} {shown['recorded_at'][11:19]}Z"
+    assert not recorded.startswith("2016")
+    assert lines["decided"] == "2016-02-12 00:00:00Z"
+    assert lines["recorded"] == f"{recorded} by ana in session import"
+
+
 def test_records_named_one_by_one_are_dated_by_their_first_commit_too(write):
     write("docs/adr/0001-a.md")
     git("add", ".")

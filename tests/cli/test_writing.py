@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import shlex
 import subprocess
 import sys
@@ -55,6 +56,28 @@ def test_remember_prints_the_iri_alone_and_the_words_beside_it():
     assert len(result.stdout.splitlines()) == 1
     assert result.stderr.startswith("asserted: ")
     assert run("remember", "the API is paged", "-q").stderr == ""
+
+
+@pytest.mark.parametrize("user", [None, ""])
+def test_where_the_environment_names_no_user_the_author_is_the_account_of_the_process(monkeypatch, user):
+    monkeypatch.delenv("JIDOMEM_AGENT")
+    monkeypatch.delenv("USER", raising=False)
+    if user is not None:
+        monkeypatch.setenv("USER", user)
+
+    author = shown(run("remember", "the API is versioned").stdout.strip())["properties"]["assertedBy"]
+
+    assert author == [f"https://jido.ai/agents/{pwd.getpwuid(os.getuid()).pw_name}"]
+
+
+def test_an_author_without_an_account_is_called_user(monkeypatch):
+    taken = {each.pw_uid for each in pwd.getpwall()}
+    free = next(uid for uid in range(60_000, 2**31) if uid not in taken)
+    monkeypatch.delenv("JIDOMEM_AGENT")
+    monkeypatch.delenv("USER", raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: free)  # as in a container that is run as any number
+
+    assert jidomem.runtime.settings.load().agent == "user"
 
 
 def test_remember_answers_a_program_with_the_receipt():
