@@ -120,8 +120,8 @@ def _baseline(asked: Asked) -> Baseline | None:
 
 
 def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
-    from jidomem.govern.since import Revision
     from jidomem.govern.tasks import read_issues
+    from jidomem.journal.revisions import Revision
 
     return replace(
         memory.check_options(),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
-from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.govern.branches import compare_with_git
 from jidomem.govern.integrity import Finding, anchor, anchored, findings
 from jidomem.journal.files import Stream
@@ -79,11 +79,15 @@ def _show(
         for stream, of in damage:
             lost = [each for each in found if each.kind == "missing" and _is_of(memory, stream, each)]
             count = sum(len(each.commits) or 1 for each in lost)
-            words = [f"{number} {what}" for number, what in ((len(of), "damaged"), (count, "missing")) if number]
+            moved = {commit for error in of if isinstance(error, BranchChanged) for commit in error.commits}
+            broken = sum(not isinstance(error, BranchChanged) for error in of)
+            counts = ((broken, "damaged"), (len(moved), "of another branch"), (count, "missing"))
+            words = [f"{number} {what}" for number, what in counts if number]
             word = ", ".join(words) or "sound"
             click.echo(f"{stream.project}/{stream.name}  {memory.journal.head(stream)}  {word}")
         for error in errors:
-            click.echo(clean(error.detail))
+            if not isinstance(error, BranchChanged):  # that is among the findings
+                click.echo(clean(error.detail))
         for each in found:
             where = f"{each.path}{f':{each.line}' if each.line else ''}: " if each.path else ""
             click.echo(clean(f"{each.severity}: {where}{each.detail}"))

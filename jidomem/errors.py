@@ -15,6 +15,7 @@ JidomemError
 ├── Busy                   another writer holds the lock, or too much is asked at once (503, 429, exit 6)
 ├── Failed                 this machine could not do it: disk, configuration, missing extra (exit 1)
 └── JournalDamaged         a commit file does not parse or verify (500, exit 7)
+    └── BranchChanged      commits of another git branch are left in the folder (409, exit 7)
 """
 
 from __future__ import annotations
@@ -58,14 +59,15 @@ CODES: Mapping[str, tuple[int, int]] = {
         ("provider_failed", (502, 1)),
         ("model_unavailable memory_closed", (503, 1)),
         ("journal_damaged", (500, 7)),
+        ("branch_changed", (409, 7)),
     )
     for code in codes.split()
 }
 
 #: Refusals that say nothing about an intent: the next one of a stream would meet the same.
 STOPPING = (
-    *("busy", "write_failed", "journal_damaged", "invalid_config", "invalid_project", "unknown_project"),
-    *("unauthenticated", "store_unreachable", "outcome_unknown", "memory_closed"),
+    *("busy", "write_failed", "journal_damaged", "branch_changed", "invalid_config", "invalid_project"),
+    *("unknown_project", "unauthenticated", "store_unreachable", "outcome_unknown", "memory_closed"),
 )
 
 
@@ -441,3 +443,24 @@ class JournalDamaged(JidomemError):
     def to_dict(self) -> dict[str, Any]:
         """Return the error with file, line and commit."""
         return {**super().to_dict(), "path": self.path, "line": self.line, "commit": self.commit}
+
+
+class BranchChanged(JournalDamaged):
+    """Commits written on another git *branch* are left in the folder of a stream; nothing is lost.
+
+    `commits` are the first digits of their ids; `path`, `line` and `commit` are those of one that lacks its parent.
+    """
+
+    code = "branch_changed"
+
+    def __init__(self, detail: str, *, damage: JournalDamaged, branch: str, commits: Sequence[str], hint: str) -> None:
+        self.path = damage.path
+        self.line = damage.line
+        self.commit = damage.commit
+        self.branch = branch
+        self.commits = tuple(commits)
+        JidomemError.__init__(self, detail, hint=hint)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error with its branch and the commits that belong there."""
+        return {**super().to_dict(), "branch": self.branch, "commits": [*self.commits]}

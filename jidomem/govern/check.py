@@ -41,7 +41,6 @@ from jidomem.govern.report import (
     in_order,
 )
 from jidomem.govern.screening import Screening
-from jidomem.govern.since import Revision, head_of
 from jidomem.govern.sources import FileSource, JournalSource, Source, line_of_error
 from jidomem.govern.tasks import tasks_closed
 from jidomem.govern.terms_used import literals, terms_used
@@ -49,6 +48,7 @@ from jidomem.govern.waivers import Baseline
 from jidomem.index.tail import Tail
 from jidomem.journal.files import NAMES, FileJournal, Stream
 from jidomem.journal.links import lacking
+from jidomem.journal.revisions import Revision, head_of
 from jidomem.judge import EVERY_ITEM_IS_JUDGED
 from jidomem.read.item import short_id
 from jidomem.repository.elsewhere import kind_of

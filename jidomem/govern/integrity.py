@@ -16,13 +16,13 @@ from jidomem import clock
 from jidomem.decoding import decode_json
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.govern.orders import said_of
-from jidomem.govern.since import Revision, vanished
 from jidomem.journal.commit import EDITED, Commit
 from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
 from jidomem.journal.horizon import beyond
 from jidomem.journal.names import ASIDE, aside_of, each_file, set_aside, stem_of
 from jidomem.journal.redaction import leaves, recorded, taken_out
+from jidomem.journal.revisions import Revision, vanished
 from jidomem.judge import Severity
 from jidomem.repository import git
 from jidomem.terms import Triple, bare, parts

@@ -13,9 +13,10 @@ from threading import Thread
 from time import monotonic, sleep, time_ns
 
 from jidomem import vocab
-from jidomem.errors import Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
+from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
 from jidomem.journal.asides import put_aside, put_late_aside
+from jidomem.journal.branches import explain
 from jidomem.journal.commit import Commit
 from jidomem.journal.erasing import lay, remove, served
 from jidomem.journal.folder import Folder
@@ -81,6 +82,7 @@ class FileJournal:
         self._open: dict[Stream, tuple[Folder, Turn]] = {}
         self._sealer: Thread | None = None
         self._closed: str | None = None  # what it was called
+        self._explained: dict[Stream, tuple[tuple[JournalDamaged, ...], tuple[JournalDamaged, ...]]] = {}
         self._enough: dict[Stream, int] = {}  # how many commit files are too many, where it is not LOOSE
 
     def path(self, stream: Stream) -> Path:
@@ -121,7 +123,17 @@ class FileJournal:
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the damage known of a stream now; an edit of a file read before shows only in `verify`."""
-        return self._known(stream)[0].damage()
+        return self._explain(stream, self._known(stream)[0].damage())
+
+    def _explain(self, stream: Stream, damage: tuple[JournalDamaged, ...]) -> tuple[JournalDamaged, ...]:
+        """Return *damage* with BranchChanged for commits that git left here when it checked another branch out."""
+        if not damage or not self.is_tracked:
+            return damage
+        before, explained = self._explained.get(stream, ((), ()))
+        if damage != before:
+            explained = explain(self._known(stream)[0], damage)
+            self._explained[stream] = damage, explained
+        return explained
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream, every byte of it read again from disk.
@@ -130,7 +142,7 @@ class FileJournal:
         """
         known, apart = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # nobody waits for it
         if found := apart.verify():
-            return known.verify()
+            return self._explain(stream, known.verify())
         if known.sight.is_of_names(apart.sight) and known.sight.version != apart.sight.version:
             known.read_anew()
         return found
@@ -205,12 +217,19 @@ class FileJournal:
         """Hold the stream's write lock and give the version at that moment; other writers wait.
 
         Raise Busy when the lock is not free in time, which is that of the journal unless *wait* is given,
-        JournalDamaged while there is damage, MemoryClosed once the journal was closed, Failed `write_failed` where the
-        folder cannot be written. A thread that holds the turn must not ask for it again.
+        JournalDamaged while there is damage, BranchChanged where commits of another branch of git are left in the
+        folder, MemoryClosed once the journal was closed, Failed `write_failed` where the folder cannot be written. A
+        thread that holds the turn must not ask for it again.
         """
         self._check_open()
-        with self._alone(stream, self.wait if wait is None else wait) as version:
-            yield version
+        try:
+            with self._alone(stream, self.wait if wait is None else wait) as version:
+                yield version
+        except JournalDamaged as error:
+            is_same = (each for each in self.damage(stream) if each.path == error.path)
+            if isinstance(changed := next(is_same, None), BranchChanged):
+                raise changed from error
+            raise
 
     @contextmanager
     def _alone(self, stream: Stream, seconds: float) -> Iterator[Version]:

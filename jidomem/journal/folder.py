@@ -22,8 +22,8 @@ from jidomem.version import Head, Version
 
 LOCK = ".lock"
 _STAYED = (
-    "where another branch was checked out, jidomem doctor tells how to move this file to its own; else restore the"
-    " parent from git or a backup, then run: jidomem verify"
+    "check out the branch or revision that this file was written on; else restore the parent from git or a backup,"
+    " then run: jidomem verify"
 )
 #: More damaged files than this are not looked at by each look, but once in so many nanoseconds for each of them.
 _FEW, _EACH = 100, 25_000

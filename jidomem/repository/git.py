@@ -57,6 +57,12 @@ def blob(folder: Path, ref: str, name: str) -> bytes | None:
     return data
 
 
+def content(path: Path, ref: str) -> bytes:
+    """Return what was in the file *path* at a revision, nothing where it was not there; raises as `blob` does."""
+    path = path.resolve()
+    return blob(path.parent, ref, path.name) or b""
+
+
 def blobs(folder: Path, ids: Sequence[str]) -> list[bytes]:
     """Return the contents of the blobs *ids*, in one call; raise InvalidRequest where git lacks one of them."""
     if not ids:

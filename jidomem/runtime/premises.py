@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from jidomem import ownership
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import BranchChanged, InvalidRequest, NotFound
 from jidomem.govern.branches import compare_with_git
 from jidomem.govern.integrity import findings
 from jidomem.index.clones import Clones
@@ -67,7 +67,7 @@ def journal(found: FileJournal, *, full: bool) -> Iterator[Look]:
     for stream, damage in known.items():
         name, at = f"{stream.project}/{stream.name}", found.head(stream)
         is_whole = not any((each.path or "").startswith(str(found.path(stream))) for each in compared)
-        for error in damage:
+        for error in (each for each in damage if not isinstance(each, BranchChanged)):  # those are findings
             yield Look("journal", "fail", f"{name}: {error.detail}", error.hint)
         for each in findings(found, stream) if full else ():
             yield Look("journal", "warn", f"{name}: {each.path or each.commit}: {each.detail}", each.hint)
@@ -78,7 +78,8 @@ def journal(found: FileJournal, *, full: bool) -> Iterator[Look]:
             yield Look("journal", "ok", f"{name} is at {at}: {'verified' if full else 'sound, by a quick look'}")
     for each in compared:
         level: Level = "fail" if each.severity == "violation" else "warn"
-        yield Look("journal", level, f"{each.path or ''}: {each.detail}".removeprefix(": "), each.hint)
+        where = f"{each.path}: " if each.path and each.kind != "stray" else ""  # its detail names the commits
+        yield Look("journal", level, f"{where}{each.detail}", each.hint)
     if not streams:
         yield Look("journal", "ok", "nothing was written yet")
 

@@ -97,6 +97,28 @@ def an_edited_commit(root):
 
 
 @contextmanager
+def a_commit_of_another_branch(root):
+    """A memory that was not committed is left in the folder, after a checkout of a branch without its parent."""
+
+    def git(*words):
+        named = ("-c", "user.name=t", "-c", "user.email=t@t")
+        subprocess.run(["git", *named, *words], cwd=root, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    git("add", "projects/p/memory/*.ttl")
+    git("commit", "-qm", "first")
+    git("branch", "other")
+    for summary in ("committed", "left"):
+        with jidomem.open(root) as memory:
+            memory.writer.submit_intent("p", intent(summary=summary))
+        if summary == "committed":
+            git("add", "projects/p/memory/*.ttl")
+            git("commit", "-qm", "second")
+    git("checkout", "-q", "other")
+    yield
+
+
+@contextmanager
 def a_misspelt_key(root):
     (root / "config.toml").write_text('projct = "p"\n')
     yield
@@ -135,6 +157,7 @@ CASES = {
     "busy": submitted(intent(), held_by_another_process),
     "write_failed": submitted(intent(), a_file_where_a_folder_should_be),
     "journal_damaged": submitted(intent(), an_edited_commit),
+    "branch_changed": submitted(intent(), a_commit_of_another_branch),
     "invalid_config": submitted(intent(), a_misspelt_key, is_met_by_http=False),  # no server starts
     "malformed_json": Case(
         lambda _: MemoryUpdateIntent.from_json('{"a":'), ["submit"], '{"a":', request=posted('{"a":')

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
-from jidomem.errors import Busy, JournalDamaged
+from jidomem.errors import BranchChanged, Busy, JournalDamaged
 from jidomem.journal import disk
 from jidomem.journal.commit import parse
 from jidomem.journal.files import Stream
@@ -47,9 +47,10 @@ def cli_run(*words):
 
 
 def hints(folder):
-    """What doctor says of commits that stayed behind, each as a user would paste it."""
+    """The commands that doctor prints for commits that stayed behind."""
     shown = cli_run("--root", folder / ".jidomem", "doctor")[1]
-    return [line.split(": ", 2)[2] for line in shown.splitlines() if line.strip().startswith("do: move it to ")]
+    starts = ("do: move to ", "do: remove the copies: ")
+    return [line.split(": ", 2)[2] for line in shown.splitlines() if line.strip().startswith(starts)]
 
 
 def paste(hint, check=True):
@@ -153,15 +154,20 @@ def test_a_commit_that_stayed_behind_is_named_by_doctor_and_verify_and_moved_by_
         git(repository, "checkout", "-q", "other")
         if is_tracked:
             commit_all(repository)
-        with pytest.raises(JournalDamaged) as refusal:
+        with pytest.raises(BranchChanged) as refusal:
             keep(memory, "on the wrong branch")
-        assert "jidomem doctor" in refusal.value.hint
+        assert (refusal.value.code, refusal.value.branch) == ("branch_changed", "main")
+        assert refusal.value.commits == tuple(commit[:12] for commit in kept)
+        assert "nothing is lost" in refusal.value.detail
 
         code, verified = cli_run("--root", repository / ".jidomem", "verify")
         (hint,) = hints(repository)
         assert code == 7
-        assert "2 commits of p/memory were written on the branch main" in verified
+        named = ", ".join(commit[:12] for commit in kept)
+        assert "  2 of another branch\n" in verified
+        assert f"2 commits of p/memory ({named}) were written on the branch main" in verified
         assert hint in verified
+        assert refusal.value.hint == f"move to main: {hint}"
         paste(hint)
 
         assert (hints(repository), memory.journal.verify(STREAM)) == ([], ())
@@ -171,6 +177,56 @@ def test_a_commit_that_stayed_behind_is_named_by_doctor_and_verify_and_moved_by_
         assert [parse((repository / MEMORY / name).read_bytes()).id for name in files(repository)[-2:]] == kept
         assert memory.journal.verify(STREAM) == ()
     assert git(repository, "status", "--porcelain").stdout == ""
+
+
+def test_commits_that_stayed_behind_staged_are_moved_to_their_branch_too(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "stays behind")
+        git(repository, "add", "-A")
+        git(repository, "checkout", "-q", "other")
+
+        (hint,) = hints(repository)
+        paste(hint)
+
+        assert (hints(repository), memory.journal.verify(STREAM)) == ([], ())
+    assert git(repository, "status", "--porcelain").stdout == ""
+
+
+def test_the_command_for_commits_that_stayed_behind_is_short_and_names_no_file_twice(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        ids = [keep(memory, f"stays behind {number}").commit[:12] for number in range(30)]
+    git(repository, "checkout", "-q", "other")
+
+    (loose,) = hints(repository)
+    commit_all(repository)
+    (committed,) = hints(repository)
+
+    assert len(loose) < 250 + len(str(repository))
+    assert all(committed.count(identity) == 1 for identity in ids)
+    paste(committed)
+    assert hints(repository) == []
+
+
+def test_a_parent_that_was_deleted_on_this_branch_is_damage_and_no_change_of_branch(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "after the lost one")
+    (repository / MEMORY / files(repository)[-2]).unlink()
+
+    with jidomem.open(repository / ".jidomem") as memory, pytest.raises(JournalDamaged) as refusal:
+        keep(memory, "on damage")
+
+    assert refusal.value.code == "journal_damaged"
+    assert hints(repository) == []
+
+
+def test_reading_beside_commits_that_stayed_behind_warns_of_the_branch_and_not_of_damage(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "stays behind")
+    git(repository, "checkout", "-q", "other")
+
+    code, shown = cli_run("--root", repository / ".jidomem", "memory", "facts")
+
+    assert (code, "warning: branch_changed: 1 commit of p/memory" in shown, "damage" in shown) == (0, True, False)
 
 
 def test_a_commit_that_stayed_behind_and_is_on_its_branch_already_is_only_taken_away(repository):
@@ -273,7 +329,7 @@ def test_no_acknowledged_write_is_lost_or_without_parents_while_branches_change(
 
     kept = {line.split()[1] for of in lines for line in of if line.startswith("kept")}
     refused = {line.split()[1] for of in lines for line in of if line.startswith("refused")}
-    assert refused <= {"busy", "journal_damaged"}
+    assert refused <= {"busy", "journal_damaged", "branch_changed"}
     found = dict[str, set[str]]()
     for branch in ("main", "other"):
         git(repository, "checkout", "-q", branch)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from jidomem.errors import InvalidRequest
+from jidomem.journal import disk
 from jidomem.journal.names import is_pack, stem, stem_of
 from jidomem.repository import git
 from jidomem.version import Head
@@ -30,13 +30,12 @@ class Revision:
 
     def is_new(self, folder: Path) -> Callable[[Head], bool]:
         """Return what tells whether a commit of the journal in *folder* was not there yet."""
-        known = self.commits(folder) if folder.is_dir() else {}
+        known = self.commits(folder) if disk.exists(str(folder)) else {}
         return lambda head: stem(head) not in known
 
     def content(self, path: Path) -> bytes:
         """Return what was in a file; nothing where it was not there; raise InvalidRequest where git lacks it."""
-        path = path.resolve()
-        return git.blob(path.parent, self.ref, path.name) or b""
+        return git.content(path, self.ref)
 
     def commits(self, folder: Path, unread: Collection[str] = ()) -> dict[str, str]:
         """Return the name of the file that each commit of a journal in *folder* was in, by stem.
@@ -44,13 +43,13 @@ class Revision:
         The folder need not be there now. Packs named in *unread* are left out. Two calls of git, however many commits
         there are; raises InvalidRequest where git lacks a pack.
         """
-        above = next(each for each in (folder, *folder.parents) if each.is_dir())
+        above = next(each for each in (folder, *folder.parents) if disk.exists(str(each)))
         place = "/".join((".", *folder.relative_to(above).parts, ""))
         listed = git.found(above, "ls-tree", "-z", self.ref, place) or b""
         found, packs = dict[str, str](), dict[str, str]()
         for row in filter(None, listed.split(b"\0")):
             fields, _, path = row.partition(b"\t")
-            name = os.fsdecode(path).rpartition("/")[2]
+            name = path.decode(errors="surrogateescape").rpartition("/")[2]
             if is_pack(name):
                 packs |= {} if name in unread else {name: fields.split()[2].decode()}
             elif name.endswith(".ttl"):
@@ -73,6 +72,11 @@ class _Known(Revision):
 
     def __init__(self, ref: str, name: str) -> None:
         self.ref, self.name = ref, name
+
+
+def known_revision(ref: str) -> Revision:
+    """Return the revision *ref*, which is known to be there."""
+    return _Known(ref, ref)
 
 
 def head_of(folder: Path) -> Revision | None:

@@ -1,0 +1,147 @@
+"""Commits that stayed behind in the folder of a stream when git checked another branch out, and their way back.
+
+A commit that git does not track yet stays in the folder when another branch is checked out, and its parents go: it
+belongs on the branch that has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from shlex import quote
+
+from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
+from jidomem.journal.folder import Folder
+from jidomem.journal.links import lacking
+from jidomem.journal.names import each_file, is_pack, short_id
+from jidomem.journal.revisions import known_revision
+from jidomem.repository import git
+from jidomem.version import SHORT
+
+#: So many branches, those with the newest commits first, are searched for the parents of a commit.
+BRANCHES = 50
+#: So many ids of commits are named in a message.
+_NAMED = 3
+
+
+def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDamaged, ...]:
+    """Return *damage* with BranchChanged for each commit whose parent is missing here and on another branch.
+
+    Damage stays as it is where HEAD has the parent, no branch has it, or git cannot be asked.
+    """
+    parents = {Path(each.path).name: parent for each in damage if (parent := lacking(each.detail))}
+    parents = {name: parent for name, parent in parents.items() if not is_pack(name)}
+    if not parents:
+        return tuple(damage)
+    try:
+        changed = _changed(folder, parents, {Path(each.path).name: each for each in damage})
+    except InvalidRequest:
+        changed = {}
+    return tuple(changed.get(Path(each.path).name, each) for each in damage)
+
+
+def _changed(folder: Folder, parents: dict[str, str], damage: dict[str, JournalDamaged]) -> dict[str, BranchChanged]:
+    """Return the errors for the commits whose *parents* another branch has, by the names of their files."""
+    place, found = Path(folder.path), dict[str, BranchChanged]()
+    current = (git.found(place, "symbolic-ref", "--quiet", "--short", "HEAD") or b"").decode().strip()
+    listed = git.found(place, "for-each-ref", "--sort=-committerdate", f"--count={BRANCHES}",
+                       "--format=%(refname:short)", "refs/heads") or b""  # fmt: skip
+    for branch in ["HEAD", *(each for each in listed.decode().split() if each != current)]:
+        if not parents:
+            break
+        known = {stem[-SHORT:] for stem in known_revision(branch).commits(place)}
+        names = [name for name, parent in parents.items() if parent[:SHORT] in known]
+        if names and branch != "HEAD":
+            error = _Move(folder, branch, names, known)
+            found |= {name: error.describe(damage[name], current) for name in names}
+        parents = {name: parent for name, parent in parents.items() if name not in names}
+    return found
+
+
+class _Move:
+    """The commits of a folder that belong on another branch, and the command that moves them there."""
+
+    def __init__(self, folder: Folder, branch: str, names: Sequence[str], known: Collection[str]) -> None:
+        """Take the commits *names* and their descendants, of which the branch has those *known* already."""
+        self._place, self._branch = Path(folder.path), branch
+        self._files = _with_descendants(folder, names)
+        self._lacked = [name for name in self._files if short_id(name) not in known]
+        # the branch gets a copy of what these follow and it lacks
+        self._bases = [name for name in _ancestors(folder, self._files) if short_id(name) not in known]
+        self._committed = self._list("ls-tree", "-z", "--name-only", "HEAD", "./")
+        self._staged = self._list("ls-files", "-z", "--", ".") - self._committed
+
+    def _list(self, *words: str) -> set[str]:
+        return {name for name in (git.found(self._place, *words) or b"").decode().split("\0") if name}
+
+    def describe(self, damage: JournalDamaged, current: str) -> BranchChanged:
+        """Return the error in the place of *damage*, while the branch *current* is checked out."""
+        ids = [short_id(name) or name for name in self._files]
+        project, stream = self._place.parts[-2:]
+        named = ", ".join(ids[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
+        many = f"{len(ids)} commits" if len(ids) > 1 else "1 commit"
+        detail = (
+            f"{many} of {project}/{stream} ({named}) {'were' if len(ids) > 1 else 'was'} written on the branch"
+            f" {self._branch} and stayed in the folder when {current or 'another revision'} was checked out: nothing is"
+            f" lost, and nothing can be written to {project}/{stream} until"
+        )
+        if self._lacked:
+            detail += f" {'they are' if len(ids) > 1 else 'it is'} moved to {self._branch}"
+            hint = f"move to {self._branch}: {self._command()}"
+        else:
+            detail += f" the copies here are removed ({self._branch} has the originals)"
+            hint = f"remove the copies: {self._command()}"
+        return BranchChanged(detail, damage=damage, branch=self._branch, commits=ids, hint=hint)
+
+    def _command(self) -> str:
+        branch, lacked, bases = quote(self._branch), self._lacked, self._bases
+        committed = [name for name in self._files if name in self._committed]
+        copies = [name for name in self._files if name not in {*lacked, *committed}]
+        loose = {name for name in each_file(str(self._place)) if name not in self._committed}
+        steps = [f"cd {quote(str(self._place))}"]
+        if staged := [name for name in copies if name in self._staged]:
+            steps.append(f"git rm -qf -- {_short(staged)}")
+        if untracked := [name for name in copies if name not in self._staged]:
+            steps.append(f"rm -- {_short(untracked)}")
+        moved = sorted({*lacked, *bases})
+        listed = "'*.ttl'" if loose == {*moved} else '"$@"'  # the only ones that are not committed
+        if lacked:
+            steps += [f"set -- {_short(moved)}"] if listed == '"$@"' else []
+            steps.append(f"git checkout -q {branch}")
+            if brought := [name for name in moved if name in self._committed]:
+                steps.append(f"git checkout -q '@{{-1}}' -- {listed if brought == moved else ' '.join(brought)}")
+            steps += [f"git add -- {listed}", f"git commit -qm 'Memory: add what stayed behind' -- {listed}"]
+            steps.append("git checkout -q -")
+            if left := [name for name in bases if name not in self._committed]:
+                steps.append(f"git restore -s {branch} -- {' '.join(left)}")
+        if committed:
+            own = '"$@"' if committed == moved else _short(committed)
+            steps += [f"git rm -q -- {own}", f"git commit -qm 'Memory: move commits to {self._branch}' -- ."]
+        return f"({' && '.join(steps)})"
+
+
+def _short(names: Iterable[str]) -> str:
+    """Return globs for the files *names*, each by the id in its name."""
+    return " ".join(f"*-{name.partition('-')[2]}" for name in names)
+
+
+def _with_descendants(folder: Folder, names: Sequence[str]) -> list[str]:
+    """Return *names* and the files of all commits that come after those."""
+    entries = folder.contents.entries
+    moved = {entries[name].head.id: name for name in names if name in entries}
+    for name, entry in sorted(entries.items()):  # parents come before their children
+        if not is_pack(name) and any(parent in moved for parent in entry.parents):
+            moved[entry.head.id] = name
+    return sorted({*names, *moved.values()})
+
+
+def _ancestors(folder: Folder, names: Collection[str]) -> list[str]:
+    """Return the files that are here of all commits that come before those of *names*."""
+    entries = folder.contents.entries
+    file_of = {entry.head.id: name for name, entry in entries.items() if not is_pack(name)}
+    found, left = set[str](), [name for name in names if name in entries]
+    while left:
+        before = {file_of[parent] for parent in entries[left.pop()].parents if parent in file_of} - found
+        found |= before
+        left += before
+    return sorted(found.difference(names))
