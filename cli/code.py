@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -71,8 +72,9 @@ def _refuse_elsewhere(door: Door, memory: Jidomem, path: Path) -> None:
 def _place(memory: Jidomem, path: Path) -> tuple[Path, str]:
     """Return where the paths of files begin, as those of memories or at the repository, and the folder below that."""
     bases = [] if memory.tree is None else [memory.tree.base]
-    top = git.found(path, "rev-parse", "--show-toplevel")
-    bases += [] if top is None else [Path(os.fsdecode(top.rstrip(b"\n")))]
+    with suppress(InvalidRequest):  # no git, or it refuses the repository
+        top = git.found(path, "rev-parse", "--show-toplevel")
+        bases += [] if top is None else [Path(os.fsdecode(top.rstrip(b"\n")))]
     base = next((base.resolve() for base in bases if path.is_relative_to(base.resolve())), path)
     return base, path.relative_to(base).as_posix().removeprefix(".")
 

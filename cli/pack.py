@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
 
 from jidomem_cli.door import Door, Verb, clean, pass_door
@@ -17,8 +19,8 @@ def pack(door: Door) -> int:
 
     Nothing is lost or changed: a pack holds the same commits. Each file is read anew, and each pack read back, before
     files go. A damaged file stays where it is and is told; the command then exits with 7. Where git does not track the
-    root this is done whenever there are more than 2,000 files; where it does, commit what this leaves, best on a branch
-    that others then merge.
+    root this is done whenever there are more than 2,000 files; where it does, commit the new packs together with the
+    removed commit files (the command is printed), best on a branch that others then merge.
 
     Examples:
       jidomem pack
@@ -33,7 +35,16 @@ def pack(door: Door) -> int:
         return DAMAGED if damage else 0
     for stream, count in sealed:
         click.echo(f"{stream.project}/{stream.name}  {count} sealed")
-    if door.verbose and memory.journal.is_tracked and any(count for _, count in sealed):
+    packed = [stream for stream, count in sealed if count and memory.journal.is_tracked]
+    if packed:
+        where = quote(str(memory.journal.folder))
+        folders = " ".join(f"projects/{stream.project}/{stream.name}" for stream in packed)
+        removed = sum(count for _, count in sealed)
+        door.say(
+            f"commit to git together: the new packs (pack-*.ttl) and {removed:,} removed commit files:\n"
+            f"  (cd {where} && git add -A -- {folders} && git commit -qm 'Memory: pack commits' -- {folders})"
+        )
+    if packed and door.verbose:
         door.say("where two branches were both packed, merge them with: git merge -X find-renames=100% BRANCH")
     for error in damage:
         click.echo(clean(error.detail))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +18,20 @@ _SAID = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "
          "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")  # fmt: skip
 _GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
 _SECONDS, _NOT_FOUND = 60.0, 127
+#: What git prints where a repository belongs to another user: where it is, and the command that allows it.
+_REFUSED = re.compile(
+    rb"detected dubious ownership in repository at '([^\n]+)'\n.*?"
+    rb"(git config --global --add safe\.directory [^\n]+)",
+    re.DOTALL,
+)
 
 
 def ask(
     folder: Path, *words: str, seconds: float = _SECONDS, index: str | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return what git answers in *folder*; raise InvalidRequest where there is no git, or no answer in time.
+    """Return what git answers in *folder*.
+
+    Raises InvalidRequest where there is no git, no answer in time, or the repository belongs to another user.
 
     *index* is the file of what is staged, where it is another than usual; *given* is on its standard input.
     """
@@ -34,6 +43,9 @@ def ask(
         raise InvalidRequest(f"git could not be asked about {folder}: {error}", hint="try it there: git log") from error
     if done.returncode == _NOT_FOUND:
         raise InvalidRequest("there is no git to ask about an earlier revision", hint="install git, and try again")
+    if refused := _REFUSED.search(done.stderr):
+        place, command = (part.decode("utf-8", "replace") for part in refused.groups())
+        raise InvalidRequest(f"git refuses the repository {place}: it belongs to another user", hint=command)
     return done
 
 

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from shlex import quote
 
 from jidomem import ownership
 from jidomem.errors import BranchChanged, InvalidRequest, NotFound
@@ -63,7 +64,10 @@ def journal(found: FileJournal, *, full: bool) -> Iterator[Look]:
     """Yield for each stream whether it is sound: by a look, or with *full* by every byte."""
     streams = found.streams()
     known = {stream: found.verify(stream) if full else found.damage(stream) for stream in streams}
-    compared = compare_with_git(found, known)
+    # where git cannot be asked, `repository` says so
+    compared = [
+        each for each in compare_with_git(found, known) if each.kind != "unchecked" or _git_answers(found.folder)
+    ]
     for stream, damage in known.items():
         name, at = f"{stream.project}/{stream.name}", found.head(stream)
         is_whole = not any((each.path or "").startswith(str(found.path(stream))) for each in compared)
@@ -82,6 +86,13 @@ def journal(found: FileJournal, *, full: bool) -> Iterator[Look]:
         yield Look("journal", level, f"{where}{each.detail}", each.hint)
     if not streams:
         yield Look("journal", "ok", "nothing was written yet")
+
+
+def _git_answers(folder: Path) -> bool:
+    try:
+        return git.complaint(folder) is None
+    except InvalidRequest:
+        return False
 
 
 def clock(found: FileJournal, now: datetime) -> Iterator[Look]:
@@ -154,6 +165,11 @@ def repository(root: Path, found: FileJournal) -> Iterator[Look]:
         yield Look("git", "ok", "in no repository")
         return
     try:
+        if (complaint := git.complaint(root)) is not None:
+            yield Look(
+                "git", "warn", f"git cannot use the repository: {complaint}", f"git -C {quote(str(root))} status"
+            )
+            return
         text = git.found(root, "check-attr", "text", "--", "projects/p/memory/x.ttl")
         ignored = [name for name in ("index/x", "state/x", "cache/x") if git.found(root, "check-ignore", name) is None]
     except InvalidRequest as error:

@@ -88,12 +88,49 @@ def test_a_hook_that_says_where_the_repository_is_changes_nothing(repository, mo
     assert "src/a.py is changed" in run("check").stdout
 
 
-def test_what_git_says_of_a_repository_that_it_does_not_trust_is_passed_on(repository, monkeypatch):
+REFUSING = (["check", "--since", "HEAD"], ["ontology", "diff", "--from", "HEAD"], ["setup", "git"])
+
+
+@pytest.mark.parametrize("words", REFUSING, ids=" ".join)
+def test_a_repository_of_another_user_is_refused_with_the_command_that_allows_it(repository, monkeypatch, words):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 
-    refused = run("check", "--since", "HEAD", code=2)
+    refused = CliRunner().invoke(cli, words)
 
-    assert "safe.directory" in refused.stderr
+    assert refused.exit_code == 2
+    assert refused.stderr == (
+        f"error: git refuses the repository {repository}: it belongs to another user\n"
+        f"hint: git config --global --add safe.directory {repository}\n"
+    )
+
+
+def test_doctor_says_of_a_repository_of_another_user_no_more_than_how_to_allow_it(repository, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+
+    shown = run("doctor").stdout
+
+    (line,) = (line for line in shown.splitlines() if "another user" in line)
+    assert line == f"warn  git          git refuses the repository {repository}: it belongs to another user"
+    assert f"do: git config --global --add safe.directory {repository}\n" in shown
+    assert "line ends" not in shown
+    assert "does not ignore" not in shown
+
+
+def test_doctor_passes_on_why_git_cannot_use_a_repository(repository):
+    (repository / ".git/config").write_text("[core\n")
+
+    shown = run("doctor").stdout
+
+    assert "warn  git          git cannot use the repository: fatal: bad config line 1" in shown
+    assert "line ends" not in shown
+
+
+def test_code_of_a_repository_of_another_user_is_imported_all_the_same(repository, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+
+    run("import", "code", ".")
+
+    assert "src/b.py" in run("ask", "modules").stdout
 
 
 def test_a_tree_that_somebody_made_up_writes_nothing_elsewhere(repository, tmp_path, monkeypatch):

@@ -340,3 +340,18 @@ def test_no_acknowledged_write_is_lost_or_without_parents_while_branches_change(
         found[branch] = {*commits}
     assert len(kept) > 20
     assert kept <= found["main"] | found["other"]
+
+
+def test_pack_prints_the_command_that_commits_the_pack_and_the_removed_files(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "never committed")
+
+    code, shown = cli_run("--root", repository / ".jidomem", "pack")
+    command = shown.splitlines()[-1].strip()
+    paste(command)
+
+    assert code == 0
+    assert "the new packs (pack-*.ttl) and 2 removed commit files" in shown
+    assert git(repository, "status", "--porcelain").stdout == ""
+    assert git(repository, "log", "--format=%s", "-1").stdout == "Memory: pack commits\n"
+    assert "commit to git" not in cli_run("--root", repository / ".jidomem", "pack")[1]  # nothing was packed
