@@ -38,13 +38,14 @@ STATUS = click.option(
 def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive: bool, status: str | None) -> None:
     """Answer the question NAME; without one, list the questions by the role that asks them.
 
-    PARAM=VALUE gives a parameter that the list names, such as actionable_only=true; moments, the status and what is not
-    active have options.
+    PARAM=VALUE gives a parameter that the list names, such as actionable_only=true; an agent or a session is given by
+    its name or IRI. Moments, the status and what is not active have options.
 
     Examples:
       jidomem ask
       jidomem ask open-tasks actionable_only=true --limit 5
       jidomem ask decisions --status rejected
+      jidomem ask tasks-of-agent agent=ana
       jidomem ask architect/active-decisions --as-of 2026-11-01 --format csv
     """
     if name is None:

@@ -11,8 +11,8 @@ from jidomem.authority import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, Authori
 from jidomem.errors import InvalidRequest
 from jidomem.read.policing import authority
 from jidomem.read.trust import trust
+from jidomem.words import slug
 from jidomem.write.kinds import family
-from jidomem.write.names import slug
 from jidomem_cli.door import ROWS, Door, Verbs, pass_door
 from jidomem_cli.fields import own_words
 from jidomem_cli.receipts import show_receipt

@@ -57,9 +57,15 @@ class Param:
     default: Term | None = None
     variable: str = ""
 
+    @property
+    def folder(self) -> str:
+        """Return where the IRIs of agents or sessions lie that may be given by a plain name; else an empty text."""
+        return FOLDERS.get(self.name, "") if self.type == "iri" else ""
+
     def __str__(self) -> str:
         """Return the parameter as it is given: its name in lower case with underscores, and its type."""
-        return snake(self.name) if self.name in _WELL_KNOWN else f"{snake(self.name)}:{self.type}"
+        kind = "name" if self.folder else self.type
+        return snake(self.name) if self.name in _WELL_KNOWN else f"{snake(self.name)}:{kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,7 @@ class NamedQuery:
         if param.name in values:
             return to_term(values[param.name], param.type, snake(param.name))
         if param.default is None:
-            hint = f"give {snake(param.name)}, {_ARTICLE[param.type]}"
+            hint = f"give {snake(param.name)}, {_described(param.type, param.name)}"
             raise InvalidRequest(f"{self.role}/{self.name} needs the parameter {snake(param.name)!r}", hint=hint)
         return param.default
 
@@ -190,9 +196,13 @@ def snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
 
 
-#: Where the IRIs of a parameter of that name lie, and the names that stand in them as they are.
-_FOLDERS = {"agent": "agents", "session": "sessions"}
-_NAME = re.compile(r"[a-z0-9_.-]{1,100}")
+#: Where the IRIs of a parameter of that name lie, which may be given by a plain name.
+FOLDERS = {"agent": "agents", "session": "sessions"}
+
+
+def _described(kind: str, name: str) -> str:
+    """Return the values that a parameter takes, in words."""
+    return f"the name of the {name}, or its IRI" if kind == "iri" and name in FOLDERS else _ARTICLE[kind]
 
 
 def moment_of(value: object, name: str) -> str | None:
@@ -214,9 +224,8 @@ def to_term(value: object, kind: str, name: str) -> Term:
     """
     term = _term(value, kind)
     if term is None:
-        plain = kind == "iri" and name in _FOLDERS and isinstance(value, str) and _NAME.fullmatch(value)
-        meant = f"{name}={BASE}{_FOLDERS[name]}/{value}" if plain else f"give {name} as {_ARTICLE[kind]}"
-        raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=meant)
+        hint = f"give {name} as {_described(kind, name)}"
+        raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=hint)
     return term
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 #: Signs of a word that are kept; a longer run of letters is cut, a longer name is found by its parts alone.
 LONGEST = 100
@@ -31,6 +32,8 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
+#: Marks that show nothing: names that differ in these alone look the same.
+_UNSEEN = frozenset("\u034f\u180b\u180c\u180d\u180f") | {*map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))}
 
 
 def words(text: str) -> Iterator[str]:
@@ -120,3 +123,30 @@ def topic_key(text: str) -> str:
     """
     plain = normal_text(text)
     return _TOPIC_LINKS.sub("", _LINKS_AFTER_DIGIT.sub(".", plain)) or plain
+
+
+def slug(name: str) -> str:
+    """Return the last part of the IRI a plain name becomes: NFC, casefolded, all but letters, digits, `._-` to `-`.
+
+    A mark belongs to the letter it stands on, as the vowels of many scripts do.
+
+    >>> slug("  The Architect "), slug("राम") == slug("रीम")
+    ('the-architect', False)
+    """
+    return _slug(name) if len(name) <= 200 else _slug.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)  # agents and sessions come again and again
+def _slug(name: str) -> str:
+    text = unicodedata.normalize("NFC", name).casefold()
+    if text.isascii():
+        return re.sub(r"[^\w.-]+", "-", text).strip("-.")
+    kept = " "
+    for sign in text:
+        stays = sign.isalnum() or sign in "._-" or (kept[-1] not in " ._-" and _is_mark(sign))
+        kept += sign if stays else " " if sign not in _UNSEEN else ""
+    return unicodedata.normalize("NFC", "-".join(kept.split())).strip("-.")
+
+
+def _is_mark(sign: str) -> bool:
+    return unicodedata.category(sign) in ("Mn", "Mc") and sign not in _UNSEEN

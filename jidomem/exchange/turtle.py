@@ -13,7 +13,7 @@ from jidomem.exchange.export import BOOKKEEPING, OWL
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
 from jidomem.vocab import TYPE, jido
-from jidomem.write.names import slug
+from jidomem.words import slug
 from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.restate import restate
 

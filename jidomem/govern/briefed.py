@@ -26,7 +26,7 @@ from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree
 from jidomem.terms import iri
 from jidomem.vocab import BASE, REDACTED, jido, local_name
-from jidomem.write.names import slug
+from jidomem.words import slug
 
 #: How many characters of a summary are shown, and of the text that answers for a decision.
 LONGEST, EXCERPT = 320, 200

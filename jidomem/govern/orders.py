@@ -14,6 +14,7 @@ from jidomem.policy import AgentPolicy, Policy
 from jidomem.terms import Term, Triple, bare, date_time, iri, literal
 from jidomem.version import Version
 from jidomem.vocab import jido
+from jidomem.words import slug
 from jidomem.write import names, triples
 from jidomem.write.stages import WRITER_AGENT
 from jidomem.write.view import View
@@ -21,7 +22,7 @@ from jidomem.write.view import View
 
 def agent_iri(name: str) -> Term:
     """Return the IRI of an agent, from its IRI or its plain name."""
-    return iri(name if names.is_absolute(name) else f"{vocab.BASE}agents/{names.slug(name)}")
+    return iri(name if names.is_absolute(name) else f"{vocab.BASE}agents/{slug(name)}")
 
 
 def order(

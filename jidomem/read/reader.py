@@ -18,7 +18,7 @@ from jidomem.index.ids import Ids
 from jidomem.index.shelved import Shelved
 from jidomem.moments import stamp
 from jidomem.query import NamedQuery, to_term
-from jidomem.read import item
+from jidomem.read import actor_names, item
 from jidomem.read.functions import Rows
 from jidomem.read.lists import Apart, Lists
 from jidomem.read.pages import Cursor, Page, fingerprint, first_moment
@@ -151,7 +151,7 @@ class MemoryReader(Records):
         project = self._only_project() if project is None else project
         version = self._catch_up(project)
         query = self.playbook.get(name)
-        values = self._named(query, project, {_camel(key): value for key, value in params.items()}, as_of)
+        values = self.with_iris(query, project, {_camel(key): value for key, value in params.items()}, as_of)
         values |= _reserved(query, project, as_of, valid_at, include_inactive)
         bindings = query.bind(values)
         question = fingerprint(query, project, bindings)
@@ -222,11 +222,18 @@ class MemoryReader(Records):
             self._catch_up(project)
             self._lists.keep(self.playbook, project)
 
-    def _named(self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object) -> dict[str, object]:
-        """Return *values* with the IRI of each memory that is asked about by a short name; raises NotFound."""
-        items = [param.name for param in query.params if param.type == "item" and param.name in values]
-        found = {name: item.resolve(self.index, self._ids, project, values[name], as_of) for name in items}
-        return {**values, **found}
+    def with_iris(
+        self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object = None
+    ) -> dict[str, object]:
+        """Return *values* with the IRI of each memory, agent and session that is given by a name; raises NotFound."""
+        found = {**values}
+        for param in query.params:
+            value = values.get(param.name)
+            if param.type == "item" and param.name in values:
+                found[param.name] = item.resolve(self.index, self._ids, project, value, as_of)
+            elif param.folder and isinstance(value, str):
+                found[param.name] = actor_names.named(self.index, project, param.folder, value)
+        return found
 
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None where it is unbound.

@@ -12,7 +12,7 @@ from jidomem.keeping import Keeping, Store
 from jidomem.spaces import Memory
 from jidomem.spaces.changes import applied
 from jidomem.spaces.container import refuse_stale
-from jidomem.write.names import slug
+from jidomem.words import slug
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, memory TEXT NOT NULL,

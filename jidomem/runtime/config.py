@@ -15,8 +15,8 @@ from jidomem.decoding import decode_toml
 from jidomem.errors import Failed
 from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
 from jidomem.runtime import bounds, trust
+from jidomem.words import slug
 from jidomem.write.kinds import family
-from jidomem.write.names import slug
 
 _KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
 #: What a root found on disk may not decide: it may be somebody else's repository.

@@ -11,7 +11,7 @@ from jidomem.intent import Receipt
 from jidomem.runtime.agent import AgentMemory
 from jidomem.runtime.own import Token
 from jidomem.runtime.root import Jidomem
-from jidomem.write.names import slug
+from jidomem.words import slug
 
 if TYPE_CHECKING:
     from jidomem.runtime.memoryos.memory_os import MemoryOS

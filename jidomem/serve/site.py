@@ -16,7 +16,7 @@ from jidomem.runtime.own import EVERY, Token
 from jidomem.runtime.root import Jidomem
 from jidomem.serve.operation import Operation
 from jidomem.vocab import BASE
-from jidomem.write.names import slug
+from jidomem.words import slug
 from jidomem.write.writer import MemoryWriter
 
 

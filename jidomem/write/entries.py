@@ -9,8 +9,8 @@ from jidomem.entry import Entry
 from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, Triple, date_time, iri, literal
 from jidomem.vocab import TYPE, conv, jido
+from jidomem.words import slug
 from jidomem.write.literals import as_json, text
-from jidomem.write.names import slug
 from jidomem.write.view import View
 
 ENTRY, ID, TEXT, AGENT = jido("Entry"), jido("entryId"), jido("entryText"), jido("agentId")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from pyoxigraph import NamedNode
 from jidomem import vocab
 from jidomem.errors import Repair
 from jidomem.moments import parse_moment, stamp
+from jidomem.words import slug
 
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _OF_A_MEMORY = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most of what is named
@@ -26,39 +26,10 @@ _FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions
 #: What only jidomem mints, and what nobody mints at run time.
 MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
 RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
-#: Marks that show nothing: names that differ in these alone look the same.
-_UNSEEN = frozenset("\u034f\u180b\u180c\u180d\u180f") | {*map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))}
 _SAYS_NOTHING = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
 _OTHER_DATES = (
     "%Y/%m/%d", "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
-
-
-def slug(name: str) -> str:
-    """Return the last part of the IRI a plain name becomes: NFC, casefolded, all but letters, digits, `._-` to `-`.
-
-    A mark belongs to the letter it stands on, as the vowels of many scripts do.
-
-    >>> slug("  The Architect "), slug("राम") == slug("रीम")
-    ('the-architect', False)
-    """
-    return _slug(name) if len(name) <= 200 else _slug.__wrapped__(name)
-
-
-@lru_cache(maxsize=1024)  # agents and sessions come again and again
-def _slug(name: str) -> str:
-    text = unicodedata.normalize("NFC", name).casefold()
-    if text.isascii():
-        return re.sub(r"[^\w.-]+", "-", text).strip("-.")
-    kept = " "
-    for sign in text:
-        stays = sign.isalnum() or sign in "._-" or (kept[-1] not in " ._-" and _is_mark(sign))
-        kept += sign if stays else " " if sign not in _UNSEEN else ""
-    return unicodedata.normalize("NFC", "-".join(kept.split())).strip("-.")
-
-
-def _is_mark(sign: str) -> bool:
-    return unicodedata.category(sign) in ("Mn", "Mc") and sign not in _UNSEEN
 
 
 def moment(text: str) -> str | None:

@@ -12,6 +12,7 @@ from jidomem.errors import TooLarge, Violation
 from jidomem.intent import LIST_FIELDS, MemoryUpdateIntent
 from jidomem.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST
 from jidomem.schema import Schema
+from jidomem.words import slug
 from jidomem.write import names
 from jidomem.write.kinds import SYNONYMS
 
@@ -120,7 +121,7 @@ class Tidy:
             if names.is_reserved(found) and not re.match(f"{vocab.BASE}{folder}/[^/]+$|{vocab.JIDO}", found):
                 self.refuse("invalid_iri", name, text, f"{name} is a name, or an IRI below {vocab.BASE}{folder}/")
             return found
-        plain = names.slug(text)
+        plain = slug(text)
         if not plain or len(plain) > 200:
             self.refuse("invalid_iri", name, text, f"{name} needs a name of 1 to 200 letters and digits")
         return f"{vocab.BASE}{folder}/{plain}"

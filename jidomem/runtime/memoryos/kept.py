@@ -25,7 +25,7 @@ from jidomem.runtime.memoryos.rows import (
 )
 from jidomem.spaces.container import refuse_stale
 from jidomem.spaces.step import Step
-from jidomem.write.names import slug
+from jidomem.words import slug
 
 M = TypeVar("M", bound=Tiers | SystemMemory)
 #: A holder is an agent, or nobody for what all agents of a project may know. `asked` are the directives of moves that

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
-from urllib.parse import quote
 
 from jidomem.active import STATUSES
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
@@ -15,7 +14,6 @@ from jidomem.serve.curator.asked import AS_OF, Asked
 from jidomem.serve.curator.refusals import ToFillIn
 from jidomem.serve.curator.screen import Screen
 from jidomem.terms import parts
-from jidomem.vocab import BASE
 
 #: Rows on one page.
 COUNT = 100
@@ -55,7 +53,7 @@ def show(asked: Asked, name: str) -> Mapping[str, Any]:
             include_inactive=wire.flag(asked.given, "include_inactive"),
             limit=wire.whole(asked.given, "limit") or COUNT,
             cursor=asked.given.get("cursor"),
-            **{key: _named(query, key, value) for key, value in own.items()},
+            **own,
         )
     further = {**asked.given, "cursor": page.cursor} if page and page.cursor else None
     model = {
@@ -86,19 +84,11 @@ def _faults(asked: Asked, query: NamedQuery, own: Mapping[str, str]) -> dict[str
         if param.name in _GIVEN or name not in own:
             continue
         try:
-            if param.type == "item":
-                asked.memory.reader.resolve(asked.project, own[name], as_of=asked.as_of)
-            else:
-                to_term(_named(query, name, own[name]), param.type, name)
+            given = asked.memory.reader.with_iris(query, asked.project, {param.name: own[name]}, asked.as_of)
+            to_term(given[param.name], param.type, name)
         except (InvalidRequest, NotFound) as error:
             found[name] = error
     return found
-
-
-def _named(query: NamedQuery, name: str, value: str) -> str:
-    """Return the IRI of an agent or a session that is given by its name."""
-    is_iri = any(snake(param.name) == name and param.type == "iri" for param in query.params)
-    return f"{BASE}{name}s/{quote(value)}" if is_iri and name in ("agent", "session") and ":" not in value else value
 
 
 def _param(param: Param, own: Mapping[str, str], faults: Mapping[str, JidomemError]) -> dict[str, Any]:

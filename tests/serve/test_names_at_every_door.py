@@ -1,0 +1,96 @@
+"""A question takes the plain name of an agent or a session, at every interface by the same rule."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+from click.testing import CliRunner
+
+import jidomem
+from jidomem.errors import NotFound
+from jidomem.serve.desk import Desks
+from jidomem.serve.http import create_app
+from jidomem.serve.tool import call
+from jidomem.serve.tools import TOOLS
+from jidomem_cli.main import cli
+
+ASK = next(tool for tool in TOOLS if tool.name == "ask")
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    with jidomem.open(tmp_path_factory.mktemp("names") / "root", project="p", agent="ana") as memory:
+        memory.remember("Ship the importer", type="task", assigned_to="राम")
+        talk = memory.conversation("evening")
+        talk.record("which index?", "Oxigraph", asked_by="Eve Adams", answered_by="ana")
+        yield memory
+
+
+def in_python(memory, name, **given):
+    return memory.ask(name, **given)
+
+
+def over_http(memory, name, **given):
+    answer = create_app(memory).test_client().get(f"/projects/p/queries/{name}", query_string=given)
+    if answer.status_code == 404:
+        raise NotFound(answer.json["detail"], hint=answer.json["hint"])
+    return answer.json["rows"]
+
+
+def over_mcp(memory, name, **given):
+    told = call(ASK, Desks(memory).of("eve"), {"name": name, "params": given})
+    if told.is_error:
+        raise NotFound(told.values["detail"], hint=told.values["hint"])
+    return told.values["rows"]
+
+
+def at_the_command_line(memory, name, **given):
+    words = [f"{key}={value}" for key, value in given.items()]
+    done = CliRunner().invoke(
+        cli, ["--root", str(memory.settings.root), "--project", "p", "ask", name, *words, "--json"]
+    )
+    if done.exit_code:
+        refusal = json.loads(done.stdout)
+        raise NotFound(refusal["detail"], hint=refusal["hint"])
+    return json.loads(done.stdout)["rows"]
+
+
+def on_the_pages(memory, name, **given):
+    answer = create_app(memory).test_client().get(f"/ui/p/playbook/{name}.json", query_string=given)
+    if answer.status_code == 404:
+        raise NotFound(answer.json["detail"], hint=answer.json["hint"])
+    return answer.json["rows"]
+
+
+DOORS = [in_python, over_http, over_mcp, at_the_command_line, on_the_pages]
+
+
+@pytest.mark.parametrize("ask", DOORS)
+def test_an_agent_and_a_session_are_named_by_iri_or_by_plain_name(memory, ask):
+    by_iri = ask(memory, "said-by", agent="https://jido.ai/agents/eve-adams")
+
+    assert [row["words"] for row in by_iri] == ["which index?"]
+    assert ask(memory, "said-by", agent="eve-adams") == ask(memory, "said-by", agent="Eve Adams") == by_iri
+    assert [row["summary"] for row in ask(memory, "tasks-of-agent", agent="राम")] == ["Ship the importer"]
+    assert [row["answer"] for row in ask(memory, "conversation", session="evening")] == ["Oxigraph"]
+
+
+@pytest.mark.parametrize("ask", DOORS)
+def test_an_unknown_name_is_answered_with_the_nearest(memory, ask):
+    with pytest.raises(NotFound, match="p has no agent 'anna'") as refusal:
+        ask(memory, "said-by", agent="anna")
+    assert refusal.value.hint == "did you mean ana?"
+    with pytest.raises(NotFound, match="p has no session 'evning'") as other:
+        ask(memory, "last-turns", session="evning")
+    assert other.value.hint == "did you mean evening?"
+
+
+def test_where_no_name_is_alike_the_names_that_there_are_are_listed(memory):
+    with pytest.raises(NotFound) as refusal:
+        memory.ask("said-by", agent="zzzzz")
+    assert refusal.value.hint == "there are: ana, eve-adams, memory-writer, राम"
+
+
+def test_an_iri_that_nothing_names_finds_nothing(memory):
+    assert memory.ask("said-by", agent="https://jido.ai/agents/nobody") == []
+    assert over_http(memory, "said-by", agent=quote("urn:x:nobody", safe=":")) == []
