@@ -56,7 +56,7 @@ def tell(error: JidomemError, door: Door, *, options: Options | None = None, whe
         values = {**error.to_dict(), "hint": _in_options(error.hint, door)}
         click.echo(json.dumps(values, ensure_ascii=False, default=str))
         return
-    if not where and error.position is not None:
+    if not where and error.position is not None and error.code != "malformed_json":  # which names its line
         where = f"intent {error.position + 1}: "
     click.echo(f"{door.painted('error:', 'red')} {where}{clean(error.detail)}", err=True)
     is_one = len(error.violations) == 1

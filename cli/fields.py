@@ -87,14 +87,11 @@ def own_words(context: click.Context, param: click.Parameter, value: Any) -> Any
 
 
 def as_named_here(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *fields* with short ids of memories written out, and files that are seen from here as the memory has them.
-
-    Raises NotFound for a short id that names no memory, or several.
-    """
-    found = memory.reader.with_whole_ids(memory.project, fields)
-    if about := found.get("about"):
-        found["about"] = [*map(Paths(memory.settings.root, memory.tree).seen, about)]
-    return found
+    """Return *fields* with files that are seen from here as the memory has them."""
+    about = fields.get("about")
+    if not about:
+        return dict(fields)
+    return {**fields, "about": [*map(Paths(memory.settings.root, memory.tree).seen, about)]}
 
 
 def json_or_text(text: str) -> Any:

@@ -336,9 +336,13 @@ class Unauthenticated(JidomemError):
 
 
 class NotFound(JidomemError):
-    """Nothing is there by that name; the nearest names are in the hint."""
+    """Nothing, or more than one thing, is there by that name; `candidates` are the nearest names."""
 
     code = "not_found"
+
+    def __init__(self, detail: str, *, hint: str = "", code: str | None = None, candidates: Sequence[str] = ()) -> None:
+        self.candidates = tuple(candidates)
+        super().__init__(detail, hint=hint, code=code)
 
 
 class InvalidRequest(JidomemError):

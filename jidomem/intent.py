@@ -54,7 +54,8 @@ class MemoryUpdateIntent:
 
     `type` is one of the types of `jidomem.vocab.CLASS_OF_TYPE` (or the alias `lesson`). `confidence` is low, medium,
     high or a float from 0 to 1. Agents, sessions and the project are IRIs, `jido:` names or plain names.
-    `evidence` takes texts and IRIs. `supersedes`, `invalidates`, `coexists_with` and `revives` take IRIs of memories.
+    `evidence` takes texts, IRIs and memories. `supersedes`, `invalidates`, `coexists_with` and `revives` take memories,
+    each by its IRI or its short id.
     `extra_triples` takes `[predicate, object]` about the new memory, or `[subject, predicate, object]`; an object is
     text, a number, a boolean, an IRI, or `{"@id": ...}` / `{"@value": ..., "@type": ..., "@language": ...}`.
     `about` names the files, modules or IRIs the memory concerns; `topic` is what a decision or fact is about in one

@@ -151,6 +151,7 @@ PURE = [
     "write/tidy.py",
     "write/extra.py",
     "write/normalize.py",
+    "write/references.py",
     "write/view.py",
     "govern/traces.py",
     "write/validate.py",

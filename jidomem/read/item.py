@@ -99,7 +99,8 @@ def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: 
     if found:
         listed = [f"{item} ({place})" if place else item for item, place in [*found.items()][:_SEVERAL]]
         more = f", or {len(found) - _SEVERAL} more" if len(found) > _SEVERAL else ""
-        raise NotFound(f"{text!r} names several memories", hint=f"give one of: {', '.join(listed)}{more}")
+        hint = f"give one of: {', '.join(listed)}{more}"
+        raise NotFound(f"{text!r} names several memories", hint=hint, candidates=[*found][:_SEVERAL])
     raise _missing(index, project, text)
 
 
@@ -184,7 +185,7 @@ def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
         )
     best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
     hint = f"did you mean {' or '.join(best)}?" if best else _HOW
-    return NotFound(f"{project} has no memory {asked!r}", hint=hint)
+    return NotFound(f"{project} has no memory {asked!r}", hint=hint, candidates=best)
 
 
 def _found(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:

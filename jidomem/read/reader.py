@@ -339,6 +339,10 @@ class MemoryReader(Records):
         of an imported memory also its file, with a line or without, the number of its record, or its title.
         """
         self._catch_up(project)
+        return self.find(project, short, as_of=as_of)
+
+    def find(self, project: str, short: str, *, as_of: object = None) -> str:
+        """Return what `resolve` does, among the memories that are indexed already."""
         return item.resolve(self.index, self._ids, project, short, as_of)
 
 

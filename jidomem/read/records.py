@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from jidomem import version
@@ -19,8 +19,6 @@ from jidomem.version import Head, Version
 from jidomem.vocab import GRAPHS, graph_iri, jido, local_name
 
 _COMMIT = "urn:jido:commit:"
-#: Fields of an intent that name memories.
-REFERENCES = ("supersedes", "invalidates", "coexists_with", "revives")
 _START = "0001-01-01T00:00:00.000000Z"
 #: How many commits are asked about at once.
 _SOME = 200
@@ -73,15 +71,6 @@ class Records(Functions):
     def whole_id(self, project: str, name: str) -> str:
         """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
         return name if ":" in name and not source_names.is_place(name) else self.resolve(project, name)
-
-    def with_whole_ids(self, project: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of an intent with short ids written out; raises NotFound for one of none, or of several."""
-        return {
-            name: [self.whole_id(project, each) if isinstance(each, str) else each for each in value]
-            if name in REFERENCES and isinstance(value, list)
-            else value
-            for name, value in fields.items()
-        }
 
     def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
         """Return what went before one memory and what replaced, withdrew or revived it, oldest first.

@@ -115,6 +115,7 @@ class Jidomem(Held, Recalls, Governed):
                     agent=given.agent,
                     session=given.session,
                     literal=given.limits.literal,
+                    find=self.reader.find,
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
                 )
             return self._writer

@@ -68,8 +68,7 @@ def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
 
 
 def _remember(desk: Desk, given: Arguments) -> Told:
-    memory, dry_run = desk.memory, given.get("dry_run", False)
-    fields = memory.reader.with_whole_ids(desk.project, _fields(given))
+    dry_run, fields = given.get("dry_run", False), _fields(given)
     who = desk.who() if dry_run else desk.begin()
     values = desk.kept(desk.writer.remember(desk.project, given["text"], dry_run=dry_run, **who, **fields)).to_dict()
     return Told({**values, "filled": {"applies_to_project": desk.project, **who, **values["filled"]}})
@@ -119,7 +118,7 @@ def _mended_revision(given: Arguments, error: JidomemError) -> Arguments | None:
 def _revise(desk: Desk, given: Arguments) -> Told:
     memory = desk.memory
     ways = {name: given[name] for name in ("supersede", "invalidate", "confirm", "undo", "reason") if name in given}
-    changes = memory.reader.with_whole_ids(desk.project, given.get("set", {}))
+    changes = given.get("set", {})
     for name in (*SET_BY_SERVER, "reason"):
         if name in changes:
             hint = "give it beside set" if name == "reason" else f"leave out {name}"

@@ -13,7 +13,7 @@ from jidomem.moments import parse_moment
 from jidomem.policy import TRIPLES_LIMIT
 from jidomem.terms import bare, iri
 from jidomem.write.kinds import choices_of, family
-from jidomem.write.names import is_reference, is_reserved, moment
+from jidomem.write.names import is_reference, is_reserved, is_short_id, moment
 from jidomem.write.tidy import MOMENTS, Tidy
 
 _NAME = "extra_triples"
@@ -108,7 +108,8 @@ def _spelt_out(tidy: Tidy, predicate: str, value: Mapping[str, Any]) -> dict[str
         tidy.refuse("invalid_argument", _NAME, value, message)
         return None
     if "@id" in value:
-        return {"@id": tidy.iri(_NAME, value["@id"].strip())}
+        name = value["@id"].strip()
+        return {"@id": name if is_short_id(name) else tidy.iri(_NAME, name)}
     if not value["@value"].strip() and not (value["@value"] and predicate in _PATTERNS):
         tidy.refuse("invalid_argument", _NAME, value, "an object that is text is not blank")
         return None

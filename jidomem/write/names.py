@@ -20,6 +20,7 @@ from jidomem.words import slug
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _OF_A_MEMORY = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most of what is named
 _LONGEST = 2048
+_SHORT_ID = re.compile("[0-9a-f]{8}")
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
 _CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
 _FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions", "policies")
@@ -107,6 +108,11 @@ def is_reference(text: str, *, prose: bool = False) -> bool:
     if prose and len(text.split()) != 1:
         return False
     return bool(_LOOKS_ABSOLUTE.match(text)) or bool(re.fullmatch(r"\s*<[^<>]*>\s*", text))
+
+
+def is_short_id(text: str) -> bool:
+    """Return whether *text* looks like the short id of a memory, as it is printed."""
+    return _SHORT_ID.fullmatch(text) is not None
 
 
 def plain_path(text: str) -> str:

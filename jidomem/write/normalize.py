@@ -25,7 +25,6 @@ _FOLDERS = {
     "assigned_to": "agents",
     "asserted_in": "sessions",
 }
-_SHORT_ID = re.compile(r"[0-9A-Fa-f-]{4,36}")  # looked up, and refused with the full IRI, in stage 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def _references(tidy: Tidy, values: dict[str, Any]) -> None:
             values[field] = tidy.reference(field, values[field], folder)
     for field in filter(values.__getitem__, ITEM_LISTS):
         values[field] = names.unique(
-            [entry if _SHORT_ID.fullmatch(entry) else tidy.iri(field, entry) for entry in values[field]]
+            [tidy.iri(field, name) if names.is_reference(name) else name for name in values[field]]
         )
     for field, plain in (("evidence", str), ("about", names.plain_path)):
         values[field] = names.unique(

@@ -20,6 +20,7 @@ from jidomem.write.conflict import end_of_chain
 from jidomem.write.correction import OWN, blobs_in
 from jidomem.write.difference import Difference, difference
 from jidomem.write.line import JudgeFn
+from jidomem.write.references import KnownMemories
 from jidomem.write.restate import restated_in
 from jidomem.write.stages import Judged, Manner, Stages
 from jidomem.write.view import ITEM_MARK, View
@@ -169,7 +170,7 @@ class Work:
         """Return what is to be kept of a correction; raises PolicyDenied where it would only be proposed."""
         who = {"asserted_by": bare(self.who), "asserted_in": bare(self._session), "applies_to_project": self.project}
         try:
-            judged = self.stages.run(self.project, values | who, view, now, list, manner)
+            judged = self.stages.run(self.project, values | who, view, now, KnownMemories(), manner)
         except IntentRefused as refusal:
             for old in values.get("revives", ()):
                 hint = f"{old} cannot be said again as it was: {refusal.hint}"

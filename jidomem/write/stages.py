@@ -17,9 +17,22 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal
 from jidomem.version import Version
 from jidomem.vocab import TYPE, jido
-from jidomem.write import conflict, names, permission, placement, promotion, repair, retry, secrets, triples, validate
+from jidomem.write import (
+    conflict,
+    names,
+    permission,
+    placement,
+    promotion,
+    references,
+    repair,
+    retry,
+    secrets,
+    triples,
+    validate,
+)
 from jidomem.write.kinds import DECISIONS, family
 from jidomem.write.normalize import Normal, normalize
+from jidomem.write.references import KnownMemories
 from jidomem.write.restate import restated_in
 from jidomem.write.tidy import MOMENTS, check_entries
 from jidomem.write.view import View
@@ -114,13 +127,12 @@ class Stages:
         proposal: Proposal,
         view: View,
         now: datetime,
-        known: Callable[[], list[str]],
+        known: KnownMemories,
         manner: Manner = PLAINLY,
     ) -> Judged:
         """Return what is to be kept of *proposal*; a refusal lists every fault of form, not of one stage alone.
 
-        It carries the mended intent where one passes every stage. *known* gives the IRIs of all memories of the
-        project, and is called only to word a refusal.
+        It carries the mended intent where one passes every stage. *known* are the memories that it may name.
         """
         try:
             return self.run(project, proposal, view, now, known, manner)
@@ -142,7 +154,7 @@ class Stages:
         proposal: Proposal,
         view: View,
         now: datetime,
-        known: Callable[[], list[str]],
+        known: KnownMemories,
         manner: Manner = PLAINLY,
     ) -> Judged:
         """Return what is to be kept of *proposal*; the first stage that refuses it ends the way."""
@@ -160,10 +172,11 @@ class Stages:
         permission.check_speaks(intent.asserted_by, view, self.policy, self.speaker)
         if (first := retry.first_receipt(intent, request, view)) is not None:
             return Judged(first)
+        intent = references.resolve(intent, view, known.find)
         allowed = permission.permitted(intent, view, self.policy, self.speaker)
         intent = promotion.borne_out(intent, view, allowed.is_curator)
         validate.require_fields(intent, project)
-        validate.check_references(intent, view, self.policy, known)
+        validate.check_references(intent, view, self.policy, known.listed)
         validate.check_extra_triples(intent, view, self.schema)
         if not manner.as_it_was:
             validate.check_patterns(intent)
@@ -191,7 +204,7 @@ class Stages:
             filled={
                 **normal.filled,
                 **({} if signed is proposal else {"asserted_by": intent.asserted_by}),
-                **({} if intent is normal.intent else {"evidence": intent.evidence}),
+                **({} if intent.evidence == normal.intent.evidence else {"evidence": intent.evidence}),
             },
             conflicts=tuple(conflicts),
             warnings=(*looks_secret, *warnings, *close),
@@ -268,7 +281,7 @@ class Stages:
         values: Mapping[str, Any],
         view: View,
         now: datetime,
-        known: Callable[[], list[str]],
+        known: KnownMemories,
         manner: Manner,
     ) -> list[Violation]:
         """Return the faults of form of an intent, of every check: each looks at what those before it left.
@@ -284,6 +297,11 @@ class Stages:
         given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in FIELDS})
         found += _faults_of(normal, given)
         intent = normal(_sound(self._signed(given), normal)).intent
+        if unknown := _faults_of(references.resolve, intent, view, known.find):
+            found += unknown
+            intent = references.without_names(intent)
+        else:
+            intent = references.resolve(intent, view, known.find)
         left_out = meant | {violation.field for violation in found}
         if looks_secret := _faults_of(self.screened, secrets.screen(intent)):
             fields = {violation.field for violation in looks_secret}  # no other fault may show their values
@@ -291,7 +309,7 @@ class Stages:
             intent, left_out = _without(fields, intent), left_out | fields
         missing = _faults_of(validate.require_fields, intent, project)
         found += [violation for violation in missing if violation.field not in left_out]
-        found += _faults_of(validate.check_references, intent, view, self.policy, known)
+        found += _faults_of(validate.check_references, intent, view, self.policy, known.listed)
         found += _faults_of(validate.check_extra_triples, intent, view, self.schema)
         if not manner.as_it_was:
             found += _faults_of(validate.check_patterns, intent)

@@ -24,6 +24,7 @@ from jidomem.write import triples
 from jidomem.write.conflict import Under
 from jidomem.write.line import CommitLine, JudgeFn, Outcome
 from jidomem.write.outcomes import Given, Outcomes
+from jidomem.write.references import KnownMemories
 from jidomem.write.stages import Judged, Manner, Proposal, Stages, abouts
 from jidomem.write.tidy import Tidy
 from jidomem.write.view import View
@@ -40,16 +41,19 @@ class Submitter:
         *,
         agent: str,
         session: str | None,
+        find: Callable[[str, str], str],
         literal: int = LITERAL_LIMIT,
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = lambda paths: {},
     ) -> None:
         """Write to *tail* what *law* lets pass.
 
         *agent* and *session* are who asserts, and where, when a verb names nobody. A text has at most *literal* bytes.
-        *blobs* gives the blob ids of files that a memory is about.
+        *find* returns the IRI that a short id, or another name, of a memory of a project stands for, else raises
+        NotFound. *blobs* gives the blob ids of files that a memory is about.
         """
         self.agent = agent
         self._blobs = blobs
+        self._find = find
         self._session_name = session
         self._tail = tail
         self._law = law
@@ -234,10 +238,11 @@ class Submitter:
     def _judged_by(self, project_id: str, intent: Proposal, manner: Manner) -> JudgeFn:
         """Return what judges *intent*, submitted in that *manner*."""
 
-        def known() -> list[str]:
+        def listed() -> list[str]:
             graph = Stream(project_id).graph
             return [bare(t[0]) for t in self._tail.index.triples(graph, None, jido("hasAssertionStatus"), None)]
 
+        known = KnownMemories(listed, partial(self._find, project_id))
         return lambda view, now: self._stages.judge(project_id, intent, view, now, known, manner)
 
     def _node(self, name: str, folder: str) -> Term:

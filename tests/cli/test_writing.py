@@ -251,6 +251,14 @@ def test_a_person_sees_one_line_an_intent_too(repository):
     assert result.exit_code == 3
 
 
+@pytest.mark.parametrize("options", [(), ("--atomic",), ("--dry-run",)])
+def test_a_line_that_is_no_json_is_located_once(options):
+    result = run("submit", *options, stdin=lines(INTENTS[0], "", "{oops"))
+
+    (error,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert error.startswith("error: line 3 column 2: ")
+
+
 def test_atomic_keeps_all_or_nothing(repository):
     before = files(repository)
 

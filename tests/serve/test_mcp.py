@@ -339,7 +339,7 @@ def test_an_obedient_agent_does_not_replace_what_another_one_asserted(desks):  #
         ("remember", {"text": "x", "topic": "a", "fields": {"topic": "b"}}, "invalid_argument", "topic is given twice"),
         ("remember", {"text": "x", "fields": {"sevrity": "low"}}, "unknown_field", "severity"),
         ("remember", {"text": "x", "type": "decision"}, "missing_rationale", "a decision says why"),
-        ("remember", {"text": "x", "supersedes": ["deadbeef"]}, "not_found", "deadbeef"),
+        ("remember", {"text": "x", "supersedes": ["deadbeef"]}, "unknown_reference", "deadbeef"),
         ("why", {"id": "deadbeef"}, "not_found", "deadbeef"),
         ("revise", {"id": "deadbeef", "confirm": True}, "not_found", "deadbeef"),
         ("ask", {"name": "open-taks"}, "unknown_query", "open-tasks"),

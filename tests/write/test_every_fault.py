@@ -74,7 +74,7 @@ def test_each_fault_says_how_to_put_it_right_and_the_few_values_there_are(writer
 
 
 def test_the_entries_of_a_list_that_are_sound_are_still_checked(writer):
-    error = refusal(writer.submit_intent, "p", intent(supersedes=["no iri at all", MEMORY + "nobody"]))
+    error = refusal(writer.submit_intent, "p", intent(supersedes=["https://", MEMORY + "nobody"]))
 
     assert faults(error) == {("invalid_iri", "supersedes"), ("unknown_reference", "supersedes")}
 

@@ -87,7 +87,7 @@ def test_the_hint_says_what_to_do_with_the_repair(writer):  # C051
         ({"applies_to_project": "q"}, "project_mismatch"),
         ({"supersedes": ["0197a1b2"]}, "unknown_reference"),
         ({"supersedes": [MEMORY + "nobody"]}, "unknown_reference"),
-        ({"supersedes": ["abcd"]}, "unknown_reference"),
+        ({"supersedes": ["dcba"]}, "unknown_reference"),
         ({"iri": KNOWN}, "iri_exists"),
         ({"expires_on": "soon"}, "shape_violation"),
         ({"expires_on": "01/02/2026"}, "shape_violation"),

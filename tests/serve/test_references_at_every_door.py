@@ -1,0 +1,130 @@
+"""Every field of an intent that names a memory takes what the program prints, whichever interface it is given to."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from conftest import intent
+
+import jidomem
+from jidomem.errors import IntentRefused
+from jidomem.read.item import short_id
+from jidomem.serve.desk import Desks
+from jidomem.serve.http import create_app
+from jidomem.serve.tool import call
+from jidomem.serve.tools import TOOLS
+from jidomem_cli.main import cli
+
+ONE = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"
+TWO = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000bb"
+ENDED = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000cc"
+#: Field -> the memory it is to name, and its property.
+NAMED = {
+    "supersedes": (ONE, "supersedes"),
+    "invalidates": (ONE, "invalidates"),
+    "coexists_with": (ONE, "coexistsWith"),
+    "revives": (ENDED, "revives"),
+    "evidence": (ONE, "derivedFrom"),
+    "about": (ONE, "about"),
+}
+TOOL = {tool.name: tool for tool in TOOLS}
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
+        for item, text in ((ONE, "the port is 80"), (TWO, "tea is hot"), (ENDED, "the sky is green")):
+            memory.writer.submit_intent("p", intent(iri=item, summary=text, asserted_by="ana"))
+        memory.writer.invalidate("p", ENDED, reason="look")
+        yield memory
+
+
+def by_python(memory, fields):
+    return memory.remember("another text", **fields).iri
+
+
+def by_json(memory, fields):
+    values = intent(summary="another text", asserted_by="ana", **fields)
+    ran = CliRunner().invoke(
+        cli, ["--root", memory.settings.place, "--project", "p", "submit", "--json"], input=json.dumps(values)
+    )
+    assert ran.exit_code == 0, ran.output
+    return json.loads(ran.stdout)["iri"]
+
+
+def by_options(memory, fields):
+    options = [word for name, values in fields.items() for word in (f"--{name.replace('_', '-')}", *values)]
+    words = ["--root", memory.settings.place, "--project", "p", "remember", "another text", "--agent", "ana", "--json"]
+    ran = CliRunner().invoke(cli, [*words, *options])
+    assert ran.exit_code == 0, ran.output
+    return json.loads(ran.stdout)["iri"]
+
+
+def by_http(memory, fields):
+    values = intent(summary="another text", asserted_by="ana", **fields)
+    answer = create_app(memory).test_client().post("/projects/p/intents", json=values)
+    assert answer.status_code == 201, answer.json
+    return answer.json["iri"]
+
+
+def by_lines(memory, fields):
+    line = json.dumps(intent(summary="another text", asserted_by="ana", **fields))
+    client = create_app(memory).test_client()
+    answer = client.post("/projects/p/intents", data=line, content_type="application/x-ndjson")
+    return json.loads(answer.data)["iri"]
+
+
+def by_mcp(memory, fields):
+    own = {name: value for name, value in fields.items() if name in TOOL["remember"].takes}
+    rest = {name: value for name, value in fields.items() if name not in own}
+    answer = call(TOOL["remember"], Desks(memory).of("ana"), {"text": "another text", **own, "fields": rest})
+    assert not answer.is_error, answer.words()
+    return answer.values["iri"]
+
+
+@pytest.mark.parametrize("submit", [by_python, by_json, by_options, by_http, by_lines, by_mcp])
+@pytest.mark.parametrize("field", NAMED)
+def test_a_short_id_names_a_memory_in_every_field_at_every_interface(memory, field, submit):
+    item, name = NAMED[field]
+
+    kept = submit(memory, {field: [short_id(item)]})
+
+    memory.catch_up("p")
+    assert memory.reader.get_memory("p", kept)["properties"][name] == [item]
+
+
+def test_a_short_id_names_a_memory_in_an_extra_triple(memory):
+    kept = memory.remember("one more", extra_triples=[["https://example.org/of", {"@id": short_id(TWO)}]])
+
+    assert memory.reader.get_memory("p", kept.iri)["properties"]["of"] == [TWO]
+
+
+def test_a_hash_that_is_no_memory_stays_a_text_of_the_evidence(memory):
+    kept = memory.remember("one more", evidence=["deadbeef"], about=["0badf00d"])
+
+    properties = memory.reader.get_memory("p", kept.iri)["properties"]
+    assert properties["about"] == ["0badf00d"]
+    assert ONE not in properties["derivedFrom"]
+
+
+@pytest.mark.parametrize("field", ["supersedes", "invalidates", "coexists_with", "revives"])
+def test_a_name_of_several_memories_is_refused_with_them_and_one_of_none_with_how_to_name_one(memory, field):
+    with pytest.raises(IntentRefused) as several:
+        memory.remember("another text", **{field: ["0197a1b2"]})
+    with pytest.raises(IntentRefused) as none:
+        memory.remember("another text", **{field: ["deadbeef"]})
+
+    (violation,) = several.value.violations
+    assert (violation.code, violation.field) == ("unknown_reference", field)
+    assert set(violation.allowed) == {ONE, TWO, ENDED}
+    assert all(item in violation.hint for item in (ONE, TWO, ENDED))
+    assert (none.value.detail, none.value.violations[0].field) == ("p has no memory 'deadbeef'", field)
+    assert "4 or more characters of its id" in none.value.hint
+
+
+def test_an_unknown_name_is_reported_beside_the_other_faults_of_the_intent(memory):
+    answer = create_app(memory).test_client().post(
+        "/projects/p/intents", json=intent(supersedes=["deadbeef"], confidence="certain", colour="red")
+    )  # fmt: skip
+
+    assert {each["field"] for each in answer.json["violations"]} == {"supersedes", "confidence", "colour"}
