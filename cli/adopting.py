@@ -17,6 +17,7 @@ import click
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, Plan, Step
+from jidomem.exchange.synchroniser import refusal_of
 from jidomem.govern.nearness import is_about
 from jidomem.govern.review import Waiting, queue
 from jidomem.govern.review_text import commands
@@ -175,9 +176,12 @@ def check(door: Door, names: Sequence[str]) -> int:
         door.say(f"{'all sources are imported' if local else 'memory says what the sources say'}: {total}")
     if local:
         _say_local(door, local)
-    for source in dict.fromkeys(each["place"] for each in rows if each["change"] == "redacted"):
-        door.say(f"{source} still holds a text that was redacted from memory: edit the file")
-    if any(step.change != "redacted" for step in steps):
+    for step in (step for step in steps if step.change == "redacted"):
+        door.say(f"{step.place}: {step.note}")
+    refused = [(step, refusal) for step in steps if (refusal := refusal_of(step)) is not None]
+    for step, refusal in refused:
+        tell(refusal, door, where=f"{step.place}: ")
+    if any(step.change != "redacted" and step.holder is None for step in steps):
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
         door.say(f"bring memory level with them: jidomem init {again}")
     settle = _settling(door, memory) if pending else {}
@@ -241,7 +245,7 @@ def _order(step: Step) -> int:
 def _difference(step: Step) -> dict[str, Any]:
     current = step.lineage.current if step.lineage else None
     return {"change": step.change, "kind": step.kind, "path": step.path,
-            "place": step.entry.entry.place if step.entry else step.path, "summary": step.summary,
+            "place": step.place, "summary": step.summary,
             "item": current.iri if current else None, "moved_from": step.moved_from,
             "note": step.note or None, "proposal": None}  # fmt: skip
 

@@ -11,6 +11,8 @@ from jidomem.terms import Term, Triple, bare, literal
 from jidomem.vocab import jido
 
 ANCHOR = jido("aboutBlob")
+#: The blob id in an anchor that no longer tells what its file held: git's id of nothing.
+NO_BLOB = "0" * 40
 _WRITTEN = re.compile(r"((?:[0-9a-f]{40}|[0-9a-f]{64})) (.+)", re.DOTALL)
 _LONGEST = 1024
 

@@ -38,7 +38,9 @@ Said = Mapping[Term, list[Term]]
 def imported(index: OxigraphIndex, project: str) -> list[Version]:
     """Return the memories of *project* that carry their source."""
     graph = graph_iri(project)
-    items = dict.fromkeys(subject for subject, _, _ in index.triples(graph, None, DIGEST))
+    items = dict.fromkeys(subject for name in (DIGEST, BLOB) for subject, _, _ in index.triples(graph, None, name))
+    redacted = (item for _, _, item in index.triples(graph, None, _REDACTED_ITEM))  # without a digest
+    items |= dict.fromkeys(item for item in redacted if any(True for _ in index.triples(graph, item, LOCAL_ID)))
     records = (subject for subject, _, _ in index.triples(graph, None, TYPE, jido("ArchitecturalDecision")))
     items |= dict.fromkeys(subject for subject in records if _OF_A_NAME.match(subject))
     return [*filter(None, (_version(index, graph, project, item) for item in items))]

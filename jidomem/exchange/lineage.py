@@ -18,12 +18,12 @@ REMOVED, REPLACED = "removed", "replaced"
 class Version:
     """One memory that carries its source: imported from there, or written here in the place of such a one.
 
-    `digest` is None for a decision record that version 0.1.0 imported. `content` is what it says by the names of
-    properties, without who says it and where it came from. `ended_by` are the memories that superseded or withdrew it;
-    `is_withdrawn` is true where one withdrew it, and `withdrawn_as` is why a synchronisation did. `withdrawals` are the
-    pending proposals of synchronisations to withdraw it; `is_doubted` is true where there was one, whatever became of
-    it, unless its source came back; `returns` is how often that was so. `is_redacted` is true where a redaction took a
-    part of it out.
+    `digest` is None for a decision record that version 0.1.0 imported, and where a redaction took it out. `content`
+    is what it says by the names of properties, without who says it and where it came from. `ended_by` are the
+    memories that superseded or withdrew it; `is_withdrawn` is true where one withdrew it, and `withdrawn_as` is why
+    a synchronisation did. `withdrawals` are the pending proposals of synchronisations to withdraw it; `is_doubted`
+    is true where there was one, whatever became of it, unless its source came back; `returns` is how often that was
+    so. `is_redacted` is true where a redaction took a part of it out: its entry is then known by its place alone.
     """
 
     iri: str
@@ -147,7 +147,10 @@ def _with_doubt(version: Version, earlier: Mapping[str, Version]) -> Version:
 
 
 def _is_same(version: Version, other: Version) -> bool:
-    return version.digest is not None and (version.digest, version.key) == (other.digest, other.key)
+    if version.digest is None:
+        places = {(each.path, each.key) for each in (version, other)}
+        return version.is_redacted and other.is_redacted and len(places) == 1
+    return (version.digest, version.key) == (other.digest, other.key)
 
 
 def _lineage(root: str, group: list[Version], by_iri: Mapping[str, Version], lineage_of: Mapping[str, str]) -> Lineage:

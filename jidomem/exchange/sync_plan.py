@@ -7,7 +7,7 @@ and text, the same text elsewhere, the same place, and then what is most alike.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
@@ -30,8 +30,8 @@ _READ: Mapping[str, str] = {
 }
 #: The properties that say the status of a decision, a task or an error.
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
-#: The note on an entry that still says what was redacted from its memory.
-STILL_SAID = "its text was redacted, and still stands in the file: edit the file"
+#: The note on an entry that may still say what was redacted from its memory.
+REDACTED_HERE = "its memory was redacted, so it is not imported"
 #: What becomes of an entry, in the order in which it is shown.
 CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unchanged")
 
@@ -74,7 +74,9 @@ class SourceEntry:
         return " ".join(fields[name] for name in ("summary", "rationale", "detailed_explanation") if fields.get(name))
 
     def says(self, version: Version) -> bool:
-        """Return whether *version* says what the entry says."""
+        """Return whether *version* says what the entry says; False where a redaction keeps that from being told."""
+        if version.is_redacted:
+            return False
         return version.digest in self.digests if version.digest is not None else self._reads_as(version)
 
     def _reads_as(self, version: Version) -> bool:
@@ -138,6 +140,11 @@ class Step:
     def path(self) -> str:
         """Return the file of the entry."""
         return self.entry.path if self.entry is not None else self.lineage.newest.path if self.lineage else ""
+
+    @property
+    def place(self) -> str:
+        """Return the file of the entry, with its line where it has one."""
+        return self.entry.entry.place if self.entry is not None else self.path
 
     @property
     def moved_from(self) -> str | None:
@@ -207,11 +214,11 @@ def plan(
     *is_removed* tells whether the source of a lineage that no entry matches is known to be removed.
     """
     matched = _Matching(entries, known, is_absent).matches()
+    blocked = _blocked(entries, matched, known, is_absent)
     lineage_of = {id(entries[number]): lineage for number, lineage in matched.items()}
     planning = _Planning(entries, lineage_of, known, is_absent)
     taken = {id(lineage) for lineage in matched.values()}
-    changed = _changed_since_redacted(known, taken)
-    steps = [_without_redacted(planning.step(entry), changed) for entry in entries]
+    steps = [_without_redacted(planning.step(entry), blocked) for entry in entries]
     left = (lineage for lineage in known if id(lineage) not in taken and is_removed(lineage))
     held = {step.holder.iri for step in steps if step.holder is not None}
     # whether the entry of a redacted memory is gone, or one of those held back, only a person can tell
@@ -260,24 +267,43 @@ def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: Step | No
         yield from (PendingChange(change, entry, lineage, each.iri) for each in lineage.pending if each.iri not in ends)
 
 
-def _changed_since_redacted(known: Sequence[Lineage], taken: Collection[int]) -> dict[str, Version]:
-    """Return the redacted version by each file in which no entry says what that version came from.
+def _blocked(
+    entries: Sequence[SourceEntry],
+    matched: Mapping[int, Lineage],
+    known: Sequence[Lineage],
+    is_absent: Callable[[str], bool],
+) -> dict[str, Version]:
+    """Return, by each file in which a redacted text may stand in any new or changed entry, a redacted version.
 
-    Its entry was changed or removed; nothing that is left in memory tells which entry of the file has its text now.
+    It is so in the file of that version; where that is absent also in those that entries of it moved to, and in files
+    that nothing was imported from.
     """
-    left = (lineage.redacted for lineage in known if id(lineage) not in taken)
-    return {version.path: version for version in left if version is not None}
+    versions = [version for lineage in known if (version := lineage.redacted) is not None]
+    found = {version.path: version for version in versions}
+    moved = {(lineage.newest.path, entries[number].path) for number, lineage in matched.items()}
+    paths = {version.path for lineage in known for version in lineage.versions}
+    for version in versions:
+        if is_absent(version.path):
+            later = {new for old, new in moved if old == version.path}
+            later |= {entry.path for entry in entries if entry.kind == version.kind and entry.path not in paths}
+            found = {**dict.fromkeys(later, version), **found}
+    return found
 
 
-def _without_redacted(step: Step, changed: Mapping[str, Version]) -> Step:
+def _without_redacted(step: Step, blocked: Mapping[str, Version]) -> Step:
     """Return *step*, which writes nothing where that could bring a redacted text back to memory."""
-    versions = step.lineage.versions if step.lineage is not None and step.entry is not None else ()
-    same = (each for each in versions if each.is_redacted and step.entry is not None and step.entry.says(each))
-    own = (step.lineage.redacted if step.lineage is not None else None) or next(same, None)
-    holder = own or changed.get(step.path)
-    if step.write:
-        return replace(step, write="", ends=(), holder=holder) if holder is not None else step
-    return replace(step, change="redacted", note=STILL_SAID) if own and step.change == "unchanged" else step
+    holder = blocked.get(step.path)
+    if step.entry is not None and step.lineage is not None and step.lineage.redacted is not None:
+        holder = step.lineage.redacted
+        if not any(map(step.entry.says, _live(step.lineage))):
+            note = f"{REDACTED_HERE}; once the text is out of the file, run: {end_of(holder)}"
+            return replace(step, change="redacted", write="", supersedes=(), revives=(), ends=(), note=note)
+    return replace(step, write="", ends=(), holder=holder) if step.write and holder is not None else step
+
+
+def end_of(version: Version) -> str:
+    """Return the command that ends a redacted version, so that its source is imported again."""
+    return f'jidomem revise {version.iri} --invalidate --reason "the text is out of its source"'
 
 
 def _is_unreviewed(lineage: Lineage | None) -> bool:
@@ -489,6 +515,10 @@ def _all(lineage: Lineage) -> Sequence[Version]:
     return lineage.versions
 
 
+def _live(lineage: Lineage) -> Sequence[Version]:
+    return [each for each in lineage.versions if each.is_live]
+
+
 def _current(lineage: Lineage) -> Sequence[Version]:
     """Return the versions that are active or proposed, where there is none the newest."""
     return [each for each in lineage.versions if each.is_live] or [lineage.newest]
@@ -528,6 +558,8 @@ class _Matching:
         self._alike(lambda one: one.key if one.kind == GRAPH else None)
         self._alike(lambda one: one.path)
         self._alike(lambda one: "", moved=True)
+        self._by(lambda entry: [_place(entry)], lambda version: _place(version) if version.is_redacted else None,
+                 versions=_live)  # fmt: skip
         self._by(lambda entry: [*entry.digests], lambda version: version.digest, state=GONE)
         return self.found
 

@@ -13,10 +13,10 @@ from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_words import stem
 from jidomem.exchange.imported import BLOB, DIGEST, LINE, LOCAL_ID, PREVIOUS, STATE, imported
 from jidomem.exchange.importing import Entry, Report
-from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, Version, lineages
+from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, lineages
 from jidomem.exchange.mentions import Find
 from jidomem.exchange.sources import SourceFile, Sources, read_sources
-from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, moved_records, plan
+from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, end_of, moved_records, plan
 from jidomem.intent import Receipt
 from jidomem.read.reader import MemoryReader
 from jidomem.repository.elsewhere import ADR
@@ -121,18 +121,19 @@ class Synchronisation:
                 batch = intents.batch(steps, ends if is_last else {})
                 outcomes += self.writer.submit_together(self.project, batch, dry_run=dry_run)[: len(intents.submitted)]
         outcome_of = {id(step): outcome for step, outcome in zip(intents.submitted, outcomes, strict=True)}
-        refused = {id(step): _redacted_source(step, step.holder) for step in self.plan.steps if step.holder}
+        refused = {id(step): refusal for step in self.plan.steps if (refusal := refusal_of(step)) is not None}
         report.entries += [_entry(step, refused.get(id(step)) or outcome_of.get(id(step))) for step in self.plan.steps]
         report.notes += intents.notes
         return report
 
 
-def _redacted_source(step: Step, holder: Version) -> InvalidRequest:
-    """Return the refusal of an entry that may say what was redacted from *holder*."""
-    ending = f'jidomem revise {holder.iri} --invalidate --reason "..."'
+def refusal_of(step: Step) -> InvalidRequest | None:
+    """Return the refusal of an entry that may say what was redacted from a memory, None where it may not."""
+    if (holder := step.holder) is None:
+        return None
     hint = f"take the text out of {step.path}"
     if holder.is_live:
-        hint += f", then end the redacted memory and import again: {ending}"
+        hint += f", then end the redacted memory and import again: {end_of(holder)}"
     return InvalidRequest(
         f"it may hold the text that was redacted from {holder.iri}, which was imported from {holder.path}", hint=hint
     )
@@ -171,8 +172,7 @@ def _entry(step: Step, outcome: Outcome | None) -> Entry:
             change, outcome = "unchanged", None
     elif outcome is not None:
         iri = outcome.iri
-    place = step.entry.entry.place if step.entry else step.path
-    return Entry(iri, step.summary, place, outcome, change, step.kind, step.path, step.moved_from, step.note)
+    return Entry(iri, step.summary, step.place, outcome, change, step.kind, step.path, step.moved_from, step.note)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,19 @@ from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import exposures
 from jidomem.govern.orders import agent_iri, order
 from jidomem.govern.spellings import LONG
-from jidomem.govern.traces import DIGESTS, SAYS, WORDS, Trace, Traces, Wanted
+from jidomem.govern.traces import (
+    BLOBS,
+    DIGEST,
+    DIGESTS,
+    SAYS,
+    SOURCE_BLOB,
+    SOURCE_DIGEST,
+    WORDS,
+    Trace,
+    Traces,
+    Wanted,
+    without_blob,
+)
 from jidomem.index.tail import Tail
 from jidomem.journal.commit import COMMIT, Commit
 from jidomem.journal.files import NAMES, Moved, Stream
@@ -137,8 +149,8 @@ class Keeper:
         while traces:  # again where somebody said it meanwhile
             for stream, entries in groupby(traces, key=lambda entry: entry[0]):
                 found = [trace for _, trace in entries]
-                about = _subjects(found, plan.wanted)
-                made.append(self._erase(stream, self._leaves(stream, found), about, agent=agent, reason=reason))
+                about, places = _subjects(found, plan.wanted), _places(found)
+                made.append(self._erase(stream, self._leaves(stream, found), about, places, agent=agent, reason=reason))
             traces = self._traces(plan.project, plan.wanted)
         self._start_anew()
         return made
@@ -187,11 +199,12 @@ class Keeper:
         stream: Stream,
         gone: Mapping[str, frozenset[str]],
         about: Iterable[tuple[Term, Term]],
+        places: Iterable[Triple] = (),
         *,
         agent: str,
         reason: str,
     ) -> Commit:
-        """Take leaves out of the files of a stream and append the record of it."""
+        """Take leaves out of the files of a stream and append the record of it, with the *places* that stay known."""
         about = list(about)
         said = [(jido("redacts"), iri(COMMIT + identity)) for identity in gone]
         said += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*gone.values()))]
@@ -199,17 +212,25 @@ class Keeper:
         said += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
         while True:
             with self._tail.journal.redacting(stream, gone) as version:
-                commit = self._order(stream, version, said, agent=agent, reason=reason)
+                commit = self._order(stream, version, said, places, agent=agent, reason=reason)
                 if not isinstance(self._tail.journal.append(stream, version, commit), Moved):
                     return commit  # else another machine wrote meanwhile
 
     def _order(
-        self, stream: Stream, version: Version, said: Iterable[tuple[Term, Term]], *, agent: str, reason: str
+        self,
+        stream: Stream,
+        version: Version,
+        said: Iterable[tuple[Term, Term]],
+        beside: Iterable[Triple] = (),
+        *,
+        agent: str,
+        reason: str,
     ) -> Commit:
         return order(
             stream,
             version,
             said,
+            beside,
             agent=agent,
             reason=reason,
             view=self._view(stream.project),
@@ -326,7 +347,7 @@ def _texts(value: Term, view: View) -> Iterator[str]:
 def _words(triples: Iterable[Triple]) -> Iterator[str]:
     """Yield the texts that *triples* say, but for digests."""
     for _, predicate, value in triples:
-        if predicate not in DIGESTS and not is_iri(value) and parts(value).datatype in WORDS:
+        if predicate not in (*DIGESTS, *BLOBS) and not is_iri(value) and parts(value).datatype in WORDS:
             yield parts(value).text
 
 
@@ -341,9 +362,18 @@ def _term(name: str) -> Term:
 
 
 def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]]:
-    """Return what lost a statement, and by which property, where neither name gives anything away."""
-    pairs = {(trace.triple[0], trace.triple[1]) for trace in traces if trace.why == SAYS}
+    """Return what lost a statement, and by which property, where neither name gives anything away.
+
+    A memory that lost no more than what can be computed from it is not among them, unless its source is known by that.
+    """
+    pairs = {trace.triple[:2] for trace in traces if trace.why == SAYS or trace.triple[1] == SOURCE_DIGEST}
     return sorted(pair for pair in pairs if not (gives_away(pair[0]) or any(wanted.shows(n, n) for n in pair)))
+
+
+def _places(traces: Iterable[Trace]) -> list[Triple]:
+    """Return where the memories were imported from that lost the blob id of the file."""
+    gone = {trace.triple for trace in traces if trace.why == DIGEST and trace.triple[1] == SOURCE_BLOB}
+    return sorted((subject, predicate, without_blob(anchor)) for subject, predicate, anchor in gone)
 
 
 def gives_away(node: Term) -> bool:

@@ -29,6 +29,7 @@ def order(
     stream: Stream,
     version: Version,
     said: Iterable[tuple[Term, Term]],
+    beside: Iterable[Triple] = (),
     *,
     agent: str,
     reason: str,
@@ -37,10 +38,10 @@ def order(
     sources: Sources,
     ontology_version: str,
 ) -> Commit:
-    """Return the commit on top of *version* that says *said* of itself, who ordered it, and why."""
+    """Return the commit on top of *version* that says *said* of itself and *beside*, who ordered it, and why."""
     now, who = sources.now(), agent_iri(agent)
     moment = moment_after(now, *version.heads)
-    body: list[Triple] = [(vocab.THIS, predicate, value) for predicate, value in said]
+    body: list[Triple] = [*beside, *((vocab.THIS, predicate, value) for predicate, value in said)]
     body += [(vocab.THIS, jido("orderedBy"), who), (vocab.THIS, jido("orderReason"), literal(reason))]
     if not view.types(who):
         declared = policy.agents.get(triples.name_of(who), AgentPolicy())

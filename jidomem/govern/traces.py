@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from jidomem import vocab
+from jidomem.anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.govern.spellings import AS_IT_IS, LONG, Spelling, form_of, variants
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
-from jidomem.terms import Term, Triple, bare, iri, is_iri, parts
-from jidomem.vocab import LABEL, TYPE, XSD, jido
+from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
+from jidomem.vocab import LABEL, TYPE, XSD, jido, local_name
 
 SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
 _EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
 _KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
 _ANSWERED = jido("answeredWith")
-DIGESTS = (_KEY, _REQUEST, jido("redactedLeaf"))  # no text shows in them
+SOURCE_DIGEST, SOURCE_BLOB = jido("sourceDigest"), jido("sourceBlob")
+DIGESTS = (_KEY, _REQUEST, SOURCE_DIGEST, jido("redactedLeaf"))  # no text shows in them
+BLOBS = (SOURCE_BLOB, ANCHOR)  # in which a path stands after the digest of a file
 WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
 #: Names that are minted at random, or from a digest: no text shows in them. An IRI that was given may say anything.
 _UUID = (
@@ -112,12 +115,16 @@ class Traces:
         self._named: set[Term] = set()  # nodes that are named after a text
         self._prints: set[str] = set()  # digests of files that held one
         self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
+        self._entries: set[Term] = set()  # digests of entries of sources that held one
+        self._files: set[str] = set()  # paths of files that held one
 
     def look(self, commits: Iterable[Commit]) -> None:
         """Find out what says one of the texts, and what is named after it: the first reading."""
         for commit in filter(self._may_say, commits):
-            for triple in self._saying(commit):
+            saying = self._saying(commit)
+            for triple in saying:
                 self._note(triple, commit)
+            self._note_sources({subject for subject, _, _ in saying}, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
         """Yield all that is to go: the second reading."""
@@ -145,9 +152,10 @@ class Traces:
 
     def _may_name(self, commit: Commit) -> bool:
         document = commit.data.decode()
-        return any(bare(node) in document for node in chain(self._named, self._touched)) or any(
-            print_ in document for print_ in self._prints
-        )
+        if self._files and any(local_name(name) in document for name in BLOBS):
+            return True
+        names = map(bare, chain(self._named, self._touched, self._entries))
+        return any(name in document for name in chain(names, self._prints))
 
     def _saying(self, commit: Commit) -> dict[Triple, str]:
         """Return the triples that say one of the texts, each with the form in which it does."""
@@ -155,7 +163,8 @@ class Traces:
         for s, p, o in sorted(commit.triples):
             if _is_own((s, p, o), commit) or p in DIGESTS:
                 continue
-            named = AS_IT_IS if (s, p) in self._wanted.said else form(o, s) or form(s, s) or form(p, s)
+            shown = next((literal(each.path) for each in anchors_of([o])), o) if p in BLOBS else o
+            named = AS_IT_IS if (s, p) in self._wanted.said else form(shown, s) or form(s, s) or form(p, s)
             if named is not None:
                 found[s, p, o] = named
         return found
@@ -172,6 +181,16 @@ class Traces:
         for owner in [item] if item in judged or item.startswith(_EVIDENCE) else judged or [item]:
             self._touched.setdefault(owner, set()).add(predicate if item == subject == owner else TYPE)
 
+    def _note_sources(self, saying: set[Term], commit: Commit) -> None:
+        """Note the digests of entries, and the files, that the memories of a commit which say a text came from."""
+        items = {iri(node[1:-1].split("/alternatives/")[0]) for node in saying if is_iri(node)}
+        items |= {s for s, _, o in commit.triples if o in saying and o.startswith(_EVIDENCE)}
+        for subject, predicate, value in commit.triples:
+            if subject in items and predicate == SOURCE_DIGEST:
+                self._entries.add(value)
+            elif subject in items and predicate in BLOBS:
+                self._files.update(each.path for each in anchors_of([value]))
+
     def _is_named(self, term: Term) -> bool:
         if term.startswith(_GENID):
             return term.removeprefix(_GENID).split("-")[0] in self._prints
@@ -180,10 +199,14 @@ class Traces:
     def _is_computed(self, triple: Triple, answered: set[Term]) -> bool:
         """Return whether a triple keeps a digest, or an answer, that was made from what one of the memories says."""
         subject, predicate, value = triple
+        if predicate == SOURCE_DIGEST:
+            return value in self._entries
+        if predicate in BLOBS:
+            return any(each.path in self._files and each.blob != NO_BLOB for each in anchors_of([value]))
         if predicate in (_REQUEST, _RECEIPT):
             return subject in self._touched or subject in answered
         if predicate != _KEY or subject not in self._touched:
-            return False
+            return value in self._entries
         gone: set[str] = set()
         for said in self._touched[subject] - {_RECEIPT}:
             gone |= {"identical", *_KEYS_OF.get(said, _OTHER_KEYS)}
@@ -193,3 +216,8 @@ class Traces:
 def _is_own(triple: Triple, commit: Commit) -> bool:
     """Return whether the commit's own description says *triple*, which stays."""
     return triple[0] == iri(commit.iri) and (triple[1] in DESCRIPTION or triple[1] == TYPE)
+
+
+def without_blob(anchor: Term) -> Term:
+    """Return an anchor, as a memory keeps it, with the path of its file alone: its blob id is `NO_BLOB`."""
+    return next((literal(str(Anchor(each.path, NO_BLOB))) for each in anchors_of([anchor])), anchor)

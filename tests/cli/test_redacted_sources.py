@@ -1,9 +1,12 @@
 """A text that was redacted stays out: the files it came from are named, and an import does not bring it back."""
 
 import json
+import re
+from shlex import split
 
 import pytest
 
+from jidomem.anchor import NO_BLOB
 from tests.cli.cli_world import run
 
 NUMBER = "020 7946 0958"
@@ -86,13 +89,11 @@ def test_an_edit_of_the_source_does_not_bring_a_redacted_text_back(redacted, tex
 
 
 def test_an_entry_held_back_is_imported_once_the_redacted_memory_is_ended(redacted):
-    item = summary_of_the_redacted(redacted)
     (redacted / "AGENTS.md").write_text(NOTES.replace(f" at {NUMBER}", ""))
-    held = done("init", "--from", "auto", code=2)
-    assert f"it may hold the text that was redacted from {item}" in held.stderr
-    assert f"jidomem revise {item} --invalidate --reason" in held.stderr
-
-    done("revise", item, "--invalidate", "--reason", "its text was redacted")
+    held = done("init", "--from", "auto")
+    (command,) = (line.partition("run: ")[2] for line in held.stderr.splitlines() if "AGENTS.md:4: (redacted)" in line)
+    assert "Call the engineer" not in done("review").stdout
+    done(*split(command)[1:])
 
     done("init", "--from", "auto")
     assert "Call the engineer when publishing stops." in done("review").stdout
@@ -106,7 +107,8 @@ def test_an_entry_whose_text_was_redacted_is_not_counted_as_unchanged(redacted):
         ("redacted", "AGENTS.md:4", "(redacted)")
     ]
     said = done("import", "--check", code=1)
-    assert "AGENTS.md:4 still holds a text that was redacted from memory: edit the file" in said.stderr
+    assert "AGENTS.md:4: its memory was redacted, so it is not imported" in said.stderr
+    assert found["differences"][0]["item"] in said.stderr
     assert NUMBER not in said.stdout + said.stderr
 
 
@@ -129,3 +131,84 @@ def test_a_rule_whose_text_was_redacted_is_called_redacted_where_it_governs_a_fi
     assert "(redacted)" in line
     said = dict(line.split(maxsplit=1) for line in done("why", made["iri"]).stdout.splitlines())
     assert said["summary"] == "(redacted)"
+
+
+def test_a_redaction_leaves_no_digest_by_which_a_guess_at_the_text_could_be_confirmed(folder):
+    (folder / "AGENTS.md").write_text(NOTES + "- Sign every commit.\n")
+    done("init", "--from", "auto")
+    done("remember", "Notes are reviewed", "--about", "AGENTS.md")
+    digests = digests_in(folder)
+    assert len(digests) == 3  # of the entry, and of the file as it was twice
+
+    done("redact", "--text", NUMBER, "--reason", "a private number")
+
+    files = (path for path in (folder / ".jidomem").rglob("*") if path.is_file())
+    left = b"".join(path.read_bytes() for path in files).decode("utf-8", "replace")
+    assert [each for each in digests if each in left] == []
+    assert f'jido:sourceBlob "{NO_BLOB} AGENTS.md"' in left
+    done("verify")
+    done("replay", "--check")
+
+
+def digests_in(folder):
+    """The digests in the journal of each file that holds the number, and of the entries that say it."""
+    whole = journal(folder).decode()
+    saying = [block for block in whole.split("\n\n") if NUMBER in block]
+    return {*re.findall(r'"([0-9a-f]{40}) ', whole), *re.findall(r'sourceDigest "([0-9a-f]+)"', "".join(saying))}
+
+
+def test_a_second_import_after_a_redaction_writes_nothing_and_withdraws_nothing(redacted):
+    before = journal(redacted)
+    for _ in range(2):
+        assert "redacted: AGENTS.md:4: (redacted)" in done("init", "--from", "auto").stderr
+
+    assert journal(redacted) == before
+    assert "withdraw" not in done("review").stdout.casefold()
+
+
+def test_an_entry_beside_a_redacted_one_is_refused_until_the_redacted_memory_is_ended(redacted):
+    item = summary_of_the_redacted(redacted)
+    (redacted / "AGENTS.md").write_text(NOTES + "- Ask before a release.\n")
+    check = done("import", "--check", code=1)
+    assert f"AGENTS.md:5: it may hold the text that was redacted from {item}" in check.stderr
+    assert "bring memory level" not in check.stderr
+    held = done("init", "--from", "auto", code=2)
+    assert f"it may hold the text that was redacted from {item}" in held.stderr
+    assert NUMBER not in held.stdout + held.stderr
+
+    (redacted / "AGENTS.md").write_text(NOTES.replace(NUMBER, "the desk") + "- Ask before a release.\n")
+    done("revise", item, "--invalidate", "--reason", "its text was redacted")
+    done("init", "--from", "auto")
+    assert "Ask before a release." in done("review").stdout
+
+
+def test_a_file_that_was_renamed_does_not_bring_a_redacted_text_back(redacted):
+    (redacted / "AGENTS.md").rename(redacted / "CLAUDE.md")
+    run("init", "--from", "auto")
+
+    assert NUMBER.encode() not in journal(redacted)
+
+
+def test_a_memory_edited_in_review_loses_the_digest_of_the_text_it_came_from(folder):
+    (folder / "AGENTS.md").write_text(NOTES.replace("stops.", "fails."))
+    done("init", "--from", "auto")
+    done("review", "accept", "--all")
+    rows = json.loads(done("recall", NUMBER, "--json").stdout)["entries"]
+    item = next(row["id"] for row in rows if NUMBER in row["content"])
+    edit = ["summary=Call the engineer when publishing stops.", "convention_name=calls"]
+    done("revise", item, *(word for each in edit for word in ("--set", each)), "--reason", "it is short")
+    digests = digests_in(folder)
+    done("redact", "--text", NUMBER, "--reason", "a private number")
+    assert not any(each in journal(folder).decode() for each in digests)
+
+    done("init", "--from", "auto")
+    assert NUMBER.encode() not in journal(folder)
+    assert "calls" in done("memory", "conventions").stdout
+
+
+def test_the_path_of_a_source_is_found_and_its_blob_id_is_not_taken_for_a_text(folder):
+    for digest in digests_in(folder):
+        done("redact", "--text", digest[3:9], "--dry-run", code=4)
+
+    found = done("redact", "--text", "AGENTS.md", "--dry-run").stdout
+    assert re.search(r"sourceBlob +says it", found)
