@@ -372,12 +372,13 @@ def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool
     proposals = [one for one in _pending(memory) if one.kind == "proposal"]
     if proposals:
         found.append(("jidomem review", f"review {_proposals(len(proposals))}"))
-        if not memory.writer.authority(memory.project).curators:
+        curators = memory.writer.authority(memory.project).curators
+        if not curators:
             agent = shlex.quote(memory.writer.agent)
             found.append((f"jidomem policy grant {agent} curator", "make yourself the judge of notes"))
         if opposed := sum(one.other is not None for one in proposals):
             found.append(("jidomem conflicts", f"settle the {opposed} that repeat or contradict active memories"))
-        if opposed < len(proposals):
+        if opposed < len(proposals) and (not curators or memory.writer.is_curator(memory.project)):
             found.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
     if not adopted:
         found.append(('jidomem remember "what an agent should know"', "the first thing to remember"))

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.active import ENDED
-from jidomem.errors import Conflict, InvalidRequest
+from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
 from jidomem.govern.review_text import commands, parse, todo, without_settled
 from jidomem.govern.rewording import Rewording, rewordings
@@ -30,6 +31,8 @@ _COLUMNS = ("tier", "kind", "item", "source", "summary", "other", "days", "leani
 _RARE = ("source", "days", "leaning")
 #: So many settlements are told one by one, and so many refused ones are named.
 _FEW, _NAMED = 20, 10
+#: So many of each source are shown before all are accepted.
+_FIRST = 3
 #: How many characters of the sentences that a proposal changes are shown below its row.
 _REWORDED = 300
 
@@ -67,7 +70,8 @@ def review(
     """List what waits for a curator, the most pressing first; or settle it.
 
     Tier 1 is active and disagrees, 2 waits to bind others, 3 waits, 4 is due; what has waited for a month is a tier
-    higher.
+    higher. In a tier comes first what most other memories rest on, then the oldest; then the proposals imported from
+    files, the file imported last first, each file whole and in its own order, in the tier of its most pressing entry.
     Several IRIs are settled each by itself, in one commit. Two active memories that disagree are settled by
     accept A --against B (A holds, B is withdrawn), reject A --against B (B holds) or supersede A --against B (A is said
     again in the place of both).
@@ -177,13 +181,38 @@ def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) 
     waiting = _waiting(memory)
     proposals = [one for one in waiting if one.kind == "proposal"]
     unopposed = [one for one in proposals if one.other is None]
-    lines = [Line(0, "accept", one, reason) for one in newest(memory.reader, memory.project, unopposed)]
+    chosen = newest(memory.reader, memory.project, unopposed)
+    lines = [Line(0, "accept", one, reason) for one in chosen]
+    _preview(door, chosen, dry_run)
     code = _told(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     if replaced := len(unopposed) - len(lines):
         door.say(f"{replaced} have a newer version here, and are left to it")
     if left := len(proposals) - len(unopposed):
         door.say(f"{left} disagree with an active memory, and wait on: jidomem review")
     return code
+
+
+def _preview(door: Door, chosen: Sequence[Waiting], dry_run: bool) -> None:
+    """Print what is about to be accepted: how many of each kind from each source, and the first of each."""
+    sources: dict[str, list[Waiting]] = {}
+    for one in chosen:
+        sources.setdefault(one.file or f"by {', '.join(map(short, one.agents))}", []).append(one)
+    if chosen:
+        door.say(f"{'would accept' if dry_run else 'accepting'} {len(chosen):,}:")
+    for source, some in [*sources.items()][: None if door.verbose else _NAMED]:
+        door.say(f"  {source}: {_kinds(some)}")
+        for one in some[: None if door.verbose else _FIRST]:
+            door.say(fit_line(door, f"    {short(one.item)}  {clean(one.summary)}", PIPED))
+        if len(some) > _FIRST and not door.verbose:
+            door.say(f"    and {len(some) - _FIRST:,} more")
+    if len(sources) > _NAMED and not door.verbose:
+        door.say(f"  and {len(sources) - _NAMED:,} more sources")
+
+
+def _kinds(some: Sequence[Waiting]) -> str:
+    """Return how many memories there are of each type."""
+    counts = Counter(one.type or "memory" for one in some)
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
 
 
 def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[Rewording]]:
@@ -215,16 +244,48 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
         row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         if row["other"]:
             row["below"] += [_against(door, row), *_aligned(ways)]
+    _group(rows, found.waiting)
     columns = [name for name in _COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))]
-    show_rows(door, rows, columns, found.cursor, below="below", piped=PIPED)
+    show_rows(door, rows, columns, found.cursor, above="above", below="below", piped=PIPED)
+    if not _may_settle(memory, found.waiting):
+        door.say(_curators(memory))
+        return
     if one := next((one for one in found.waiting if one.other is None), None):
         door.say(
             f"settle one: jidomem review{options} accept {short(one.item)}, or reject; many: jidomem review --edit"
         )
     else:
         door.say("settle many: jidomem review --edit")
-    if any(one.kind == "proposal" and one.other is None for one in found.waiting):
-        door.say("accept all that disagrees with nothing active: jidomem review accept --all")
+    if unopposed := [one for one in found.waiting if one.kind == "proposal" and one.other is None]:
+        many = f"the {len(unopposed):,} ({_kinds(unopposed)})" if found.cursor is None else "all"
+        door.say(f"accept {many} that disagree with nothing active: jidomem review{options} accept --all")
+
+
+def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:
+    """Name the file of several rows once, above the first; each of them keeps its line."""
+    counts = Counter(one.file for one in waiting)
+    files = [one.file if counts[one.file] > 1 else None for one in waiting]
+    for row, file, before in zip(rows, files, [None, *files], strict=False):
+        if file != before:
+            row["above"] = f"{file} ({counts[file]:,})" if file else ""
+        if file:
+            row["source"] = row["source"].removeprefix(file)
+
+
+def _may_settle(memory: Jidomem, waiting: Sequence[Waiting]) -> bool:
+    """Return whether the policy lets the writer settle what waits, by the first proposal of it."""
+    one = next((one for one in waiting if one.kind == "proposal" and one.other is None), None)
+    if one is None or memory.writer.is_curator(memory.project):
+        return True
+    (outcome,) = memory.writer.settle_many(memory.project, [Settlement(one.item, "accept")], dry_run=True)
+    return not isinstance(outcome, PolicyDenied)
+
+
+def _curators(memory: Jidomem) -> str:
+    """Return who may settle what waits, or how to become the one who may."""
+    names = ", ".join(map(short, memory.writer.authority(memory.project).curators))
+    grant = f"nobody is a curator, who settles these: jidomem policy grant {quote(memory.writer.agent)} curator"
+    return f"settled by a curator: {names}" if names else grant
 
 
 def _against(door: Door, row: Mapping[str, Any]) -> str:

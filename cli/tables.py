@@ -47,11 +47,12 @@ _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 def show_rows(
     door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
-    memory: Jidomem | None = None, below: str = "", piped: int | None = None,
+    memory: Jidomem | None = None, above: str = "", below: str = "", piped: int | None = None,
 ) -> None:  # fmt: skip
     """Print *rows* in the format asked for, and where the next page begins.
 
-    A table has the text that a row calls *below* under the row, and is *piped* characters wide where no terminal is.
+    A table has the text that a row calls *above* over the row, an empty one too, and the text that it calls *below*
+    under the row, and is *piped* characters wide where no terminal is.
     Where there are none, and *memory* is given, it is said why: nothing was ever written, or all of it waits.
     """
     form = form_of(door)
@@ -59,7 +60,7 @@ def show_rows(
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
         return
     if form == "table":
-        _table(door, rows, columns, [row.get(below) or () for row in rows], piped)
+        _table(door, rows, columns, [row.get(below) or () for row in rows], piped, [row.get(above) for row in rows])
     else:
         _PRINTERS[form](door, rows, columns)
     if not rows:
@@ -127,9 +128,10 @@ def _shown(row: Row, column: str) -> Any:
 
 
 def _table(
-    door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None
-) -> None:
-    """Print a table; each of *texts*, a paragraph or several, stands below its row."""
+    door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None,
+    headings: Sequence[str | None],
+) -> None:  # fmt: skip
+    """Print a table; each of *texts*, a paragraph or several, stands below its row, each of *headings* above it."""
     if not rows:
         return
     cells = [[clean(short(_shown(row, column))) for column in columns] for row in rows]
@@ -137,7 +139,10 @@ def _table(
     if (width := line_width(door, piped)) is not None:
         columns, cells, left_out = fitted(columns, cells, width)
     widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
-    for number, (row, text) in enumerate(zip([list(columns), *cells], [(), *texts], strict=True)):
+    lines = zip([list(columns), *cells], [(), *texts], [None, *headings], strict=True)
+    for number, (row, text, heading) in enumerate(lines):
+        if heading is not None:
+            click.echo(clean(heading))
         line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
         click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
         for part in [text] if isinstance(text, str) else text:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from jidomem.authority import Authority, Change
@@ -15,7 +15,7 @@ from jidomem.govern.due import QUESTIONS
 from jidomem.govern.waiting import Kept, asked, kept
 from jidomem.index.rivals import STALE, VALUE
 from jidomem.intent import Receipt
-from jidomem.moments import parse_moment, stamp
+from jidomem.moments import parse_moment
 from jidomem.query import to_term
 from jidomem.read.pages import Cursor, page_size
 from jidomem.read.reader import MemoryReader
@@ -43,7 +43,7 @@ class Waiting:
     `leaning` counts the memories that rest on it or wait for it; `actions` are the ways to settle it. `source` is the
     evidence that it was given, and `place` of an imported entry its file and line. `replaces` are the memories that a
     proposal takes the place of once it is accepted. `is_apart` says whether it and `other` already apply to different
-    files or scopes, so that both can be kept as they are.
+    files or scopes, so that both can be kept as they are. `type` is the kind of memory.
     """
 
     tier: int
@@ -62,6 +62,12 @@ class Waiting:
     place: str | None = None
     replaces: tuple[str, ...] = ()
     is_apart: bool = False
+    type: str | None = None
+
+    @property
+    def file(self) -> str | None:
+        """Return the file that a proposal was imported from; None for anything else."""
+        return self.place.rpartition(":")[0] or self.place if self.place and self.kind == "proposal" else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -81,8 +87,9 @@ class Queue:
 def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
     """Return all that waits for a curator in *project*: by tier, then what most leans on, then the oldest.
 
-    Entries of a file that were imported together are in the order of the file. What has waited for a month is a tier
-    higher, so that nothing stays at the end for ever.
+    Proposals imported from a file stay together, in the order of the file, in the tier of the most pressing of them:
+    after the others of that tier, the file imported last first. What has waited for a month is a tier higher, so that
+    nothing stays at the end for ever.
     """
     return queued(reader, project, now).waiting
 
@@ -105,7 +112,8 @@ def queued(
     known = at_hand.known([*dict.fromkeys(_named(said))])
     found = [row for row in said if row["item"] in known] + _due(at_hand, now)
     leaning = at_hand.leaning([*dict.fromkeys(_named(found))])
-    ordered = sorted((_place(row, known, leaning, now), number) for number, row in enumerate(found))
+    groups = _groups(found, known, now)
+    ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(found))
     after = json.loads(start.place.key) if start else []
     left = [(place, number) for place, number in ordered if place > after]
     rows = [found[number] for _, number in left[:size]]
@@ -271,15 +279,41 @@ def _tier(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> in
     return max(tier - (_days(row, known, now) >= OVERDUE), 1)
 
 
+def _file(row: Mapping[str, Any], known: Mapping[str, Any]) -> str | None:
+    """Return the file that a proposal was imported from."""
+    return known[row["item"]]["path"] if row["kind"] == "proposal" else None
+
+
+def _groups(
+    rows: Iterable[Mapping[str, Any]], known: Mapping[str, Any], now: datetime
+) -> dict[str, tuple[int, datetime]]:
+    """Return for each file the tier of the most pressing proposal from it, and the moment of the newest."""
+    found: dict[str, tuple[int, datetime]] = {}
+    for row in rows:
+        if file := _file(row, known):
+            tier, since = _tier(row, known, now), _since(row, known)
+            before = found.get(file, (tier, since))
+            found[file] = min(tier, before[0]), max(since, before[1])
+    return found
+
+
 def _place(
-    row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime
+    row: Mapping[str, Any],
+    known: Mapping[str, Any],
+    leaning: Mapping[str, int],
+    now: datetime,
+    groups: Mapping[str, tuple[int, datetime]],
 ) -> list[int | str]:
-    """Return what *row* is sorted by."""
-    about = {} if "reason" in row else known[row["item"]]  # what is due is known by its dates
-    since = stamp(_since(row, known))
-    place = [about.get("path") or "", about.get("line") or 0]
+    """Return the sort key of *row*: one of a file is placed by its file, of *groups*."""
     names = [row["item"], row["other"] or "", row["kind"]]
-    return [_tier(row, known, now), -_lean(row, leaning), since, *place, *names]
+    if file := _file(row, known):
+        tier, newest = groups[file]
+        return [tier, 1, -_microseconds(newest), 0, file, known[row["item"]]["line"] or 0, *names]
+    return [_tier(row, known, now), 0, -_lean(row, leaning), _microseconds(_since(row, known)), "", 0, *names]
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _lean(row: Mapping[str, Any], leaning: Mapping[str, int]) -> int:
@@ -305,6 +339,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         place=f"{about['path']}:{about['line']}" if about["line"] else about["path"],
         replaces=tuple(about["replaces"]),
         is_apart=bool(row.get("is_apart")),
+        type=about["type"],
     )
 
 

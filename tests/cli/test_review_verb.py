@@ -215,7 +215,9 @@ def test_entries_of_a_file_are_listed_in_its_order_with_file_and_line(repository
     numbers = [int(row["place"].removeprefix("CLAUDE.md:")) for row in listed]
     assert (len(numbers), numbers) == (11, sorted(numbers))
     assert all(row["summary"] in lines[number - 1] for row, number in zip(listed, numbers, strict=True))
-    assert "CLAUDE.md:3  " in run("review").stdout
+    shown = run("review").stdout
+    assert shown.count("CLAUDE.md") == 1
+    assert re.search(r"^CLAUDE\.md \(11\)\n3 +proposal +\w{8} +:3 +The port", shown, re.MULTILINE)
     assert "#   source: CLAUDE.md:3; CLAUDE.md: Shops" in run("review", "--todo").stdout
 
 
@@ -236,7 +238,60 @@ def test_few_that_are_accepted_are_named_and_many_are_counted(repository):
 
     many = run("review", "accept", "--all")
 
-    assert (many.exit_code, many.stdout, many.stderr) == (0, "", "accepted 22\n")
+    assert (many.exit_code, many.stdout) == (0, "")
+    announced = many.stderr.splitlines()
+    assert announced[:2] == ["accepting 22:", "  by bob: 22 convention"]
+    assert [line.split(maxsplit=1)[1] for line in announced[2:5]] == ["Tabs", "Spaces", "rule 0"]
+    assert announced[5:] == ["    and 19 more", "accepted 22"]
+
+
+def test_the_file_imported_last_is_listed_first_in_its_tier_after_what_agents_proposed(repository):
+    for name in ("a", "z", "m"):
+        write(repository, **{f"{name}_md": f"# Page\n\nThe {name} port is 1.\n\n- Always use the {name} port\n"})
+        assert run("import", "memory-md", f"{name}.md").exit_code == 0
+
+    listed = [row["place"] for row in rows("review")]
+
+    ours = [place.partition(":")[0] if place else None for place in listed]
+    assert ours == [None, None, "m.md", "m.md", "z.md", "z.md", "a.md", "a.md"]
+    assert [each["place"] for each in pages(3)] == listed
+
+
+def pages(limit):
+    """The rows of a review, read by pages of a few."""
+    found, cursor = [], []
+    while True:
+        page = json.loads(run("review", "--json", "--limit", limit, *cursor).stdout)
+        found += page["rows"]
+        if page["cursor"] is None:
+            return found
+        cursor = ["--cursor", page["cursor"]]
+
+
+def test_accepting_is_offered_with_counts_and_only_to_those_who_may(repository):
+    offered = run("review").stderr
+    assert offered.splitlines()[-1] == (
+        "accept the 2 (2 convention) that disagree with nothing active: jidomem review accept --all"
+    )
+
+    shown = run("review", "--agent", "bob").stderr
+
+    assert shown.splitlines()[-1] == "settled by a curator: ana, curator"
+    assert "accept" not in shown
+
+
+def test_where_nobody_is_a_curator_a_review_names_the_command_that_makes_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    write(tmp_path, AGENTS_md="# Rules\n\n- Use tabs\n")
+    assert run("init").exit_code == 0
+    assert run("import", "memory-md", "AGENTS.md").exit_code == 0
+
+    hint = run("review").stderr.splitlines()[-1]
+    assert hint == "nobody is a curator, who settles these: jidomem policy grant ana curator"
+    assert run(*hint.partition(": jidomem ")[2].split()).exit_code == 0
+
+    assert "jidomem review accept --all" in run("review").stderr
 
 
 def test_several_that_are_named_are_accepted_each_and_the_refused_are_counted(repository):
