@@ -122,8 +122,8 @@ def test_a_finding_names_node_rule_path_value_and_what_to_do(shipped):
             shape=f"<{SHAPE}ItemHasOneConfidence>",
             path=jido("hasConfidence"),
             value=jido("Planned"),
-            message="A memory says how sure its author is: give it one jido:hasConfidence,"
-            " jido:High, jido:Medium or jido:Low.",
+            message="A memory says how sure its author is: give one `confidence`, low, medium, high or a number"
+            " from 0 to 1.",
             severity="violation",
         )
     ]

@@ -34,4 +34,5 @@ def borne_out(intent: MemoryUpdateIntent, view: View, is_curator: bool) -> Memor
     message = f"{other[1:-1]} is an {kind}: " if kind == "assumption" else f"{other[1:-1]} is a {kind}: "
     message += "it becomes a fact by evidence, or when a curator says so"
     shape = _RULE if kind == "hypothesis" else None
-    raise IntentRefused([Violation("shape_violation", message, field="evidence", shape=shape)])
+    hint = "give `evidence`: the texts, IRIs or memories that show it"
+    raise IntentRefused([Violation("shape_violation", message, field="evidence", shape=shape, hint=hint)])

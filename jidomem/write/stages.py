@@ -293,9 +293,14 @@ class Stages:
             return normalize(intent, now=now, new_id=lambda: _NO_ID, schema=self.schema, literal=self.literal)
 
         found = _faults_of(MemoryUpdateIntent.from_dict, values)
-        meant = {violation.nearest for violation in found}
+        meant = {violation.nearest for violation in found if violation.repair is None}
+        for violation in found:
+            values = violation.repair(values) if violation.repair is not None else values
         given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in FIELDS})
         found += _faults_of(normal, given)
+        if kind := next((fault.nearest for fault in found if fault.code == "unknown_type"), None):
+            given = replace(given, type=kind)  # which the rest is judged as
+            found += _faults_of(normal, given)
         intent = normal(_sound(self._signed(given), normal)).intent
         if unknown := _faults_of(references.resolve, intent, view, known.find):
             found += unknown
@@ -313,11 +318,13 @@ class Stages:
         found += _faults_of(validate.check_extra_triples, intent, view, self.schema)
         if not manner.as_it_was:
             found += _faults_of(validate.check_patterns, intent)
-        if intent.type is not None:
-            left_out |= {violation.field for violation in found}
-            whole = _filled(_without(left_out, intent), project)
-            judged = _faults_of(self._described, whole, view, now, manner)
-            found += [violation for violation in judged if violation.field not in (None, *left_out)]
+        left_out |= {violation.field for violation in found}
+        if intent.type is None:  # the rules of all kinds are judged
+            left_out |= {*validate.ONLY_FOR, "extra_triples"}
+            intent = replace(intent, type="unknown")
+        whole = _filled(_without(left_out, intent), project)
+        judged = _faults_of(self._described, whole, view, now, manner)
+        found += [violation for violation in judged if violation.field not in (None, *left_out)]
         return found
 
     def _described(
@@ -336,10 +343,15 @@ class Stages:
         described += anchored(iri(intent.iri or ""), intent.about, manner.blobs)
         described += placement.declare_objects(intent, view, self.schema)
         declared = triples.stubs(intent, view, self.policy, now)
-        warnings = placement.check_terms(described, view, self.schema, self.policy)
         item = iri(intent.iri or "")
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
-        warnings += self.judge_shapes([*described, *declared, *links], view)
+        try:
+            warnings = placement.check_terms(described, view, self.schema, self.policy)
+            warnings += self.judge_shapes([*described, *declared, *links], view)
+        except IntentRefused as refusal:  # an id that was only just made says nothing to its author
+            faults = [replace(fault, message=fault.message.replace(bare(item), "this memory"))
+                      for fault in refusal.violations]  # fmt: skip
+            raise IntentRefused(faults) from None
         return described, declared, warnings
 
     def screened(self, found: Iterable[tuple[str, secrets.Found]]) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 
 from jidomem import vocab
 from jidomem.errors import IntentRefused, Violation
-from jidomem.intent import MemoryUpdateIntent
+from jidomem.intent import FIELDS, MemoryUpdateIntent
 from jidomem.judge import Finding
 from jidomem.moments import parse_moment
 from jidomem.patterns import unsearchable
@@ -33,6 +34,7 @@ ONLY_FOR: Mapping[str, Collection[str]] = {
     "enforcement_level": CONVENTIONS,
     "alternatives": DECISIONS,
 }
+_QUOTED = re.compile("`([a-z_]+)`")
 #: What a guard looks for in files.
 _PATTERNS = (f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern")
 #: What an extra triple may not say of a memory, and the field that says it.
@@ -313,14 +315,20 @@ def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge
             Violation(
                 "shape_violation",
                 finding.message,
-                field=field_of(finding.path),
+                field=_named_field(finding.message) or field_of(finding.path),
                 shape=bare(finding.shape),
                 value=bare(finding.value) if finding.value else None,
+                hint=finding.message.partition(": ")[2].rstrip("."),
             )
         )
     if violations:
         raise IntentRefused(violations)
     return warnings
+
+
+def _named_field(message: str) -> str | None:
+    """Return the first field of an intent that the message of a shape names, in backquotes."""
+    return next((name for name in _QUOTED.findall(message) if name in FIELDS), None)
 
 
 @lru_cache(maxsize=1024)

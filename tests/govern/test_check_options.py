@@ -454,7 +454,7 @@ def test_github_annotations_have_file_and_line(repository):
 
     assert line.startswith("::error file=.jidomem/projects/p/memory/")
     assert ",line=" in line
-    assert line.endswith(",title=DecisionHasRationale::" + ITEM + ": A decision says why: give it a rationale.")
+    assert line.endswith(",title=DecisionHasRationale::" + ITEM + ": A decision says why: give a `rationale`.")
 
 
 def test_junit_counts_and_names_what_failed(repository):

@@ -78,7 +78,7 @@ def test_a_class_is_shown_with_its_place_in_the_tree_its_properties_and_the_rule
     assert "https://jido.ai/ontology#ArchitecturalDecision" in found.below
     assert "https://jido.ai/ontology#hasAlternative" in found.properties
     rules = {rule.iri.split("#")[1]: rule for rule in found.rules}
-    assert rules["DecisionHasRationale"].message == "A decision says why: give it a rationale."
+    assert rules["DecisionHasRationale"].message == "A decision says why: give a `rationale`."
     assert rules["ItemHasOneSummary"].target == "https://jido.ai/ontology#MemoryItem"
     assert found.path.endswith("decision.ttl")
     assert "jido:Decision a owl:Class" in Path(found.path).read_text().splitlines()[found.line - 1]

@@ -79,6 +79,42 @@ def test_the_entries_of_a_list_that_are_sound_are_still_checked(writer):
     assert faults(error) == {("invalid_iri", "supersedes"), ("unknown_reference", "supersedes")}
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (
+            {"type": "decison", "sumary": "x", "summary": None, "status": "open", "rationale": None},
+            {("unknown_type", "type"), ("unknown_field", "sumary"), ("shape_violation", "status"),
+             ("missing_rationale", "rationale")},
+        ),
+        (
+            {"colour": "red", "confidence": "certain", "asserted_by": None, "valid_from": "2026-02-01",
+             "valid_until": "2026-01-01"},
+            {("unknown_field", "colour"), ("invalid_confidence", "confidence"),
+             ("missing_required_fields", "asserted_by"), ("shape_violation", "valid_from")},
+        ),
+        (
+            {"type": None, "colour": "red", "valid_from": "2026-02-01", "valid_until": "2026-01-01"},
+            {("unknown_field", "colour"), ("missing_required_fields", "type"), ("shape_violation", "valid_from")},
+        ),
+        (
+            {"type": "error", "sevrity": "huge", "confidence": 7, "supersedes": ["deadbeef"]},
+            {("unknown_field", "sevrity"), ("shape_violation", "severity"), ("invalid_confidence", "confidence"),
+             ("unknown_reference", "supersedes")},
+        ),
+    ],
+)  # fmt: skip
+def test_unknown_fields_wrong_values_missing_fields_and_broken_shapes_come_in_one_refusal(writer, values, expected):
+    assert faults(refusal(writer.submit_intent, "p", intent(**values))) == expected
+
+
+def test_a_fault_of_a_memory_without_an_iri_is_reported_once_and_names_no_id(writer):
+    error = refusal(writer.submit_intent, "p", intent(extra_triples=[["jido:hasTaskStatus", {"@id": "jido:Planned"}]]))
+
+    (violation,) = error.violations
+    assert violation.message == "https://jido.ai/ontology#hasTaskStatus is said of Task, and this memory is none"
+
+
 def test_a_faulty_value_that_looks_like_a_secret_is_shown_in_no_fault(writer):
     secret = "ghp_" + "a1B2" * 9
 

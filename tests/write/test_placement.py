@@ -256,7 +256,7 @@ def test_a_term_nobody_declared_is_told_as_what_it_is_used_for_and_respelt_howev
 
 
 @pytest.mark.parametrize(("kind", "triple", "message"), [
-    ("fact", ["jido:errorCode", "E1"], "errorCode is said of Error, and {item} is none"),
+    ("fact", ["jido:errorCode", "E1"], "errorCode is said of Error, and this memory is none"),
     ("error", ["jido:errorCode", 5], "errorCode takes string, not '5'"),
     ("task", ["jido:taskStartedAt", {"@id": EXAMPLE + "x"}],
      "taskStartedAt takes dateTime, not the IRI https://example.org/x"),

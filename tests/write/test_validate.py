@@ -236,10 +236,10 @@ def test_closed_vocabularies_are_closed(memory, fields, rule):  # C041
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ({"type": "task"}, "jido:assignedTo"),
-        ({"type": "assumption"}, "jido:expiresOn"),
+        ({"type": "task"}, "`assigned_to`"),
+        ({"type": "assumption"}, "`expires_on`"),
         ({"type": "root_cause"}, "jido:hasRootCause"),
-        ({"type": "lesson"}, "jido:derivedFrom"),
+        ({"type": "lesson"}, "`evidence`"),
     ],
 )
 def test_what_should_be_there_is_a_warning_at_write(writer, fields, word):  # C041
@@ -472,6 +472,7 @@ def test_a_broken_shape_is_told_with_what_broke_it(memory):
     (violation,) = error.violations
     assert (violation.value, violation.shape) == ("huge", "https://jido.ai/shapes#ImpactLevelIsKnown")
     assert "The impact of a decision is low, medium, high or critical" in violation.message
+    assert violation.hint == "give jido:impactLevel in `extra_triples` as one of these"
     stray = [["urn:x:1", "jido:hasTaskStatus", {"@id": "jido:Blocked"}]]
     (violation,) = refusal(memory.writer.submit_intent, "p", intent(extra_triples=stray)).violations
     assert (violation.value, violation.field) == (None, "extra_triples")
