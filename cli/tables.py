@@ -120,11 +120,20 @@ def shortened(text: str) -> str:
     return _MEMORY.sub(lambda match: short_id(match[0]), text)
 
 
+#: The columns that name the memory of which another column has the summary.
+_SUMMARY_OF: Mapping[str, Sequence[str]] = {
+    "summary": ("item", "entry", "derived", "other", "new"),
+    "other_summary": ("other",),
+    "a_summary": ("a",),
+    "b_summary": ("b",),
+}
+
+
 def _shown(row: Row, column: str) -> Any:
     """Return the value of a column; a memory that lost its summary is called redacted, as each was given one."""
-    of = {"summary": "item", "other_summary": "other", "a_summary": "a", "b_summary": "b"}.get(column)
     value = row.get(column)
-    return REDACTED if of is not None and row.get(of) and value in (None, "") else value
+    is_of_memory = any(row.get(name) for name in _SUMMARY_OF.get(column, ()))
+    return REDACTED if is_of_memory and value in (None, "") else value
 
 
 def _table(

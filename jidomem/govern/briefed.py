@@ -59,7 +59,7 @@ _LAST = (
 )
 _IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
 MINUS {{{{ ?item {jido("decisionStatus")} ?standing FILTER(?standing != "accepted") }}}}
-FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} }}}}"""
+FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("summary")} ?said }}}}"""
 _DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
 FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
 ORDER BY ?due ?item LIMIT {{limit}}"""
@@ -281,6 +281,7 @@ class Briefed:
         """Return what is to be looked at again, what was due first before the rest."""
         if self._moment["as_of"] is not None:
             rows = self._reader.ask("stale", project=self._project, **{**self._moment, "valid_at": self._now})
+            rows = [row for row in rows if row["summary"]]  # one that was redacted says nothing
         else:  # the same, asked for the first alone: stale goes over all that has a date
             moment = to_term(self._now, "dateTime", "valid_at")
             rows = []

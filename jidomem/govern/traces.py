@@ -206,7 +206,7 @@ class Traces:
         if predicate in (_REQUEST, _RECEIPT):
             return subject in self._touched or subject in answered
         if predicate != _KEY or subject not in self._touched:
-            return value in self._entries
+            return False
         gone: set[str] = set()
         for said in self._touched[subject] - {_RECEIPT}:
             gone |= {"identical", *_KEYS_OF.get(said, _OTHER_KEYS)}

@@ -3,10 +3,13 @@
 import json
 import re
 from shlex import split
+from urllib.parse import quote
 
 import pytest
 
+import jidomem
 from jidomem.anchor import NO_BLOB
+from jidomem.serve.http import create_app
 from tests.cli.cli_world import run
 
 NUMBER = "020 7946 0958"
@@ -212,3 +215,38 @@ def test_the_path_of_a_source_is_found_and_its_blob_id_is_not_taken_for_a_text(f
 
     found = done("redact", "--text", "AGENTS.md", "--dry-run").stdout
     assert re.search(r"sourceBlob +says it", found)
+
+
+def test_a_history_and_the_answers_of_queries_call_a_redacted_memory_redacted(redacted):
+    item = summary_of_the_redacted(redacted)
+
+    rows = done("history", item).stdout.splitlines()[1:]
+    assert len(rows) == 2  # the proposal, and what was accepted
+    assert all("(redacted)" in row for row in rows)
+    assert "(redacted)" in done("ask", "supersessions", f"item={item}").stdout
+
+
+def test_a_briefing_asks_nobody_to_look_again_at_a_redacted_memory(folder):
+    for when, args in (("night", []), ("day", ["--expires-on", "2020-01-01T00:00:00Z"])):
+        done("remember", f"{NUMBER} is answered by {when}", "--type", "assumption", *args)
+    assert "To be looked at again" in done("briefing").stdout
+    done("redact", "--text", NUMBER, "--reason", "a private number")
+
+    assert "(redacted)" not in done("briefing").stdout
+    assert "(redacted)" not in done("briefing", "--as-of", "2999-01-01T00:00:00Z").stdout
+    assert "(redacted)" in done("review").stdout
+
+
+def test_the_pages_call_a_redacted_memory_redacted_and_do_not_offer_that_as_its_text(redacted):
+    item = summary_of_the_redacted(redacted)
+    with jidomem.open(redacted / ".jidomem") as memory:
+        client = create_app(memory).test_client()
+        project = memory.project
+        page = client.get(f"/ui/{project}/memories/{quote(item, safe='')}")
+        graph = client.get(f"/ui/{project}/graph.json?item={quote(item, safe='')}")
+
+    assert page.status_code == graph.status_code == 200
+    assert re.search(r"<h1>.*\(redacted\).*</h1>", page.text)
+    assert page.text.count("(redacted)") > 2  # also the proposal that it replaced
+    assert ">(redacted)</textarea>" not in page.text
+    assert "(redacted)" in graph.text

@@ -18,7 +18,7 @@ from jidomem.serve import wire
 from jidomem.serve.curator import text, told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.screen import Screen
-from jidomem.vocab import TYPE_OF_CLASS, jido, local_name
+from jidomem.vocab import REDACTED, TYPE_OF_CLASS, jido, local_name
 
 #: Links on one page: a hundred that all disagree with one another have ten times as many, which nobody can tell apart.
 LINKS = 1_000
@@ -99,7 +99,7 @@ def _node(asked: Asked, found: Around, node: str, *, is_start: bool, links: Iter
     """Return one node with its texts as they are shown: drawn on a canvas, no page makes them harmless any more."""
     said = found.nodes[node]
     is_memory = "properties" in said
-    whole = told.first(said["properties"], "summary") if is_memory else said["text"]
+    whole = told.first(said["properties"], "summary") or REDACTED if is_memory else said["text"]
     words = text.shown(text.short(whole or node, 400))
     return {
         "id": node,

@@ -18,6 +18,7 @@ from jidomem.serve.curator.asked import AS_OF, Asked
 from jidomem.serve.curator.screen import Screen
 from jidomem.serve.site import Site
 from jidomem.terms import Triple
+from jidomem.vocab import REDACTED
 
 #: What is done with a memory: name -> what the form says it does.
 ACTS: Mapping[str, str] = {
@@ -51,6 +52,7 @@ def show(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name o
     why_not = allowed.why_not_correct(asked, item)
     return {
         **told.of(asked, found),
+        "says": "summary" in found["properties"],
         "committer": why["committer"],
         "commit": why["commit"],
         "judged_by": why["judged_by"],
@@ -80,7 +82,7 @@ def _linked(asked: Asked, one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "link": asked.link("memories", one["iri"]),
         "how": str(one.get("how") or one.get("kind") or "").replace("_", " "),
-        "text": one["summary"] or one["iri"],
+        "text": one["summary"] or (REDACTED if one.get("status") else one["iri"]),
         "status": one.get("status"),
         "reason": one.get("reason"),
     }

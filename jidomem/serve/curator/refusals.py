@@ -9,6 +9,7 @@ from jidomem.errors import JidomemError, NotFound
 from jidomem.serve.curator import told
 from jidomem.serve.curator.asked import Asked
 from jidomem.serve.curator.text import when
+from jidomem.vocab import REDACTED
 
 #: What is refused so may be so for what others did.
 _MEANWHILE = (400, 404, 409)
@@ -57,7 +58,7 @@ def _ended(asked: Asked, item: str) -> dict[str, Any] | None:
         return None
     word = "replaced" if found["superseded_by"] else "withdrawn"
     return {
-        "text": told.first(found["properties"], "summary") or item,
+        "text": told.first(found["properties"], "summary") or REDACTED,
         "link": asked.link("memories", item),
         "detail": f"{word} by {end['agent']}, {when(end['recorded_at'])} UTC: {end['summary']}",
         "hint": "",

@@ -11,7 +11,7 @@ from jidomem.excerpt import excerpt
 from jidomem.moments import parse_moment, stamp
 from jidomem.read.item import short_id
 from jidomem.serve.curator.asked import Asked
-from jidomem.vocab import BASE
+from jidomem.vocab import BASE, REDACTED
 
 #: What is due within this time is said to be soon.
 SOON = timedelta(days=14)
@@ -40,7 +40,7 @@ def of(asked: Asked, found: Mapping[str, Any]) -> dict[str, Any]:
         "link": asked.link("memories", found["iri"]),
         "class": found["class"],
         "status": found["status"],
-        "summary": first(said, "summary") or "",
+        "summary": first(said, "summary") or REDACTED,
         "excerpt": excerpt(said, _EXCERPT),
         "topic": first(said, "topic"),
         "confidence": str(first(said, "hasConfidence") or "").rpartition("#")[2],
