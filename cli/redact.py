@@ -54,7 +54,7 @@ def redact(
 
     A --text is looked for in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
     names are made of it, and a number with other separators; the forms that were found are listed. With it goes what
-    was copied from it, and every digest by which a guess at it could be confirmed. The commit that
+    was copied from it, and the digests by which a guess at it could be confirmed. The commit that
     records it says who, why, and which memories. Where a project has curators, they alone redact. A secret given with
     --text stays in the history of your shell; --text - reads it from standard input instead. Look first with
     --dry-run.

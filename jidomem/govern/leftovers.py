@@ -49,7 +49,7 @@ def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> 
         if (data := plain_file(whole, LARGEST)) is None:
             continue
         text = data.decode("utf-8", "replace")
-        hint = f"edit {quote(path)} before it is imported again, which would record the text again"
+        hint = f"edit {quote(path)} before you import it again or end its redacted memory: that could record the text"
         forms = ((number, form_of(line, given)) for number, line in enumerate(text.splitlines(), 1))
         lines = [Leftover(whole, form, False, hint, number) for number, form in forms if form is not None]
         whole_form = None if lines else form_of(text, given)
