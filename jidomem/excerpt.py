@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 #: How many characters an excerpt has at most where nothing else is asked for.
 EXCERPT = 800
@@ -28,7 +29,7 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#:]*$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _STRONG = re.compile(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
 #: Of a long text so many times as much is read as is shown.
-_READ = 20
+_READ = 40
 #: Where a sentence may end, and how the text before ends where it does not: with an abbreviation, a letter, a number.
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
 _NO_END = re.compile(
@@ -94,11 +95,16 @@ def excerpt(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str
     >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
     ('… We will use one queue.', 'It grew. It was slow, as many said. We will use one queue.')
     """
+    return opening(answer_sentences(said, longest), longest).text
+
+
+def answer_sentences(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> list[str]:
+    """Return the sentences of `answer`, as many as are read for an excerpt of *longest*, without the summary."""
     parts = [*sentences(answer(said)[: _READ * longest])]
     summary = " ".join(str(next(iter(said.get("summary", ())), "")).split()).rstrip(".:… ")
     if parts and summary and parts[0].rstrip(".:… ") == summary:
         del parts[0]
-    return _shortened(parts, longest)[0]
+    return parts
 
 
 def shortened(text: str, longest: int) -> tuple[str, bool]:
@@ -107,15 +113,33 @@ def shortened(text: str, longest: int) -> tuple[str, bool]:
     It begins with the sentence that decides where that would be left out.
     """
     words = " ".join(text.split())
-    return (words, False) if len(words) <= longest else _shortened([*_split(words)], longest)
+    if len(words) <= longest:
+        return words, False
+    start = opening([*_split(words)], longest)
+    return start.text, start.is_cut
 
 
-def _shortened(parts: Sequence[str], longest: int) -> tuple[str, bool]:
-    text, is_cut = _joined(parts, longest)
-    place = _deciding(parts) if is_cut else 0
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The first sentences of a text on one line, from the one that decides where that would be left out.
+
+    `place` is that of the first, `places` are those of the sentences that are whole.
+    """
+
+    text: str
+    is_cut: bool
+    place: int
+    places: range
+
+
+def opening(parts: Sequence[str], longest: int) -> Opening:
+    """Return the opening of the sentences *parts* of at most *longest* characters."""
+    text, count = _joined(parts, longest)
+    place = _deciding(parts) if count < len(parts) else 0
     if place and len(" ".join(parts[:place])) >= len(text) - 2:
-        return f"… {_joined(parts[place:], longest - 2)[0]}", True
-    return text, is_cut
+        rest, count = _joined(parts[place:], longest - 2)
+        return Opening(f"… {rest}", True, place, range(place, place + count))
+    return Opening(text, count < len(parts), 0, range(count))
 
 
 def _deciding(parts: Sequence[str]) -> int:
@@ -145,7 +169,7 @@ def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
     words = " ".join(text.split())
     if blanks and len(text) <= longest:
         return text, False
-    return (words, False) if len(words) <= longest else _joined([*_split(words)], longest)
+    return (words, False) if len(words) <= longest else (_joined([*_split(words)], longest)[0], True)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -197,18 +221,18 @@ def _split(words: str) -> Iterator[str]:
     yield from line_sentences(" ".join(words.split()))
 
 
-def _joined(parts: Sequence[str], longest: int) -> tuple[str, bool]:
-    """Return as many of *parts* as fit on one line, and whether some were left out."""
+def _joined(parts: Sequence[str], longest: int) -> tuple[str, int]:
+    """Return as many of *parts* as fit on one line, and how many of them are whole."""
     whole = " ".join(parts)
     if len(whole) <= longest:
-        return whole, False
+        return whole, len(parts)
     room, count = longest - 2, 0
     while len(" ".join(parts[: count + 1])) <= room:
         count += 1
     while count and parts[count - 1].endswith(":"):  # a heading, or the sentence that leads to a list
         count -= 1
     text = " ".join(parts[:count])
-    return f"{text if len(text) >= room // 2 else beginning(whole, room)} …", True
+    return (f"{text} …", count) if len(text) >= room // 2 else (f"{beginning(whole, room)} …", count)
 
 
 def beginning(text: str, longest: int, width: Callable[[str], int] = len) -> str:

@@ -122,6 +122,7 @@ PURE = [
     "tiers/value.py",
     "runtime/memoryos/rows.py",
     "read/rank.py",
+    "read/matching.py",
     "read/fusion.py",
     "read/profiles.py",
     "days.py",
