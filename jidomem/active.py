@@ -106,12 +106,11 @@ def now_of_all(item: str = "item") -> str:
 class Inactive:
     """The memories that fit and are left out because they are not active: by status, how many there are.
 
-    `rank` says how they compare with the answers that are given: `better` than the last of them, `further` ones after
-    them, or nothing where there are no answers.
+    `better` is how many of them match better than the first answer; None where there is none to compare with.
     """
 
     statuses: Mapping[str, int] = field(default_factory=dict, hash=False)
-    rank: str = ""
+    better: int | None = None
 
     @property
     def count(self) -> int:
@@ -119,18 +118,30 @@ class Inactive:
         return sum(self.statuses.values())
 
     def notice(self, option: str = "include_inactive=true") -> str:
-        """Return the sentence that tells of them and of the *option* that shows them; empty where there are none.
+        """Return the sentence that names them and the *option* that shows them; empty where there are none.
 
-        >>> Inactive({"proposed": 1, "superseded": 1}, "better").notice("--include-inactive")
-        '2 better matches are not active (1 proposed, 1 superseded): add --include-inactive'
+        >>> Inactive({"proposed": 1}, 1).notice("--include-inactive")
+        '1 inactive record matches better than the first hit (1 proposed): add --include-inactive'
+        >>> Inactive({"proposed": 1, "superseded": 2}, 1).notice("--all")
+        '3 inactive records match, 1 of them better than the first hit (1 proposed, 2 superseded): add --all'
+        >>> Inactive({"rejected": 1}, 0).notice("--include-inactive")
+        '1 inactive record matches, not better than the first hit (1 rejected): add --include-inactive'
         >>> Inactive({"rejected": 1}).notice()
-        '1 match is not active (1 rejected): add include_inactive=true'
+        '1 inactive record matches (1 rejected): add include_inactive=true'
         """
         if not self.count:
             return ""
         statuses = ", ".join(f"{count} {status}" for status, count in sorted(self.statuses.items()))
-        matches = "match is" if self.count == 1 else "matches are"
-        return f"{' '.join(filter(None, [str(self.count), self.rank, matches]))} not active ({statuses}): add {option}"
+        records = "1 inactive record matches" if self.count == 1 else f"{self.count} inactive records match"
+        return f"{records}{self._compared()} ({statuses}): add {option}"
+
+    def _compared(self) -> str:
+        if self.better is None:
+            return ""
+        if self.better == self.count:
+            return " better than the first hit"
+        some = "not" if self.count == 1 else "none" if not self.better else f"{self.better} of them"
+        return f", {some} better than the first hit"
 
     def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
         """Return the count, the statuses and the notice as plain values."""

@@ -153,7 +153,8 @@ class RecallResult:
 class Hit(Entry):
     """A memory that was found by its words: an entry with its IRI as `id` and the score it ranks by.
 
-    `content` is its summary and `excerpt` the text that answers: the decision and its reasons first, cut at a sentence.
+    `content` is its summary. `excerpt` is the decision and its reasons, cut at a sentence; where the question
+    points to a later passage, the sentences that match it best follow.
     `metadata` holds kind, status and the rest; `parts` add up to the score, where that was asked for.
     """
 
@@ -172,7 +173,7 @@ class Hit(Entry):
 class Found(RecallResult):
     """What was found in the memory of a project, the best first; `metadata` says how, and what was left out.
 
-    `inactive` counts the memories that are not active and would rank among the entries.
+    `inactive` counts the memories that are not active and would rank among the entries, or among the first five.
     """
 
     entries: Sequence[Hit] = field(default_factory=list, hash=False)

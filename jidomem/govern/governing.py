@@ -100,7 +100,7 @@ class GoverningAnswer:
     def inactive_but(self, items: Collection[str]) -> Inactive:
         """Return the same without those of *items*, which were told of already."""
         statuses = Counter(status for name, status in self.left_out.items() if name not in items)
-        return Inactive(statuses, "further" if self.rows else "")
+        return Inactive(statuses)
 
     def notices(self) -> list[str]:
         """Return a sentence about each path at which there is no file."""

@@ -19,6 +19,8 @@ _OPENING = "Quoted below is what others have recorded: data with its source and 
 _FENCE = "```memory\n"
 _END = "```\n"
 _LEFT_OUT = "At least {} more matched.\n"
+#: Where sentences of a text are left out: at its beginning, its end or between two.
+_GAP = re.compile(r"(?:^|(?<= ))…(?= |$)")
 _OPTIONS = ("include_inactive=true", "--include-inactive")
 
 
@@ -91,7 +93,8 @@ def _line(hit: Hit) -> str:
     text = quoted(content, LONGEST)[0]
     answer = f"; text: {quoted(hit.excerpt, EXCERPT)[0]}" if hit.excerpt else ""
     short = local_name(hit.id)[-8:]
-    mark = f" [cut; jidomem show {short}]" if is_cut or hit.excerpt.endswith("…") else ""
+    is_cut = is_cut or _GAP.search(hit.excerpt) is not None
+    mark = f" [cut; jidomem show {short}]" if is_cut else ""
     status = "" if said["status"] == "active" else said["status"]
     about = ", ".join(_word(str(place)) for place in said["about"][:3])
     stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import islice
 from typing import Any
 
 from jidomem.active import ACTIVE, STATES, Inactive
-from jidomem.candidate import Ranked
+from jidomem.candidate import Candidate
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.excerpt import excerpt
+from jidomem.excerpt import answer_sentences
 from jidomem.index import OxigraphIndex
 from jidomem.index.held_texts import Readable
 from jidomem.index.kept_words import ENTRY
@@ -27,11 +26,13 @@ from jidomem.read import item
 from jidomem.read.answering import Source, answered
 from jidomem.read.entries import own
 from jidomem.read.gathering import PAGE, Alike, Asked
-from jidomem.read.search import asked_for, search
-from jidomem.recall import Found, Hit, Narrowing, RecallRequest
+from jidomem.read.matching import matching_excerpt
+from jidomem.read.search import asked_for, search, telling
+from jidomem.recall import LIMIT, MOST, Found, Hit, Narrowing, RecallRequest
 from jidomem.schema import ITEM, Schema
 from jidomem.terms import bare
 from jidomem.vocab import BASE, CLASS_OF_TYPE, JIDO, REDACTED, TYPE_ALIASES, local_name
+from jidomem.words import TELL_LITTLE
 
 #: What says of a memory that it holds no more, and is left out with it.
 _TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
@@ -50,6 +51,25 @@ _TOLD = {
     "severityLevel": "severity",
     "hasEnforcementLevel": "enforcement_level",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What was found, with its score, the parts of that, and the candidate that it was chosen as by likeness."""
+
+    name: str
+    score: float
+    parts: Mapping[str, Any]
+    candidate: Candidate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The best of what was found in order, the weights of the question's stems, and the metadata of the answer."""
+
+    best: Sequence[_Place]
+    weights: Mapping[str, float]
+    metadata: Mapping[str, Any]
 
 
 class Recalling:
@@ -81,6 +101,52 @@ class Recalling:
         Entries and turns are looked through where `kinds` names them. Where nothing but memories is, and nothing is
         known of likeness, all that holds one of the words is; else the best by words and by likeness are.
         """
+        ranking = self._ranking(project, request, narrowing)
+        every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)
+        return Found(request, [hit for hit in every if hit is not None], ranking.metadata)
+
+    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, found: Found) -> Inactive:
+        """Return the memories that are not active and would rank among the entries *found*, or among the first LIMIT.
+
+        Places are those of one ranking of active and inactive memories. One that was superseded does not count
+        where its successor is an entry or counts itself.
+        """
+        if narrowing.include_inactive:
+            return Inactive()
+        entries = [hit.id for hit in found.entries]
+        names = self._names_with_inactive(project, request, replace(narrowing, include_inactive=True), {*entries})
+        places = {name: place for place, name in enumerate(names)}
+        ranks = [places.get(name, len(names)) for name in entries]
+        most = max((*(rank + 1 for rank in ranks), request.limit, LIMIT))
+        statuses = {name: self._status(project, name, narrowing) for name in names[:most] if name not in entries}
+        hidden = {name: status for name, status in statuses.items() if status in STATES and status != ACTIVE}
+        known, as_of = {*entries, *hidden}, narrowing.as_of
+        counted = [name for name in hidden if not item.has_successor(self._index, project, name, known, as_of)]
+        better = sum(places[name] < min(ranks) for name in counted) if entries else None
+        return Inactive(dict(Counter(hidden[name] for name in counted)), better)
+
+    def _names_with_inactive(
+        self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]
+    ) -> list[str]:
+        """Return the names of the best of all memories, active or not, down to the last of *entries*."""
+        limit = max(request.limit, LIMIT)
+        while True:
+            ranking = self._ranking(project, replace(request, limit=limit), narrowing)
+            names = [one.name for one in ranking.best]
+            if entries <= {*names} or not ranking.metadata["more"] or limit == MOST:
+                return names
+            limit = min(4 * limit, MOST)
+
+    def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
+        """Return the status of a memory; None for what is no memory, or not yet read from the journal."""
+        try:
+            found = item.get(self._index, project, name, narrowing.as_of, now=lambda: self._now)
+        except NotFound:
+            return None
+        return str(found["status"])
+
+    def _ranking(self, project: str, request: RecallRequest, narrowing: Narrowing) -> _Ranking:
+        """Return up to `limit` names that answer the query, the best first."""
         within = self._within(project, request, narrowing)
         stems = asked_for(self._texts.stemmer, request.query)
         if self._alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
@@ -88,29 +154,13 @@ class Recalling:
         sources = self._sources(project, within, narrowing)
         now = within.moment or self._now
         answer = answered(sources, Asked(request.query, stems, narrowing.about, now, limit=request.limit))
-        best = answer.found[: request.limit]
-        hits = [hit for one in best if (hit := self._told(project, one, narrowing)) is not None]
+        best = [
+            _Place(one.candidate.passage.item, one.score, one.parts, one.candidate)
+            for one in answer.found[: request.limit]
+        ]
         more, question = len(answer.found) > request.limit, answer.question
-        said = _metadata(project, question.stems.values(), stems, question.counts, more)
-        return Found(request, hits, {**said, "ranking": answer.ranking})
-
-    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, found: Found) -> Inactive:
-        """Return how many memories that are not active would rank among the entries *found*.
-
-        One that was superseded does not count where its successor is an entry or counts itself.
-        """
-        if narrowing.include_inactive:
-            return Inactive()
-        every = self.recall(project, request, replace(narrowing, include_inactive=True, explain=False)).entries
-        entries = {hit.id for hit in found.entries}
-        hidden = {hit.id: hit for hit in every if hit.id not in entries and _is_inactive(hit)}
-        known, as_of = {*entries, *hidden}, narrowing.as_of
-        told = [name for name in hidden if not item.has_successor(self._index, project, name, known, as_of)]
-        places = {hit.id: place for place, hit in enumerate(every)}
-        last = max((places.get(name, len(every)) for name in entries), default=-1)
-        statuses = Counter(hidden[name].metadata["status"] for name in told)
-        rank = "" if not entries else "better" if all(places[name] < last for name in told) else "further"
-        return Inactive(dict(statuses), rank)
+        metadata = _metadata(project, question.stems.values(), stems, question.counts, more)
+        return _Ranking(best, _weights(stems, question.counts), {**metadata, "ranking": answer.ranking})
 
     def _sources(self, project: str, within: Within, narrowing: Narrowing) -> list[Source]:
         """Return what is looked through: memories unless other kinds alone are asked for, and what these are in."""
@@ -128,14 +178,15 @@ class Recalling:
 
     def _by_words(
         self, project: str, request: RecallRequest, narrowing: Narrowing, within: Within, stems: Mapping[str, str]
-    ) -> Found:
+    ) -> _Ranking:
         found, looked_for, counts = self._texts.read(
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
-        told = ((one, {**one.parts, "words": dict(one.words)} if narrowing.explain else None) for one in found)
-        every = (self._hit(project, one.match.item, one.score, parts, narrowing) for one, parts in told)
-        hits = [hit for hit in islice(every, request.limit) if hit is not None]
-        return Found(request, hits, _metadata(project, looked_for, stems, counts, len(found) > request.limit))
+        best = [
+            _Place(one.match.item, one.score, {**one.parts, "words": dict(one.words)}) for one in found[: request.limit]
+        ]
+        metadata = _metadata(project, looked_for, stems, counts, len(found) > request.limit)
+        return _Ranking(best, _weights(stems, counts), metadata)
 
     def _within(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Within:
         """Return what is looked through."""
@@ -178,26 +229,32 @@ class Recalling:
             found.update(map(bare, self._schema.subclasses(known[name])))
         return frozenset(found)
 
-    def _told(self, project: str, found: Ranked, narrowing: Narrowing) -> Hit | None:
-        """Return what is told of a candidate; None for a memory that this process has not yet heard of."""
-        one, parts = found.candidate, dict(found.parts) if narrowing.explain else None
-        if one.kind == "memory":
-            return self._hit(project, one.passage.item, found.score, parts, narrowing)
-        said = one.passage
-        metadata = {"kind": one.kind, "status": "asserted", "recorded_at": parse_moment(one.recorded),
+    def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
+        """Return the hit of what was found; None for a memory that this process has not yet read from the journal."""
+        parts = dict(one.parts) if narrowing.explain else None
+        if one.candidate is None or one.candidate.kind == "memory":
+            return self._memory(project, one, weights, parts, narrowing)
+        said, recorded = one.candidate.passage, parse_moment(one.candidate.recorded)
+        metadata = {"kind": one.candidate.kind, "status": "asserted", "recorded_at": recorded,
                     "time": parse_moment(said.said_at), "said_at": parse_moment(said.said_at),
                     "speakers": list(said.speakers), "about": []}  # fmt: skip
-        agent = local_name(one.agent) if one.agent.startswith(BASE) else one.agent
-        session = local_name(one.session) if one.session.startswith(BASE) else one.session
-        return Hit(id=said.item, agent_id=agent or "unknown", session_id=session or None, score=found.score,
-                   content=said.text or said.item, metadata=metadata, parts=parts)  # fmt: skip
+        agent, session = (
+            local_name(name) if name.startswith(BASE) else name for name in (one.candidate.agent, one.candidate.session)
+        )
+        return Hit(id=one.name, agent_id=agent or "unknown", session_id=session or None, score=one.score,
+                   content=said.text or one.name, metadata=metadata, parts=parts)  # fmt: skip
 
-    def _hit(
-        self, project: str, name: str, score: float, parts: Mapping[str, Any] | None, narrowing: Narrowing
+    def _memory(
+        self,
+        project: str,
+        one: _Place,
+        weights: Mapping[str, float],
+        parts: Mapping[str, Any] | None,
+        narrowing: Narrowing,
     ) -> Hit | None:
-        """Return what is told of a memory that was found; None where this process has not yet heard of it."""
+        """Return the hit of a memory; *weights* are those of the question, which choose the sentences shown of it."""
         try:
-            told = item.get(self._index, project, name, narrowing.as_of, now=lambda: self._now)
+            told = item.get(self._index, project, one.name, narrowing.as_of, now=lambda: self._now)
         except NotFound:
             return None
         said = {name: values[0] for name, values in told["properties"].items() if values}
@@ -215,12 +272,20 @@ class Recalling:
         metadata |= {end: told[end] for end in ("superseded_by", "invalidated_by") if told[end]}
         agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
         content = str(said.get("summary") or REDACTED)
-        return Hit(id=name, agent_id=agent or "unknown", session_id=session, content=content,
-                   excerpt=excerpt(told["properties"]), score=score, metadata=metadata, parts=parts)  # fmt: skip
+        return Hit(id=one.name, agent_id=agent or "unknown", session_id=session, content=content,
+                   excerpt=self._excerpt(told["properties"], weights), score=one.score, metadata=metadata,
+                   parts=parts)  # fmt: skip
+
+    def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:
+        sentences = answer_sentences(properties)
+        stems = [{stem for _, stem in each} for each in self._texts.stemmer.every(sentences)]
+        return matching_excerpt(sentences, stems, weights)
 
 
-def _is_inactive(hit: Hit) -> bool:
-    return hit.metadata["status"] in STATES and hit.metadata["status"] != ACTIVE
+def _weights(stems: Mapping[str, str], counts: Counts) -> dict[str, float]:
+    """Return the weight of each of *stems* that points to a passage: none of the words that tell little does."""
+    weights = telling(stems, counts)
+    return {stem: weight for stem, weight in weights.items() if stems[stem] not in TELL_LITTLE}
 
 
 def _metadata(project: str, words: Iterable[str], stems: Iterable[str], counts: Counts, more: bool) -> dict[str, Any]:

@@ -57,10 +57,12 @@ def test_better_matches_that_are_not_active_are_told_with_the_option_that_shows_
     run("remember", "the cache of quaggas", *args)
 
     told = run("recall", "cache of quaggas", "--limit", "3")
-    assert "1 better match is not active (1 proposed): add --include-inactive\n" in told.stderr
+    assert "1 inactive record matches better than the first hit (1 proposed): add --include-inactive\n" in told.stderr
     assert "quaggas" in run("recall", "cache of quaggas", "--include-inactive").stdout
     quoted = run("recall", "cache of quaggas", "--limit", "3", "--format", "md")
-    assert quoted.stdout.endswith("1 better match is not active (1 proposed): add --include-inactive.\n")
+    assert quoted.stdout.endswith(
+        "1 inactive record matches better than the first hit (1 proposed): add --include-inactive.\n"
+    )
     inactive = json.loads(run("recall", "cache of quaggas", "--limit", "3", "--json").stdout)["inactive"]
     assert inactive == {"count": 1, "statuses": {"proposed": 1}, "notice": told.stderr.splitlines()[-1]}
 

@@ -1,11 +1,13 @@
 """Records of decisions in the forms they have in the wild answer a question by the text that is shown of them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import jidomem
+from jidomem.excerpt import EXCERPT
 from jidomem.exchange.sources import SourceFile
 from jidomem.exchange.synchroniser import Look, Synchronisation
 from jidomem.govern.recalled import markdown
@@ -49,6 +51,19 @@ def test_a_record_says_its_decision_then_what_follows_and_its_context_last(shop)
     assert hit.excerpt.startswith('Chosen option: "Postgres as a queue", because a letter')
 
 
+def test_the_words_of_a_question_choose_what_is_shown_of_a_record_after_its_decision(shop):
+    (asked,) = shop.recall("What did the customer in Bergen get after pressing the button again?", limit=1).entries
+    (plain,) = shop.recall("letters by a queue", limit=1).entries
+
+    assert asked.excerpt.startswith('Chosen option: "Postgres as a queue", because a letter')
+    assert re.search(r" … [^…]*The first report came from a customer in Bergen, [^…]*got two parcels\.", asked.excerpt)
+    assert len(asked.excerpt) <= EXCERPT
+    assert "Bergen" not in plain.excerpt
+    assert " [cut; jidomem show " in markdown(
+        shop.recall("What did the customer in Bergen get after pressing the button again?", limit=1)
+    )
+
+
 def test_what_stands_in_the_context_is_found_though_it_is_shown_last(shop):
     (hit,) = shop.recall("latency from Lisbon", limit=1).entries
 
@@ -64,7 +79,7 @@ def test_a_decision_written_by_hand_shows_its_reason_and_its_explanation(shop):
     assert 'Keep baskets in Redis"; text: "a basket is lost without harm A basket expires' in markdown(found)
 
 
-def test_why_gives_the_same_text_as_recall(shop):
+def test_why_gives_the_text_that_recall_gives_where_the_question_points_nowhere_else(shop):
     (hit,) = shop.recall("identifiers", limit=1).entries
 
     why = shop.reader.why("shop", hit.id)

@@ -257,7 +257,7 @@ def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):
 def test_what_would_govern_a_file_and_is_not_active_is_counted_by_status(governed):
     answer = governed.governing_answer("src/db/pool.py", project="p")
     assert answer.rows == governed.governing("src/db/pool.py", project="p")
-    assert answer.inactive.notice() == "1 further match is not active (1 rejected): add include_inactive=true"
+    assert answer.inactive.notice() == "1 inactive record matches (1 rejected): add include_inactive=true"
 
     (old,) = [row["item"] for row in answer.rows if row["summary"] == "Pool of four"]
     governed.writer.submit_intent(
@@ -276,7 +276,7 @@ def test_governing_says_what_is_not_active_and_that_a_file_is_not_there_with_the
 
     there = run("governing", "src/queue.py")
     assert (there.exit_code, there.stdout) == (0, "")
-    assert there.stderr == "none\n1 match is not active (1 proposed): add --include-inactive\n"
+    assert there.stderr == "none\n1 inactive record matches (1 proposed): add --include-inactive\n"
 
     absent = run("governing", "lib/queue.py", "src/new.py")
     assert absent.exit_code == 0

@@ -95,7 +95,7 @@ def test_an_answer_says_how_many_better_matches_are_not_active_and_which_option_
     answer = memory.recall("quagga address plan")
     assert [hit.content[:7] for hit in answer.entries] == ["another"]
     assert answer.inactive.statuses == {"proposed": 1, "deprecated": 1}
-    notice = "2 better matches are not active (1 deprecated, 1 proposed): add include_inactive=true"
+    notice = "2 inactive records match better than the first hit (1 deprecated, 1 proposed): add include_inactive=true"
     assert answer.inactive.notice() == answer.to_dict()["inactive"]["notice"] == notice
     assert f"{notice}.\n" in markdown(answer)
     shown = memory.recall("quagga address plan", include_inactive=True)
@@ -103,15 +103,48 @@ def test_an_answer_says_how_many_better_matches_are_not_active_and_which_option_
     assert [hit.metadata["status"] for hit in shown.entries] == ["proposed", "deprecated", "active"]
 
 
-def test_matches_that_are_not_active_are_counted_where_nothing_else_answers_and_within_the_limit_and_filters(memory):
+def test_matches_that_are_not_active_are_counted_where_nothing_else_answers_and_within_the_filters(memory):
     keep(memory, *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(3)))
 
     assert memory.recall("quagga").inactive.notice() == (
-        "3 matches are not active (3 rejected): add include_inactive=true"
+        "3 inactive records match (3 rejected): add include_inactive=true"
     )
-    assert memory.recall("quagga", limit=2).inactive.count == 2
+    assert memory.recall("quagga", limit=2).inactive.count == 3
     assert memory.recall("quagga", kinds=["fact"]).inactive.count == 0
     assert memory.recall("zebra", kinds=["decision"], since="2999-01-01").inactive.notice() == ""
+
+
+def test_inactive_records_are_compared_with_the_first_hit_in_one_ranking_whatever_the_limit(memory):
+    keep(
+        memory,
+        intent(summary="quagga address plan"),
+        decision(summary="quagga address plan with a few more words", topic="plan", status="proposed"),
+        *(intent(summary=f"an address among many other words that say little, number {n}") for n in range(9)),
+    )
+
+    notice = "1 inactive record matches, not better than the first hit (1 proposed): add include_inactive=true"
+    for limit in (1, 2, 5, 10):
+        answer = memory.recall("quagga address plan", limit=limit)
+        assert answer.entries[0].content == "quagga address plan"
+        assert answer.inactive.notice() == notice, limit
+
+
+def test_as_many_inactive_records_as_match_better_than_the_first_hit_are_counted_beyond_the_limit(memory):
+    keep(
+        memory,
+        *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(7)),
+        intent(summary="a plan that is mentioned in passing, among many other words that say little"),
+        decision(summary="many other words that say as little, before a plan is mentioned at their end",
+                 topic="words", status="proposed"),
+    )  # fmt: skip
+
+    for limit in (1, 3):
+        answer = memory.recall("quagga plan", limit=limit)
+        assert [hit.metadata["status"] for hit in answer.entries] == ["active"]
+        assert (answer.inactive.better, answer.inactive.statuses["rejected"]) == (7, 7), limit
+    assert memory.recall("quagga plan", limit=9).inactive.notice("--all") == (
+        "8 inactive records match, 7 of them better than the first hit (1 proposed, 7 rejected): add --all"
+    )
 
 
 def test_a_superseded_memory_is_not_counted_beside_its_successor_but_without_it(memory):
@@ -260,7 +293,8 @@ def test_an_answer_with_a_notice_of_what_is_not_active_fits_its_budget(memory):
     for budget in range(120, 400, 20):
         told = memory.recall("quagga", limit=8, budget_tokens=budget)
         assert tokens(markdown(told)) == told.metadata["tokens"] <= budget
-        assert "2 better matches are not active (2 proposed)" in markdown(told)
+        assert told.inactive.notice() in markdown(told)
+        assert told.inactive.statuses == {"proposed": 2}
 
 
 def test_what_was_shown_is_told_by_why(memory):

@@ -424,7 +424,7 @@ def test_a_client_is_told_what_is_not_active_by_recall_and_by_the_question_what_
         ("ask", {"name": "governing", "params": {"file": "src/queue.py"}}),
     )  # fmt: skip
 
-    notice = "1 match is not active (1 proposed): add include_inactive=true"
+    notice = "1 inactive record matches (1 proposed): add include_inactive=true"
     assert (
         found.structured_content["inactive"]["notice"] == governing.structured_content["inactive"]["notice"] == notice
     )

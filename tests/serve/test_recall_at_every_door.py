@@ -186,4 +186,6 @@ def test_every_door_that_answers_says_how_many_matches_are_not_active(memory, do
     told = door(memory, {})
     assert told["inactive"]["count"] == 1
     assert told["inactive"]["statuses"] == {"proposed": 1}
-    assert told["inactive"]["notice"].startswith("1 match is not active (1 proposed): add ")
+    notice = told["inactive"]["notice"]
+    assert notice.startswith("1 inactive record matches")
+    assert "(1 proposed): add " in notice
