@@ -25,7 +25,7 @@ from jidomem.exchange.synchroniser import Look, Synchronisation
 from jidomem.index.steps import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import NAMES, Stream
-from jidomem.read.why import evidence_texts
+from jidomem.read.revisions import node_texts
 from jidomem.repository.checkout import Checkout
 from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
 from jidomem.repository.first_commits import first_commits
@@ -103,9 +103,7 @@ def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> byt
         door.say(f"{left} superseded, withdrawn or only proposed left out: --format turtle has them")
     if form == "mcp-memory":
         return handover.mcp_memory(project, found)
-    texts = evidence_texts(
-        memory.reader, project, (n for one in found for n in one["properties"].get("derivedFrom", ()))
-    )
+    texts = node_texts(memory.reader, project, (n for one in found for n in one["properties"].get("derivedFrom", ())))
     moment = moment or now().isoformat(timespec="seconds")
     return handover.markdown(project, found, memory.schema.is_a, moment, texts)
 

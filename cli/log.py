@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from jidomem.errors import InvalidRequest
+from jidomem_cli.changes import change_lines
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
-from jidomem_cli.tables import form_of, show_rows
+from jidomem_cli.tables import form_of, short, show_rows
 
 _COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
 _WHOLE = ("version", "recorded_at", "commit", "graph", "committer", "ontology", "agents", "sessions", "brought")
@@ -43,7 +44,8 @@ def _told(brought: dict[str, int]) -> str:
 def diff(door: Door, ends: tuple[str, ...]) -> None:
     """Tell what was added, superseded or invalidated between two moments, each given by --as-of.
 
-    A moment is ISO 8601, or a version that `jidomem log` lists: all that was recorded by then.
+    A moment is ISO 8601, or a version that `jidomem log` lists: all that was recorded by then. Below a revision stand
+    who recorded it, when and why, and the fields that it changed, as FIELD: BEFORE -> AFTER; --json has them whole.
 
     Examples:
       jidomem diff --as-of 2026-01-01 --as-of 2030-01-01
@@ -55,7 +57,19 @@ def diff(door: Door, ends: tuple[str, ...]) -> None:
         raise InvalidRequest("a difference is between two moments, or one and now", hint=hint)
     memory = door.read()
     rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=door.valid_at)
-    show_rows(door, rows, _CHANGED)
+    shown = rows
+    if form_of(door) == "table":
+        shown = [{**row, "changes": _revision(door, row)} for row in rows]
+    show_rows(door, shown, _CHANGED, below="changes")
     if rows:
         counts = Counter(row["change"] for row in rows)
         door.say(", ".join(f"{count} {change}" for change, count in sorted(counts.items())))
+
+
+def _revision(door: Door, row: dict[str, Any]) -> list[str]:
+    """Return who recorded a revision, when and why, and what it changed; nothing of any other row."""
+    if not (row["reason"] or row["changes"]):
+        return []
+    why = f": {row['reason']}" if row["reason"] else ""
+    told = f"{short(row['agents'])}, {short(row['recorded'])}{why}"
+    return [told, *change_lines(door, row["changes"])]

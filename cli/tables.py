@@ -38,7 +38,8 @@ _BETWEEN, _LEAST = 2, 16
 #: The columns that a narrow terminal goes without, the first of these first.
 _LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "recorded", "about", "kind", "level")
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\dZ$")
-_INDENT = "    "
+#: What stands before the text below a row.
+INDENT = "    "
 #: The width of a curator's lists where there is no terminal: people read them through a pipe, too.
 PIPED = 120
 _MEMORY = re.compile(rf"{re.escape(BASE)}memory/[0-9A-Fa-f-]+")
@@ -155,8 +156,8 @@ def _table(
         line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
         click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
         for part in [text] if isinstance(text, str) else text:
-            indented = f"{_INDENT}{clean(part)}"
-            click.echo(indented if width is None else fill(indented, width, subsequent_indent=_INDENT))
+            indented = f"{INDENT}{clean(part)}"
+            click.echo(indented if width is None else fill(indented, width, subsequent_indent=INDENT))
     if left_out:
         door.say(f"left out for want of width: {', '.join(left_out)}; -v shows all")
 
@@ -173,7 +174,7 @@ def line_width(door: Door, piped: int | None = None) -> int | None:
 def fit_line(door: Door, text: str, piped: int | None = None) -> str:
     """Return *text* as a line that has the width there is, of *piped* characters where no terminal is."""
     width = line_width(door, piped)
-    return text if width is None else _cut(text, width)
+    return text if width is None else cut_text(text, width)
 
 
 def fitted(
@@ -202,7 +203,7 @@ def fitted(
             kept.remove(at)
             left_out.append(name)
     longest = _longest(widths(), width)
-    header, *rows = [[_cut(row[at], longest) for at in kept] for row in texts]
+    header, *rows = [[cut_text(row[at], longest) for at in kept] for row in texts]
     return header, rows, left_out
 
 
@@ -220,7 +221,7 @@ def _width(text: str) -> int:
     return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "FW") for sign in text)
 
 
-def _cut(text: str, longest: int) -> str:
+def cut_text(text: str, longest: int) -> str:
     """Return the text, or its beginning and an ellipsis, in at most *longest* columns of a terminal."""
     return text if _width(text) <= longest else f"{beginning(text, longest - 1, _width)}…"
 

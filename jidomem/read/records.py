@@ -14,6 +14,7 @@ from jidomem.query import FOREVER, to_term
 from jidomem.read import source_names
 from jidomem.read.functions import Functions, Rows
 from jidomem.read.pages import Page
+from jidomem.read.revisions import Revisions
 from jidomem.terms import Term, bare, iri
 from jidomem.version import Head, Version
 from jidomem.vocab import GRAPHS, graph_iri, jido, local_name
@@ -26,6 +27,12 @@ _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commi
 ?node {jido("recordedIn")} ?commit ; a ?kind .
 OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")} ?agent }}
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
+_RECORDED = f"""SELECT ?item ?recorded ?agent ?reason ?replaced WHERE {{ VALUES ?item {{ %s }}
+?item {jido("recordedAt")} ?recorded .
+OPTIONAL {{ ?item {jido("assertedBy")} ?agent }}
+OPTIONAL {{ ?item {jido("revisionReason")} ?reason }}
+OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?replaced }} }}
+ORDER BY ?item ?agent ?replaced"""
 _HEADS = f"""SELECT ?commit ?position ?recorded WHERE {{
 ?commit {jido("inStream")} %(graph)s ; {jido("position")} ?position ; {jido("recordedAt")} ?recorded
 FILTER(?recorded <= %(moment)s)
@@ -75,25 +82,47 @@ class Records(Functions):
     def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
         """Return what went before one memory and what replaced, withdrew or revived it, oldest first.
 
-        Each has recorded, entry, kind, summary, status, agent and reason. The id is one that `resolve` takes. Raises
+        Each has recorded, entry, kind, summary, status, agent, the `reason` of the revision and its `changes`: field,
+        before and after, against the newest memory that it replaced. The id is one that `resolve` takes. Raises
         NotFound where there was no such memory by then.
         """
         item = self.resolve(project, memory_id, as_of=as_of)
         self.get_memory(project, item, as_of=as_of)
-        return self.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
+        rows = self.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
+        revisions = Revisions(self, project, as_of)
+        return [{**row, **revisions.of(row["entry"])} for row in rows]
 
     def diff(self, project: str, since: object, until: object = None, *, valid_at: object = None) -> Rows:
         """Return each memory that was added, superseded or invalidated after *since* and by *until*, now if left out.
 
         Both are moments or versions. Each row has change, item, kind, summary, the status before (None for one that
-        is new) and after, and `by`, what ended it meanwhile. Raises InvalidRequest where *since* is the later one, and
-        what `moment` raises.
+        is new) and after, and `by`, what ended it meanwhile. One that was added has `recorded`, when, `agents`, by
+        whom, and the `reason` and `changes` that `history` gives. Raises InvalidRequest where *since* is the later one,
+        and what `moment` raises.
         """
         first, last = self.moment(project, since), self.moment(project, until or FOREVER)
         if first > last:
             raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
         rows = self.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
-        return [{"change": row["after"] if row["before"] else "added", **row} for row in rows]
+        added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
+        none: dict[str, Any] = {"recorded": None, "agents": [], "reason": None, "changes": []}
+        return [
+            {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
+            for row in rows
+        ]
+
+    def _revised(self, project: str, items: list[str], as_of: str) -> dict[str, dict[str, Any]]:
+        """Return of each of *items* when and by whom it was recorded, and why and how it revised others."""
+        found: dict[str, dict[str, Any]] = {}
+        revisions = Revisions(self, project, as_of)
+        for at in range(0, len(items), _SOME):
+            for row in self.select(project, _RECORDED % " ".join(map(iri, items[at : at + _SOME]))):
+                own = found.setdefault(row["item"], {"recorded": row["recorded"], "agents": []})
+                own["agents"] = _each((*own["agents"], row["agent"]))
+                if "changes" not in own:
+                    is_revision = row["replaced"] is not None
+                    own |= revisions.of(row["item"]) if is_revision else {"reason": row["reason"], "changes": []}
+        return found
 
     def moment(self, project: str, given: object) -> str:
         """Return the moment *given* is, or of the newest commit of the version it is; raises InvalidRequest, NotFound.

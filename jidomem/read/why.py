@@ -11,9 +11,10 @@ from jidomem.excerpt import excerpt
 from jidomem.query import FOREVER, to_term
 from jidomem.read.functions import Rows
 from jidomem.read.records import Records
+from jidomem.read.revisions import Revisions, node_texts
 from jidomem.schema import Schema
 from jidomem.terms import bare, iri
-from jidomem.vocab import BASE, LABEL, conv, jido
+from jidomem.vocab import jido
 
 #: Tells, of a project's memory, when and to whom it was shown by a moment.
 Shown = Callable[[str, str, str], Rows]
@@ -28,26 +29,9 @@ _SAID = {
 _COMMITTED = (
     f"SELECT ?committer ?ontology {{ %s {jido('committer')} ?committer ; {jido('ontologyVersion')} ?ontology }}"
 )
-#: What says in words what a memory rests on: evidence given as text, turns of a conversation, entries of an agent.
-_WORDED = tuple(f"{BASE}{folder}/" for folder in ("evidence", "turns", "entries"))
-_TEXTS = f"""SELECT ?node ?text ?prompt ?answer {{ VALUES ?node {{ %s }}
-  OPTIONAL {{ ?node {LABEL}|{jido("entryText")} ?text }}
-  OPTIONAL {{ ?node {conv("hasPrompt")}/{conv("promptText")} ?prompt }}
-  OPTIONAL {{ ?node {conv("hasAnswer")}/{conv("answerText")} ?answer }} }}"""
 _ITEMS = f"SELECT DISTINCT ?node {{ VALUES ?node {{ %s }} ?node {jido('hasAssertionStatus')} ?status }}"
 _REVIVALS = f"""SELECT ?node {{ ?node {jido("revives")} %s ; {jido("recordedAt")} ?at FILTER(?at <= %s) }}
 ORDER BY ?at ?node"""
-
-
-def evidence_texts(reader: Records, project: str, nodes: Iterable[str]) -> dict[str, str]:
-    """Return the text of each of *nodes* that is evidence in words: given as a text, a turn, an entry of an agent."""
-    worded = [iri(node) for node in dict.fromkeys(nodes) if node.startswith(_WORDED)]
-    texts: dict[str, str] = {}
-    for at in range(0, len(worded), MOST):
-        for row in reader.select(project, _TEXTS % " ".join(worded[at : at + MOST])):
-            if text := "\n".join(filter(None, (row["text"], row["prompt"], row["answer"]))):
-                texts[row["node"]] = text
-    return texts
 
 
 class Why:
@@ -116,7 +100,7 @@ class Why:
         values = " ".join(map(iri, named))
         rows = self._reader.select(self._project, _ITEMS % values) if named else []
         items = {row["node"] for row in rows}
-        texts = evidence_texts(self._reader, self._project, named)
+        texts = node_texts(self._reader, self._project, named)
         return [self._told(node) if node in items else {"iri": node, "text": texts.get(node)} for node in named]
 
     def _linked(self, said: dict[str, list[str]], names: Iterable[str]) -> Rows:
@@ -139,7 +123,7 @@ class Why:
             "class": found["class"],
             "status": found["status"],
             "summary": said.get("summary", [None])[0],
-            "reason": said.get("revisionReason", said.get("rationale", [None]))[0],
+            "reason": Revisions(self._reader, self._project, self._as_of).of(item)["reason"],
             "asserted_by": said.get("assertedBy", []),
         }
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 
 import pytest
@@ -257,6 +258,35 @@ def test_the_status_counts_each_project_by_kind_and_status(repository):
     assert project["counts"]["Fact"] == {"invalidated": 1}
     assert project["last_commit"].startswith("20")
     assert project["damage"] == []
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_history_shows_below_each_version_what_it_changed_in_the_width_of_the_terminal(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    long = "it " + "is very " * 40
+    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading").stdout.strip()
+    run("revise", new, "--set", f"rationale={long}small", "--set", "about=src/store.py", "--reason", "numbers")
+
+    lines = run("history", OLD).stdout.splitlines()
+
+    assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5" in lines
+    assert "    about: (none) -> src/store.py" in lines
+    assert any(line.startswith("    rationale: it embeds -> it is very") for line in lines)
+    assert max(map(len, lines)) <= width
+    assert all(any(word in line for line in lines) for word in ("faster loading", "numbers", "ana"))
+    *_, last = rows("history", OLD)
+    assert {"field": "rationale", "before": "it embeds", "after": f"{long}small"} in last["changes"]
+    assert f"    rationale: it embeds -> {long}small" in run("history", OLD, "-v").stdout
+
+
+def test_the_difference_shows_below_a_revision_who_made_it_when_why_and_what_it_changed():
+    version = rows("log")[0]["version"]
+    run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading")
+
+    shown = run("diff", "--as-of", version).stdout
+
+    assert re.search(r"\n    ana, \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: faster loading\n", shown)
+    assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5\n" in shown
 
 
 def test_the_status_says_how_many_there_are_in_words_that_fit_one(repository):
