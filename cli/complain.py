@@ -148,6 +148,8 @@ def _in_options(hint: str, door: Door) -> str:
         leave_out, name = match[1] or "", _OPTION_OF.get(match[2], match[2])
         if name in door.options:
             return leave_out + door.options[name]
+        if (flag := f"--{name.replace('_', '-')}") in door.options.values():
+            return leave_out + flag
         if name in FIELDS and "changes" in door.options:
             return f"{leave_out}--set {name}" if leave_out else f"--set {name}=VALUE"
         return match[0]

@@ -25,6 +25,7 @@ from jidomem.exchange.synchroniser import Look, Synchronisation
 from jidomem.index.steps import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.files import NAMES, Stream
+from jidomem.query import moment_hint
 from jidomem.read.revisions import node_texts
 from jidomem.repository.checkout import Checkout
 from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
@@ -275,7 +276,7 @@ def _moment(text: str) -> str:
     """Return *text* as a commit writes a moment; raises InvalidRequest."""
     found = moment_of(text)
     if found is None:
-        raise InvalidRequest(f"--as-of is an ISO 8601 moment, not {text!r}", hint="--as-of 2026-11-21T08:00:00Z")
+        raise InvalidRequest(f"as_of={text!r} is not a date or time", hint=moment_hint("as_of"))
     return found
 
 

@@ -181,7 +181,7 @@ _ARTICLE = {
     "string": "a text",
     "integer": "a whole number",
     "boolean": "true or false",
-    "dateTime": "an ISO 8601 moment such as 2026-11-01 or 2026-11-01T08:00:00Z",
+    "dateTime": "a date or time such as 2026-11-17 or 2026-11-17T09:00:00Z",
     "project": "a project id such as my_project (a-z, 0-9, - and _)",
     "status": f"one of {', '.join(STATUSES)}",
 }
@@ -194,6 +194,19 @@ def snake(name: str) -> str:
     'actionable_only'
     """
     return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
+
+
+#: A date is its midnight; a time without an offset is in UTC.
+_MOMENTS = ("2026-11-17", "2026-11-17T09:00:00Z", "2026-11-17T10:30+01:00")
+
+
+def moment_hint(name: str) -> str:
+    """Return which dates and times the parameter *name* takes, by example.
+
+    >>> moment_hint("as_of")
+    'give one of: `as_of` 2026-11-17, `as_of` 2026-11-17T09:00:00Z, `as_of` 2026-11-17T10:30+01:00'
+    """
+    return "give one of: " + ", ".join(f"`{name}` {moment}" for moment in _MOMENTS)
 
 
 #: Where the IRIs of a parameter of that name lie, which may be given by a plain name.
@@ -224,6 +237,8 @@ def to_term(value: object, kind: str, name: str) -> Term:
     """
     term = _term(value, kind)
     if term is None:
+        if kind == "dateTime":
+            raise InvalidRequest(f"{name}={value!r} is not a date or time", hint=moment_hint(name))
         hint = f"give {name} as {_described(kind, name)}"
         raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=hint)
     return term

@@ -133,7 +133,11 @@ class Records(Functions):
             return _START
         named = version.read(given) if isinstance(given, str) else None
         if named is None:
-            return bare(to_term(given, "dateTime", "as_of"))
+            try:
+                return bare(to_term(given, "dateTime", "as_of"))
+            except InvalidRequest as error:
+                error.hint += ", or a version that is listed by: jidomem log"
+                raise
         position, ids = named
         for row in self.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):
             if row["commit"].removeprefix(_COMMIT).startswith(tuple(ids)):

@@ -10,7 +10,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex
 from jidomem.intent import Receipt
 from jidomem.moments import parse_moment, stamp
-from jidomem.query import to_term
+from jidomem.query import moment_hint, to_term
 from jidomem.read.turns import turn, turns
 from jidomem.terms import bare
 from jidomem.turn import ToolUse, Turn
@@ -102,5 +102,5 @@ class Conversation:
     def _moment(self, given: object) -> str:
         moment = self._now() if given is None else parse_moment(given)
         if moment is None:
-            raise InvalidRequest(f"timestamp={given!r:.80} is no moment", hint='give "2026-11-20T10:00:00Z"')
+            raise InvalidRequest(f"timestamp={given!r:.80} is not a date or time", hint=moment_hint("timestamp"))
         return stamp(moment)

@@ -1,13 +1,14 @@
 """All faults of an intent come in one refusal, in the words of the interface that it was given to."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
-from jidomem.errors import IntentRefused
+from jidomem.errors import IntentRefused, InvalidRequest
 from jidomem.serve.desk import Desks
 from jidomem.serve.http import create_app
 from jidomem.serve.tool import call
@@ -145,3 +146,39 @@ def test_hints_of_the_command_line_name_its_options(root, words, hint):
     assert (
         json.loads(run(root, *(first if word == "ITEM" else word for word in words), "--json").stdout)["hint"] in hint
     )
+
+
+DATED = (["memory", "facts"], ["ask", "facts"], ["recall", "store"], ["status"], ["log"], ["governing", "a.py"],
+         ["briefing"], ["sparql", "ASK {}"], ["export"], ["diff"])  # fmt: skip
+
+
+@pytest.mark.parametrize("words", DATED, ids=" ".join)
+def test_a_date_in_words_is_refused_with_options_that_can_be_pasted(root, words):
+    def as_of(*option):
+        return CliRunner().invoke(cli, ["--root", str(root), "--project", "p", *words, *option])
+
+    refused = as_of("--as-of", "last Tuesday")
+
+    assert (refused.exit_code, "as_of='last Tuesday' is not a date or time" in refused.stderr) == (2, True)
+    pasted = re.findall(r"(--as-of) ([^,\s]+)", refused.stderr)
+    assert [moment for _, moment in pasted] == ["2026-11-17", "2026-11-17T09:00:00Z", "2026-11-17T10:30+01:00"]
+    for option in pasted:
+        assert as_of(*option).exit_code == 0
+
+
+def test_a_date_in_words_is_refused_the_same_by_every_other_interface(root, desk):
+    hint = "give one of: `as_of` 2026-11-17, `as_of` 2026-11-17T09:00:00Z, `as_of` 2026-11-17T10:30+01:00"
+    with pytest.raises(InvalidRequest) as refusal:
+        desk.memory.reader.ask("facts", project="p", as_of="last Tuesday")
+    client = create_app(desk.memory).test_client()
+    answers = [
+        client.get(f"/projects/p/{path}as_of=last+Tuesday").json
+        for path in ("queries/facts?", "briefing?", "governing?file=a.py&", "memories/deadbeef?")
+    ]
+    page = client.get("/ui/p/timeline", query_string={"as_of": "last Tuesday"})
+    told = call(TOOL["ask"], desk, {"name": "facts", "as_of": "last Tuesday"})
+
+    assert refusal.value.hint == hint
+    assert [each["hint"] for each in answers] == [hint] * len(answers)
+    assert told.values["hint"] == hint
+    assert (page.status_code, "2026-11-17T09:00:00Z" in page.text) == (400, True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from jidomem.errors import InvalidRequest
-from jidomem.moments import parse_moment, stamp
+from jidomem.moments import stamp
+from jidomem.query import moment_of
 from jidomem.runtime.root import Jidomem
 from jidomem.serve.curator.names import Named, named
 from jidomem.serve.site import Site
@@ -29,13 +29,7 @@ class Asked:
     @classmethod
     def of(cls, site: Site, project: str, given: Mapping[str, str]) -> Asked:
         """Return what is asked with the arguments *given*; raises InvalidRequest for a moment that is none."""
-        text = given.get(AS_OF) or None
-        if text is None:
-            return cls(site, project, given)
-        moment = parse_moment(text)
-        if moment is None:
-            raise InvalidRequest(f"as_of={text!r} is no moment", hint="write it so: as_of=2026-11-21T08:00:00Z")
-        return cls(site, project, given, stamp(moment))
+        return cls(site, project, given, moment_of(given.get(AS_OF) or None, AS_OF))
 
     @property
     def memory(self) -> Jidomem:
