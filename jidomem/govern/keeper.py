@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from jidomem.anchor import NO_BLOB, anchors_of
 from jidomem.clock import Sources
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import exposures
+from jidomem.govern.leftovers import source_leftovers
 from jidomem.govern.orders import agent_iri, order
 from jidomem.govern.spellings import LONG
 from jidomem.govern.traces import (
@@ -30,6 +32,7 @@ from jidomem.journal.commit import COMMIT, Commit
 from jidomem.journal.files import NAMES, Moved, Stream
 from jidomem.journal.redaction import leaves
 from jidomem.policy import Policy
+from jidomem.repository.worktree import Worktree
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
 from jidomem.version import Version
@@ -81,7 +84,8 @@ class Keeper:
     """The keeper of the journal that *tail* follows, for those whom *writer* knows as curators.
 
     *forget* throws away what is kept of the journal beside the index, *unlog* what the read log of a project has about
-    names that a function says yes to; *held* counts what the working state of a project has of such names.
+    names that a function says yes to; *held* counts what the working state of a project has of such names. *tree* is
+    the repository in which the files lie that memories have the blob ids of.
     """
 
     def __init__(
@@ -94,6 +98,7 @@ class Keeper:
         forget: Callable[[], object],
         unlog: Callable[[str, Callable[[str], bool]], object],
         held: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {},
+        tree: Worktree | None = None,
     ) -> None:
         self._tail = tail
         self._schema = schema
@@ -103,6 +108,7 @@ class Keeper:
         self._forget = forget
         self._unlog = unlog
         self._held = held
+        self._tree = tree
 
     def plan(
         self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
@@ -125,10 +131,20 @@ class Keeper:
 
     def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
         """Return what the journal of a project holds of the texts now."""
-        found, journal, streams = Traces(wanted), self._tail.journal, self._streams(project)
+        found, journal = Traces(wanted, self._files(project, wanted)), self._tail.journal
+        streams = self._streams(project)
         for stream in streams:
             found.look(journal.read(stream))
         return [(stream, trace) for stream in streams for trace in found.find(journal.read(stream))]
+
+    def _files(self, project: str, wanted: Wanted) -> list[str]:
+        """Return the files that hold one of the texts now, of those that memories of a project have the blob ids of."""
+        if self._tree is None:
+            return []
+        graph, base = Stream(project).graph, self._tree.base.resolve()
+        terms = (value for name in BLOBS for _, _, value in self._tail.index.triples(graph, None, name))
+        paths = {anchor.path for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
+        return [found.path.relative_to(base).as_posix() for found in source_leftovers(base, paths, wanted.texts)]
 
     def redact(self, plan: Plan, *, agent: str, reason: str) -> list[Commit]:
         """Take out what *plan* names, and return the commits that record it; every snapshot and list is made anew.

@@ -108,15 +108,18 @@ def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
 
 
 class Traces:
-    """The traces of some texts in the commits of a project, found in two readings of them."""
+    """The traces of some texts in the commits of a project, found in two readings of them.
 
-    def __init__(self, wanted: Wanted) -> None:
+    *files* are the paths of files that are known to hold one.
+    """
+
+    def __init__(self, wanted: Wanted, files: Iterable[str] = ()) -> None:
         self._wanted = wanted
         self._named: set[Term] = set()  # nodes that are named after a text
         self._prints: set[str] = set()  # digests of files that held one
         self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
         self._entries: set[Term] = set()  # digests of entries of sources that held one
-        self._files: set[str] = set()  # paths of files that held one
+        self._files = set(files)  # paths of files that held one
 
     def look(self, commits: Iterable[Commit]) -> None:
         """Find out what says one of the texts, and what is named after it: the first reading."""

@@ -231,4 +231,6 @@ class Governed:
             self.door_log.forget(shows)
             self._redact_held(project, shows)
 
-        return Keeper(self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog, held)
+        return Keeper(
+            self.tail, self.schema, self.settings.policy, self.sources, self.writer, forget, unlog, held, self.tree
+        )

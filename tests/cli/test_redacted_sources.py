@@ -250,3 +250,16 @@ def test_the_pages_call_a_redacted_memory_redacted_and_do_not_offer_that_as_its_
     assert page.text.count("(redacted)") > 2  # also the proposal that it replaced
     assert ">(redacted)</textarea>" not in page.text
     assert "(redacted)" in graph.text
+
+
+def test_the_blob_id_of_a_file_that_holds_the_text_goes_from_memories_that_do_not_say_it(folder):
+    (folder / "deploy.md").write_text(f"Call {NUMBER} first.\n")
+    (folder / "other.md").write_text("Nobody is called.\n")
+    for name in ("deploy", "other"):
+        done("remember", f"Read {name}.md", "--about", f"{name}.md", "--iri", f"https://jido.ai/memory/{name}")
+    done("remember", f"The engineer has {NUMBER}")
+    done("redact", "--text", NUMBER, "--reason", "a private number")
+
+    shown = [done("show", f"https://jido.ai/memory/{name}").stdout for name in ("deploy", "other")]
+    assert ["aboutBlob" in each for each in shown] == [False, True]
+    assert all("Read " in each for each in shown)
