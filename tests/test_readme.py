@@ -63,3 +63,19 @@ def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
     for command in ("./ci/demo", "./ci/test"):
         assert f"\n    {command}\n" in readme
         assert re.search(rf"^{re.escape(command)}$", ci, re.MULTILINE)
+
+
+def test_a_shell_gets_the_environment_of_the_checkout_as_the_readme_says(tmp_path):
+    section = README.read_text().partition("## From a checkout")[2].partition("\n## ")[0]
+    demo, activate, _ = re.findall("^    (.+)$", section, re.MULTILINE)
+    script = README.parent.joinpath(demo).read_text()
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci/venv").write_text((README.parent / "ci/venv").read_text())
+    (sourced,) = re.findall(r"^source .*$", script, re.MULTILINE)
+    commands = f"{sourced}; set +e; {activate}; cd /; python -c 'import sys; print(sys.prefix)'"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHON": sys.executable}
+
+    done = subprocess.run(["bash", "-euc", commands], cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    assert done.stdout == f"{tmp_path}/.venv\n", done.stderr
+    assert "exec .venv/bin/jidomem demo" in script
