@@ -31,8 +31,8 @@ def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None
 
     That is what is about the file itself, then about its folder and the folders above it, then about a pattern, then
     strict and required conventions about the whole. Each says whether the files it is about are as they were when it
-    was written. A file need not exist yet. Proposals, facts and notes about no file govern nothing; the first proposals
-    and facts about the file are printed on standard error.
+    was written. A file need not exist yet, and may be named by its web address. Proposals, facts and notes
+    about no file govern nothing; the first proposals and facts about the file are printed on standard error.
 
     Examples:
       jidomem governing README.md

@@ -9,6 +9,7 @@ from shlex import quote
 import click
 
 from jidomem.errors import InvalidRequest
+from jidomem.repository.addresses import Addresses
 from jidomem.repository.worktree import Worktree, path_below
 from jidomem.runtime.settings import FOLDER
 
@@ -21,6 +22,7 @@ class Paths:
 
     def __init__(self, root: Path, tree: Worktree | None) -> None:
         self._root, self._here = root, Path.cwd().resolve()
+        self._addresses = Addresses.of(tree) if tree else None
         self.folder = tree.base if tree else root.parent if root.name == FOLDER else self._here
 
     def of(self, given: str) -> str | None:
@@ -30,6 +32,8 @@ class Paths:
 
     def seen(self, given: str) -> str:
         """Return the path as memories have it of a file or folder that is there, seen from here; all else as it is."""
+        if "://" in given:
+            return self._named(given)
         path = self.of(given) if given and os.path.exists(self._here / given) else None
         return given if path is None else path + "/" * given.endswith("/")
 
@@ -44,7 +48,8 @@ class Paths:
     def each(self, given: tuple[str, ...]) -> list[str]:
         """Return the paths as memories have them, each once; raises InvalidRequest for one that lies elsewhere.
 
-        To somebody who stands elsewhere a relative path is one below the folder.
+        To somebody who stands elsewhere a relative path is one below the folder. A web address that a remote of the
+        repository has for a file is the path of that file; another address stays as it is.
         """
         return list(dict.fromkeys(map(self._named, given)))
 
@@ -53,6 +58,8 @@ class Paths:
         return [path for path in self.each(given) if not self._is_own(path)]
 
     def _named(self, given: str) -> str:
+        if "://" in given:
+            return (self._addresses.path(given) if self._addresses else None) or given
         start = self._here if self._here.is_relative_to(self.folder) else self.folder
         path = path_below(self.folder, start / given) if given else None
         if path is None:

@@ -18,6 +18,8 @@ _LONGEST, _FRONT_MOST, _GLOBS_MOST = 1024, 16_384, 200
 #: Nothing is tried again that was taken once, nor looked for without an end: others wrote what is read.
 _FENCED = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+).*?^[ \t]*+\1", re.DOTALL | re.MULTILINE)
 _NAMED = re.compile(r"`([^`\n]+)`|\]\(<?([^)\s>]{1,1024}+)>?[^)\n]{0,1024}+\)")
+#: The web address of a file, also where it stands alone or is the target of a reference link.
+_ADDRESS = re.compile(r"https?://[^\s)>\]\"'`]{1,1024}+")
 _PLACE_IN = re.compile(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
 _GLOBS = re.compile(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
 _FRONT = re.compile(r"\A\ufeff?---\n(.*?)\n---(?=\n|\Z)", re.DOTALL)
@@ -26,6 +28,8 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 def mentions(text: str, find: Find) -> list[str]:
     """Return what *text* names in backticks or links to, as far as the repository has it, each once, at most MOST.
+
+    *find* is given web addresses, too.
 
     >>> here = {"src/a.py": "src/a.py", "tools/": "tools"}
     >>> mentions("See `src/a.py:12`, run `make -C tools/` and read [why](docs/no.md)", here.get)
@@ -55,18 +59,22 @@ def scopes(name: str, text: str) -> list[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield what may be a path: each word of code within a line, and the address of each link."""
-    for code, address in _NAMED.findall(_FENCED.sub("", text)):
+    """Yield what may be a path: each word of code within a line, the target of each link, and web addresses."""
+    plain = _FENCED.sub("", text)
+    for code, address in _NAMED.findall(plain):
         words = code.split()
         for word in words or [address]:
             word = word.strip("\"'(),;=")
             is_path = "/" in word or "." in word.strip(".") or len(words) == 1
             if is_path and len(word) <= _LONGEST and "://" not in word and not word.startswith(("@", "-", "~", "$")):
                 yield word
+    yield from (found[0].rstrip(".,;:") for found in _ADDRESS.finditer(plain))
 
 
 def _found(word: str, find: Find) -> str | None:
     """Return the path that *word* names; a pattern counts where the folder it begins at is there."""
+    if "://" in word:
+        return find(word)
     plain = _PLACE_IN.sub("", word).lstrip("/")
     if not any(sign in plain for sign in "*?{"):
         is_plain_word = "/" not in word and "." not in word and not word[:1].isupper()

@@ -17,6 +17,7 @@ from jidomem.govern.nearness import SHOWN, is_note, nearness
 from jidomem.index import OxigraphIndex
 from jidomem.read import item
 from jidomem.read.reader import MemoryReader
+from jidomem.repository.addresses import Addresses
 from jidomem.repository.freshness import freshness
 from jidomem.repository.ignored import matches
 from jidomem.repository.nearby import nearest_path
@@ -139,7 +140,7 @@ def answer(
     missing: dict[str, str | None] = {}
     if base is not None and as_of is None:
         plain = dict.fromkeys(plain_path(_below(tree, path)).rstrip("/") for path in paths)
-        missing = {path: nearest_path(base, path) for path in plain if not lexists(base / path)}
+        missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
     return GoverningAnswer(rows, left_out, missing)
 
 
@@ -155,11 +156,16 @@ def nearest(rows: Sequence[Row], limit: int = SHOWN) -> list[Row]:
 
 
 def _below(tree: Worktree | None, path: str) -> str:
-    """Return *path*, an absolute one from where the paths of memories begin; raises InvalidRequest for one outside."""
+    """Return *path* from where the paths of memories begin; raises InvalidRequest for one outside.
+
+    A web address that a remote of the repository has for a file is that of the file.
+    """
     below: str | None = path
     if path.startswith("/"):
         below = path_below(tree.base, Path(path)) if tree is not None else None
-    elif "://" not in path and f"{normpath(path)}/".startswith("../"):
+    elif "://" in path:
+        below = (Addresses.of(tree).path(path) if tree is not None else None) or path
+    elif f"{normpath(path)}/".startswith("../"):
         below = None
     if below is None:
         where = str(tree.base) if tree is not None else "the folder that holds the root"

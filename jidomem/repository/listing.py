@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from posixpath import basename, dirname, join
@@ -13,6 +13,8 @@ from posixpath import basename, dirname, join
 from jidomem.anchor import path_of
 from jidomem.errors import InvalidRequest
 from jidomem.repository import git
+from jidomem.repository.addresses import Addresses
+from jidomem.repository.worktree import Worktree
 
 #: How long git is waited for, and, where there is none, after how many entries and how deep a walk ends.
 SECONDS, MOST, DEEPEST = 20.0, 20_000, 6
@@ -51,18 +53,24 @@ class Named:
     """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*.
 
     A name without a folder that is in neither stands for the one file below *base* that has it, for none if there are
-    several. The files are listed once, when the first such name is looked for.
+    several. The files are listed once, when the first such name is looked for. A web address that a remote of the
+    repository has for a file stands for that file.
     """
 
     def __init__(self, base: Path) -> None:
         self.base = base.resolve()
         self._has = lru_cache(maxsize=4096)(self._is_there)
+        tree = Worktree.around(self.base)
+        self._addresses = None if tree is None else replace(Addresses.of(tree), base=self.base)
 
     def of(self, page: str) -> Callable[[str], str | None]:
         """Return what gives the path of what a word of *page* names, None where there is nothing by that name."""
         return partial(self._found, dirname(page))
 
     def _found(self, folder: str, word: str) -> str | None:
+        if "://" in word:
+            path = None if self._addresses is None else self._addresses.path(word)
+            return path if path is not None and self._has(path) else None
         paths = (path_of(join(folder, word)), path_of(word))
         path = next((path for path in paths if path is not None and self._has(path)), None)
         return path if path is not None or "/" in word else self._only_one(word)

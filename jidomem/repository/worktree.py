@@ -66,6 +66,10 @@ class Worktree:
         """Return whether something is at *path*."""
         return os.path.lexists(self.base / path)
 
+    def configuration(self) -> str:
+        """Return the text of the configuration of the repository, empty where there is none."""
+        return _text(self.git / "config")
+
     def _from_top(self, path: str) -> str:
         return (self.base / path).relative_to(self.top).as_posix()
 
@@ -77,7 +81,7 @@ class Worktree:
         return [(folder, text) for folder, file in files if (text := _text(file))]
 
     def _counts_in_sha256(self) -> bool:
-        return bool(_SHA256.search(_text(self.git / "config")))
+        return bool(_SHA256.search(self.configuration()))
 
 
 def path_below(base: Path, whole: Path) -> str | None:
