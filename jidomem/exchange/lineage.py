@@ -115,11 +115,11 @@ def lineages(versions: Iterable[Version]) -> list[Lineage]:
     """Return the lineages of *versions*, those of the oldest entries first.
 
     One version follows another where it names it as its previous import, or takes its place and carries its digest, as
-    what a curator accepts, edits or restores does.
+    what a curator accepts, edits or restores does; a redacted one, that has no digest, where it is at the same place.
     """
     by_iri: dict[str, Version] = {}
     for each in sorted(versions, key=lambda each: (each.recorded, each.iri)):
-        by_iri[each.iri] = _with_doubt(each, by_iri)
+        by_iri[each.iri] = _with_doubt(_with_redaction(each, by_iri), by_iri)
     root = {iri: iri for iri in by_iri}
 
     def find(iri: str) -> str:
@@ -139,6 +139,17 @@ def lineages(versions: Iterable[Version]) -> list[Lineage]:
     return [_lineage(root, group, by_iri, lineage_of) for root, group in groups.items()]
 
 
+def _with_redaction(version: Version, earlier: Mapping[str, Version]) -> Version:
+    """Return *version* as redacted where it took the place of a redacted one: it tells as little about its entry."""
+    before = (earlier[iri] for iri in (*version.supersedes, *version.revives) if iri in earlier)
+    is_redacted = version.digest is None and any(each.is_redacted and _is_at(version, each) for each in before)
+    return replace(version, is_redacted=True) if is_redacted else version
+
+
+def _is_at(version: Version, other: Version) -> bool:
+    return (version.path, version.key) == (other.path, other.key)
+
+
 def _with_doubt(version: Version, earlier: Mapping[str, Version]) -> Version:
     """Return *version* as doubted where it says again what a doubted one said, as what somebody confirms does."""
     before = (earlier[iri] for iri in version.supersedes if iri in earlier)
@@ -148,8 +159,7 @@ def _with_doubt(version: Version, earlier: Mapping[str, Version]) -> Version:
 
 def _is_same(version: Version, other: Version) -> bool:
     if version.digest is None:
-        places = {(each.path, each.key) for each in (version, other)}
-        return version.is_redacted and other.is_redacted and len(places) == 1
+        return version.is_redacted and other.is_redacted and _is_at(version, other)
     return (version.digest, version.key) == (other.digest, other.key)
 
 

@@ -31,7 +31,7 @@ _READ: Mapping[str, str] = {
 #: The properties that say the status of a decision, a task or an error.
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
 #: The note on an entry that may still say what was redacted from its memory.
-REDACTED_HERE = "its memory was redacted, so it is not imported"
+REDACTED_HERE = "a text was redacted from its memory, so it is not imported"
 #: What becomes of an entry, in the order in which it is shown.
 CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unchanged")
 

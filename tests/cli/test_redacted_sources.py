@@ -110,7 +110,7 @@ def test_an_entry_whose_text_was_redacted_is_not_counted_as_unchanged(redacted):
         ("redacted", "AGENTS.md:4", "(redacted)")
     ]
     said = done("import", "--check", code=1)
-    assert "AGENTS.md:4: its memory was redacted, so it is not imported" in said.stderr
+    assert "AGENTS.md:4: a text was redacted from its memory, so it is not imported" in said.stderr
     assert found["differences"][0]["item"] in said.stderr
     assert NUMBER not in said.stdout + said.stderr
 
@@ -263,3 +263,14 @@ def test_the_blob_id_of_a_file_that_holds_the_text_goes_from_memories_that_do_no
     shown = [done("show", f"https://jido.ai/memory/{name}").stdout for name in ("deploy", "other")]
     assert ["aboutBlob" in each for each in shown] == [False, True]
     assert all("Read " in each for each in shown)
+
+
+def test_a_redacted_memory_that_is_said_anew_keeps_the_text_of_its_source_out(redacted):
+    item = summary_of_the_redacted(redacted)
+    for text in ("The engineer is called when publishing stops.", "Somebody is called when publishing stops."):
+        done("revise", item, "--supersede", text, "--reason", "said anew")
+        assert "redacted: AGENTS.md:4: (redacted)" in done("init", "--from", "auto").stderr
+        item = summary_of_the_redacted(redacted)
+
+    assert NUMBER.encode() not in journal(redacted)
+    assert json.loads(done("review", "--json").stdout)["rows"] == []
