@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from jidomem_cli.changes import change_lines
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.fields import named_here
-from jidomem_cli.tables import form_of, line_width, show_rows
+from jidomem_cli.tables import form_of, show_rows
 
 _CHANGES = "changes"
+#: The columns of a table, less the kind, which is the same in most rows, and the reason, which stands below its row.
+_COLUMNS = ("recorded", "event", "agent", "entry", "summary", "status")
 
 
 @click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
 @click.argument("item", metavar="IRI")
 @pass_door
 def history(door: Door, item: str) -> None:
-    """Tell what the memory IRI replaced, what replaced, withdrew or revived it, and what was proposed against it.
+    """Tell who believed what, and when: the versions of the memory IRI, and what was proposed against it.
 
-    Below each version stand the fields that it changed, as FIELD: BEFORE -> AFTER; --json has them whole as `changes`.
+    It lists who asserted, revised, confirmed, withdrew or revived it, or proposed, accepted or rejected a change, with
+    the reason, oldest first. --as-of shows what was known at a moment.
+
+    Below each version stand its reason and the fields that it changed, as FIELD: BEFORE -> AFTER; --json has them whole
+    as `changes`.
 
     Examples:
       jidomem history 1a2b3c4d
@@ -28,7 +36,11 @@ def history(door: Door, item: str) -> None:
     rows = memory.reader.history(memory.project, named_here(memory, item), as_of=door.as_of, valid_at=door.valid_at)
     columns = memory.playbook.get("history").columns
     if form_of(door) == "table":
-        rows = [{**row, _CHANGES: change_lines(door, row["changes"])} for row in rows]
-        if line_width(door) is not None:  # who revised it, when and why, is wanted before its kind
-            columns = tuple(name for name in columns if name != "kind")
+        rows = [{**row, _CHANGES: _below(door, row)} for row in rows]
+        columns = _COLUMNS
     show_rows(door, rows, columns, below=_CHANGES)
+
+
+def _below(door: Door, row: dict[str, Any]) -> list[str]:
+    """Return the lines below a version: why it came, and what it changed."""
+    return [*([f"reason: {row['reason']}"] if row["reason"] else []), *change_lines(door, row["changes"])]

@@ -27,10 +27,11 @@ _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commi
 ?node {jido("recordedIn")} ?commit ; a ?kind .
 OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")} ?agent }}
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
-_RECORDED = f"""SELECT ?item ?recorded ?agent ?reason ?replaced WHERE {{ VALUES ?item {{ %s }}
+_RECORDED = f"""SELECT ?item ?recorded ?agent ?reason ?replaced ?proposed WHERE {{ VALUES ?item {{ %s }}
 ?item {jido("recordedAt")} ?recorded .
 OPTIONAL {{ ?item {jido("assertedBy")} ?agent }}
 OPTIONAL {{ ?item {jido("revisionReason")} ?reason }}
+OPTIONAL {{ ?item {jido("hasAssertionStatus")} ?proposed FILTER(?proposed = {jido("Proposed")}) }}
 OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?replaced }} }}
 ORDER BY ?item ?agent ?replaced"""
 _HEADS = f"""SELECT ?commit ?position ?recorded WHERE {{
@@ -82,9 +83,9 @@ class Records(Functions):
     def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
         """Return what went before one memory and what replaced, withdrew or revived it, oldest first.
 
-        Each has recorded, entry, kind, summary, status, agent, the `reason` of the revision and its `changes`: field,
-        before and after, against the newest memory that it replaced. The id is one that `resolve` takes. Raises
-        NotFound where there was no such memory by then.
+        Each has recorded, entry, kind, summary, status, agent, and what `Revisions` tells of it: the `event` (asserted,
+        revised, confirmed, revived, withdrawn, proposed, accepted or rejected), its `reason`, and its `changes`: field,
+        before and after. The id is one that `resolve` takes. Raises NotFound where there was no such memory by then.
         """
         item = self.resolve(project, memory_id, as_of=as_of)
         self.get_memory(project, item, as_of=as_of)
@@ -97,15 +98,15 @@ class Records(Functions):
 
         Both are moments or versions. Each row has change, item, kind, summary, the status before (None for one that
         is new) and after, and `by`, what ended it meanwhile. One that was added has `recorded`, when, `agents`, by
-        whom, and the `reason` and `changes` that `history` gives. Raises InvalidRequest where *since* is the later one,
-        and what `moment` raises.
+        whom, and the `event`, `reason` and `changes` that `history` gives. Raises InvalidRequest where *since* is the
+        later one, and what `moment` raises.
         """
         first, last = self.moment(project, since), self.moment(project, until or FOREVER)
         if first > last:
             raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
         rows = self.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
         added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
-        none: dict[str, Any] = {"recorded": None, "agents": [], "reason": None, "changes": []}
+        none: dict[str, Any] = {"recorded": None, "agents": [], "event": None, "reason": None, "changes": []}
         return [
             {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
             for row in rows
@@ -121,7 +122,8 @@ class Records(Functions):
                 own["agents"] = _each((*own["agents"], row["agent"]))
                 if "changes" not in own:
                     is_revision = row["replaced"] is not None
-                    own |= revisions.of(row["item"]) if is_revision else {"reason": row["reason"], "changes": []}
+                    first = {"event": "asserted", "reason": row["reason"], "changes": []}
+                    own |= revisions.of(row["item"]) if is_revision or row["proposed"] else first
         return found
 
     def moment(self, project: str, given: object) -> str:

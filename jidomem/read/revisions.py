@@ -59,21 +59,25 @@ class Revisions:
         self._reader, self._project, self._as_of = reader, project, as_of
 
     def of(self, item: str) -> dict[str, Any]:
-        """Return the `reason` of a version, and its `changes`: field, before and after, None where it is not set.
+        """Return the `event` by which a version came, its `reason`, and its `changes`: field, before and after.
 
-        They are those against the newest memory that it replaced; the first version has none.
+        They are those against the newest memory that it replaced; the first version has none. A field that is not set
+        is None. The event is asserted, revised, confirmed, revived or withdrawn, or of a proposal proposed, accepted or
+        rejected; None where there is no such memory.
         """
         found = self._memory(item)
         if found is None:
-            return {"reason": None, "changes": []}
+            return {"event": None, "reason": None, "changes": []}
         superseded, withdrawn, revived = (
             self._memories(found, name) for name in ("supersedes", "invalidates", "revives")
         )
         versions = [each for each in (*superseded, *revived) if each["class"] != _MARKER]
         before = max(versions, key=lambda memory: memory["recorded_at"], default=None)
+        changes = [] if before is None else self._changes(before, found)
         return {
+            "event": _event(found, superseded, withdrawn, changes),
             "reason": reason(found, [*superseded, *withdrawn, *revived]),
-            "changes": [] if before is None else self._changes(before, found),
+            "changes": changes,
         }
 
     def _memories(self, memory: Memory, name: str) -> list[Memory]:
@@ -96,6 +100,27 @@ class Revisions:
             for name in names
             if old.get(name) != new.get(name)
         ]
+
+
+def _event(memory: Memory, superseded: Sequence[Memory], withdrawn: Sequence[Memory], changes: Rows) -> str:
+    """Return the event by which *memory* came."""
+    said = memory["properties"]
+    if _is_proposed(memory):
+        return "proposed"
+    if said.get("revives"):
+        return "revived"
+    if superseded:
+        if all(map(_is_proposed, superseded)):
+            return "accepted"
+        is_same = said.get("confirmedBy") or all(change["field"] == "verified" for change in changes)
+        return "confirmed" if is_same else "revised"
+    if withdrawn and memory["class"] == _MARKER:
+        return "rejected" if all(map(_is_proposed, withdrawn)) else "withdrawn"
+    return "asserted"
+
+
+def _is_proposed(memory: Memory) -> bool:
+    return jido("Proposed") in map(iri, _values(memory, "hasAssertionStatus"))
 
 
 def reason(memory: Memory, replaced: Sequence[Memory] = ()) -> str | None:

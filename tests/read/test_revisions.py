@@ -86,3 +86,28 @@ def test_a_difference_tells_of_each_revision_who_made_it_when_and_what_it_change
     )
     found = memory.reader.get_memory("p", chain[1])
     assert (second["recorded"], second["agents"]) == (found["recorded_at"], found["properties"]["assertedBy"])
+
+
+def test_the_history_tells_by_which_event_each_version_came_and_what_was_known_then(memory):
+    first = memory.writer.submit_intent("p", decision(topic="store")).iri
+    revised = memory.writer.revise("p", first, changes={"summary": "Use QLever"}, reason="faster").iri
+    confirmed = memory.writer.confirm("p", revised, reason="looked again").iri
+    marker = memory.writer.invalidate("p", confirmed, reason="wrong").iri
+    revived = memory.writer.undo("p", confirmed, reason="right").iri
+    proposal = memory.writer.submit_intent("p", intent(summary="the disk is full"), propose=True).iri
+    accepted = memory.writer.confirm("p", proposal, reason="seen").iri
+    other = memory.writer.submit_intent("p", intent(summary="the disk is slow"), propose=True).iri
+    rejection = memory.writer.invalidate("p", other, reason="no").iri
+
+    def events(item, **moment):
+        return {row["entry"]: row["event"] for row in memory.reader.history("p", item, **moment)}
+
+    assert events(first) == {
+        first: "asserted", revised: "revised", confirmed: "confirmed", marker: "withdrawn", revived: "revived",
+    }  # fmt: skip
+    assert events(proposal) == {proposal: "proposed", accepted: "accepted"}
+    assert events(other) == {other: "proposed", rejection: "rejected"}
+    then = memory.reader.get_memory("p", revised)["recorded_at"]
+    assert events(first, as_of=then) == {first: "asserted", revised: "revised"}
+    known = {row["item"]: row["event"] for row in memory.reader.diff("p", "0")}
+    assert (known[proposal], known[accepted], known[confirmed]) == ("proposed", "accepted", "confirmed")
