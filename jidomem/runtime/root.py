@@ -183,7 +183,7 @@ class Jidomem(Held, Recalls, Governed):
         made = "jidomem init --from auto makes one of this folder, and takes in what it has"
         if self.settings.found == settings.OWN:
             return f"this folder has no memory: {made}"
-        return f"there is {', '.join(near)}: leave out --project, or name one" if near else made
+        return f"there is {', '.join(near)}: give one of these as `project`" if near else made
 
     def long_term(self, project: str | None = None) -> LongTerm:
         """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""

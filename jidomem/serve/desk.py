@@ -60,7 +60,8 @@ class Desk:
             raise PolicyDenied(
                 f"this client calls itself {self.agent}, and {self.agent} judges for {self.project}: none becomes that"
                 " by its own name",
-                hint=f"start the server as: jidomem mcp --agent {self.agent}; or, for another agent, with its name",
+                hint=f"start the server in a shell as: jidomem mcp --agent {self.agent};"
+                " or, for another agent, with its name",
             )
         return {"asserted_by": self.agent, "asserted_in": self._name()}
 

@@ -84,7 +84,9 @@ def _each(site: Site, project: str, values: list[Any]) -> Response:
         if refusal.code not in STOPPING:  # one error, of all that it stopped, has no place
             refusal.position = place
             site.operation.measures.refused(refusal.code, _by(site, values[place]), project)
-    return wire.answer([outcome.to_dict() for outcome in outcomes], 200 if refused or not outcomes else 201)
+    return wire.answer(
+        [wire.outcome(outcome, project) for outcome in outcomes], 200 if refused or not outcomes else 201
+    )
 
 
 def _by(site: Site, values: Any) -> str | None:

@@ -76,7 +76,7 @@ def _each(site: Site, project: str, values: list[Any], dry_run: bool) -> Respons
     if outcomes and all(_stops(outcome) for outcome in outcomes):
         raise _error(outcomes[0])
     kept = [isinstance(outcome, Receipt) and outcome.commit is not None for outcome in outcomes]
-    return wire.answer([outcome.to_dict() for outcome in outcomes], 201 if kept and all(kept) else 200)
+    return wire.answer([wire.outcome(outcome, project) for outcome in outcomes], 201 if kept and all(kept) else 200)
 
 
 def _streamed(site: Site, project: str, dry_run: bool) -> Response:
@@ -95,7 +95,7 @@ def _streamed(site: Site, project: str, dry_run: bool) -> Response:
                 if isinstance(outcome, JidomemError):
                     outcome.position = count
                 count += 1
-                yield wire.dump(outcome.to_dict()) + b"\n"
+                yield wire.dump(wire.outcome(outcome, project)) + b"\n"
             if any(_stops(outcome) for outcome in outcomes):
                 return
 

@@ -21,6 +21,7 @@ import jidomem
 from jidomem.errors import JidomemError
 from jidomem.serve import library
 from jidomem.serve.desk import Desk, Desks
+from jidomem.serve.hints import for_tools
 from jidomem.serve.measures import Measures
 from jidomem.serve.operation import Operation
 from jidomem.serve.tool import Told, Tool, call
@@ -117,7 +118,8 @@ async def _at_desk(desks: Desks, ctx: Context, measures: Measures, work: Callabl
     try:
         return await anyio.to_thread.run_sync(partial(work, desk))
     except JidomemError as error:
-        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {error.hint}", {**asked, **error.to_dict()}) from error
+        values = for_tools(error.to_dict())
+        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {values['hint']}", {**asked, **values}) from error
 
 
 def _called(tool: Tool, desk: Desk, given: dict[str, Any], operation: Operation) -> Told:

@@ -30,7 +30,8 @@ def figures(site: Site, connections: int | None = None) -> str:
     if site.is_hidden():
         raise PolicyDenied(
             "figures tell of every project, and this token does not reach all of them",
-            hint="ask who runs the server for another one: jidomem token add prometheus --role reader --all-projects",
+            hint="ask who runs the server for another one, made in a shell:"
+            " jidomem token add prometheus --role reader --all-projects",
         )
     return "".join(_families(site, connections))
 

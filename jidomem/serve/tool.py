@@ -13,6 +13,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
 from jidomem.govern.quoted import visible
 from jidomem.intent import FIELDS
 from jidomem.serve.desk import Desk
+from jidomem.serve.hints import for_tools
 
 Schema = Mapping[str, Any]
 Arguments = dict[str, Any]
@@ -150,13 +151,13 @@ def _more_faults(tool: Tool, desk: Desk, given: Arguments, faults: Sequence[Viol
 
 def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
     """Return a refusal: the values every door shows, and `retry`, the arguments that would put it right."""
-    values, retry = _in_arguments(tool, error.to_dict()), tool.mend(given, error)
+    values, retry = _in_arguments(tool, for_tools(error.to_dict())), tool.mend(given, error)
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
         lines.append(f"call {tool.name} with: {_json(retry)}")
     elif isinstance(error, Conflict):
-        lines += _contradiction(tool, error)
+        lines += _contradiction(tool, error, values["hint"])
     elif error.hint:
         lines.append(f"hint: {values['hint']}")
     for violation in values.get("violations", ()) if retry is None else ():
@@ -166,12 +167,12 @@ def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
     return Told(values, visible("\n".join(lines)), is_error=True)
 
 
-def _contradiction(tool: Tool, error: Conflict) -> Iterator[str]:
+def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
     """Yield the memories that disagree, in full, and the choices of the agent as arguments of *tool*."""
     for found in error.conflicts:
         yield f"- {found.kind} with {found.iri}: {_json(error.items.get(found.iri, found.summary))}"
     if "supersedes" not in tool.takes:
-        yield f"hint: {error.hint}"
+        yield f"hint: {hint}"
         return
     yield "nothing was written; decide which of these holds, and call again with it, or ask:"
     for choice in error.choices:

@@ -13,9 +13,11 @@ import orjson
 from flask import Response, current_app, g, request
 from werkzeug.http import parse_options_header
 
+from jidomem.entry import WriteResult
 from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
-from jidomem.intent import parse_json
+from jidomem.intent import Receipt, parse_json
 from jidomem.moments import stamp
+from jidomem.serve.hints import for_requests
 
 #: Where the application keeps its limits.
 LIMITS = "JIDOMEM_LIMITS"
@@ -72,7 +74,8 @@ def problem(error: JidomemError) -> Response:
     """Return *error* as a problem document (RFC 9457) that has the members every door shows."""
     seen: Seen = g.seen
     seen.refusal = error.code
-    return refused({**described(error), "request_id": seen.id}, error)
+    project = str((request.view_args or {}).get("project", "PROJECT"))
+    return refused({**described(error, project), "request_id": seen.id}, error)
 
 
 def refused(told: Mapping[str, Any], error: JidomemError) -> Response:
@@ -91,10 +94,20 @@ def retry(error: JidomemError) -> list[tuple[str, str]]:
     return [("Retry-After", str(_RETRY[error.code]))] if error.code in _RETRY else []
 
 
-def described(error: JidomemError) -> dict[str, Any]:
-    """Return the members of the problem document of *error*."""
+def described(error: JidomemError, project: str = "PROJECT") -> dict[str, Any]:
+    """Return the members of the problem document of *error*, met when something was asked of *project*."""
     title = error.code.replace("_", " ")
-    return {"type": f"urn:jido:error:{error.code}", "title": title, "status": error.http_status, **error.to_dict()}
+    return {
+        "type": f"urn:jido:error:{error.code}",
+        "title": title,
+        "status": error.http_status,
+        **outcome(error, project),
+    }
+
+
+def outcome(found: Receipt | WriteResult | JidomemError, project: str) -> dict[str, Any]:
+    """Return a receipt, the result of an entry, or an error, its hints as requests about *project*, as plain values."""
+    return for_requests(found.to_dict(), project) if isinstance(found, JidomemError) else found.to_dict()
 
 
 def arguments(*known: str) -> dict[str, str]:

@@ -422,8 +422,8 @@ def undeclared_agent(field: str, agent: str, view: View, policy: Policy) -> Iter
 
 
 def _not_declared(field: str, value: str, way: str) -> Violation:
-    message = f"{value} is not declared, and this project is strict; {way}"
-    return Violation("unknown_reference", message, field=field, value=value)
+    message = f"{value} is not declared, and this project is strict"
+    return Violation("unknown_reference", message, field=field, value=value, hint=way)
 
 
 def broken_triple(value: str, message: str) -> Violation:

@@ -181,7 +181,7 @@ def test_in_a_strict_project_a_known_client_is_given_its_session_and_another_is_
         found = session(memory.reader, "p", receipt["filled"]["asserted_in"])
         assert (local_name(found["status"]), local_name(found["agent"])) == ("Closed", "claude-code")
         assert more.structured_content["filled"]["asserted_in"] == receipt["filled"]["asserted_in"]
-        assert "declare it in config.toml: [agents.eve]" in eve.structured_content["detail"]
+        assert "declare it in config.toml: [agents.eve]" in eve.structured_content["hint"]
         assert len(sessions(memory.reader, "p", ended=True)) == 1
 
 

@@ -1,0 +1,143 @@
+"""A refusal says what to do next in the words of the interface: no command where a request or a tool does it."""
+
+import json
+import re
+
+import pytest
+from conftest import decision, intent
+
+import jidomem
+from jidomem.errors import NotFound
+from jidomem.serve.desk import Desks
+from jidomem.serve.http import create_app
+from jidomem.serve.tool import call
+from jidomem.serve.tools import TOOLS
+
+TOOL = {tool.name: tool for tool in TOOLS}
+STRICT = "strict = true\n"
+#: Method, path, body.
+REQUESTS = [
+    ("POST", "/projects/p/intents", {"tpye": "fact"}),
+    ("POST", "/projects/p/intents", intent(supersedes=["deadbeef"])),
+    ("POST", "/projects/p/intents", intent(type="musing", confidence="certain")),
+    ("POST", "/projects/p/intents", intent(asserted_in="nobody-opened")),
+    ("POST", "/projects/p/intents", intent(asserted_by="nobody")),
+    ("POST", "/projects/p/intents", intent(extra_triples=[["jido:spoonCount", 5]])),
+    ("POST", "/projects/p/intents", intent(asserted_by="eve", type="task")),
+    ("POST", "/projects/p/intents", decision(topic="index", summary="Use another")),
+    ("POST", "/projects/p/intents", decision(rationale=None)),
+    ("POST", "/projects/p/intents", [intent(extra_triples=[["jido:spoonCount", 5]]), intent(asserted_in="s-9")]),
+    ("POST", "/projects/p/intents", "no object"),
+    ("POST", "/projects/p/memories/deadbeef/revise", {"confirm": True}),
+    ("POST", "/projects/p/memories/KNOWN/revise", {"invalidate": True}),
+    ("POST", "/projects/p/memories/KNOWN/revise", {"asserted_by": "nobody", "confirm": True}),
+    ("GET", "/projects/p/memories/deadbeef", None),
+    ("GET", "/projects/p/memories/deadbeef/why", None),
+    ("GET", "/projects/p/queries/open-taks", None),
+    ("GET", "/projects/p/queries/zzz", None),
+    ("GET", "/projects/p/queries/timeline?as_of=soon", None),
+    ("GET", "/projects/q/queries/timeline", None),
+    ("GET", "/projects/p/governing", None),
+    ("GET", "/projects/p/sessions/nobody", None),
+    ("PATCH", "/projects/p/sessions/nobody", {"status": "paused"}),
+    ("PATCH", "/projects/p/sessions/closed", {"status": "paused"}),
+    ("PATCH", "/projects/p/sessions/s-1", {"status": "sleeping"}),
+    ("POST", "/projects/p/sessions", {"name": "s-1"}),
+    ("POST", "/projects/p/sessions", {"name": "s-2", "continues": "nobody"}),
+    ("POST", "/projects/p/recall", {"qeury": "x"}),
+    ("POST", "/projects/p/sparql", "INSERT DATA { <urn:a> <urn:b> <urn:c> }"),
+    ("POST", "/projects/p/conversations/nobody", {"message": "hello"}),
+]
+CALLS = [
+    ("remember", {"txt": "x"}),
+    ("remember", {"text": "x", "supersedes": ["deadbeef"]}),
+    ("remember", {"text": "x", "fields": {"extra_triples": [["jido:spoonCount", 5]]}}),
+    ("remember", {"text": "x", "fields": {"assigned_to": "nobody"}, "type": "task"}),
+    ("remember", {"text": "x", "type": "task"}),
+    ("remember", {"text": "Use another", "type": "decision", "topic": "index", "rationale": "r"}),
+    ("revise", {"id": "deadbeef", "confirm": True}),
+    ("revise", {"id": "KNOWN", "invalidate": True}),
+    ("why", {"id": "deadbeef"}),
+    ("ask", {"name": "open-taks"}),
+    ("ask", {"name": "zzz"}),
+    ("recall", {"query": "x", "as_of": "soon"}),
+    ("briefing", {"budget_tokens": 1}),
+]
+
+
+@pytest.fixture
+def memory(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "config.toml").write_text(
+        STRICT + '[agents.ana]\n[agents.eve]\nrole = "MemoryReader"\n[agents.architect]\n'
+    )
+    with jidomem.open(root, project="p", agent="ana") as memory:
+        memory.writer.start_session("p", "s-1", agent="ana")
+        memory.writer.start_session("p", "closed", agent="ana")
+        memory.writer.move_session("p", "closed", agent="ana", status="closed")
+        memory.writer.submit_intent("p", decision(topic="index", summary="Use Oxigraph", asserted_by="ana"))
+        yield memory
+
+
+def known(memory):
+    return memory.reader.ask("timeline", project="p")[0]["item"].rsplit("/", 1)[1]
+
+
+def hints(answer):
+    """Every text that an answer gives as a message or a hint."""
+    if isinstance(answer, list):
+        return [text for each in answer for text in hints(each)]
+    if not isinstance(answer, dict):
+        return []
+    own = [value for name, value in answer.items() if name in ("hint", "detail", "message") and value]
+    return own + [text for value in answer.values() for text in hints(value)]
+
+
+def is_of_a_shell(text):
+    return re.search(r"\bjidomem [a-z]|(?<![a-z])--[a-z]", text) is not None
+
+
+@pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
+def test_http_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, method, path, body):
+    client = create_app(memory).test_client()
+    sent = {"data": body, "content_type": "application/sparql-update"} if isinstance(body, str) else {"json": body}
+
+    answer = client.open(path.replace("KNOWN", known(memory)), method=method, **(sent if body is not None else {}))
+
+    said = hints(answer.get_json(force=True))
+    assert said, answer.data
+    assert [text for text in said if is_of_a_shell(text) and "in a shell" not in text] == []
+
+
+@pytest.mark.parametrize(("tool", "arguments"), CALLS)
+def test_mcp_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, tool, arguments):
+    given = json.loads(json.dumps(arguments).replace("KNOWN", known(memory)))
+
+    answer = call(TOOL[tool], Desks(memory).of("eve"), given)
+
+    assert answer.is_error
+    said = [*hints(answer.values), *answer.words().splitlines()]
+    assert [text for text in said if is_of_a_shell(text) and "in a shell" not in text] == []
+
+
+def test_a_hint_is_the_request_that_does_what_the_command_does(memory):
+    client = create_app(memory).test_client()
+
+    refused = client.post("/projects/p/intents", json=intent(asserted_by="ana", asserted_in="s-9")).json
+    request = re.fullmatch(r"open it with: POST (\S+) (.*)", refused["hint"])
+    opened = client.post(request[1], json={**json.loads(request[2]), "agent": "ana"})
+
+    assert opened.status_code == 201
+    assert client.post("/projects/p/intents", json=intent(asserted_by="ana", asserted_in="s-9")).status_code == 201
+
+
+def test_a_memory_that_is_not_there_is_to_be_looked_for_by_the_tool_that_lists_them(memory):
+    with pytest.raises(NotFound) as error:
+        memory.writer.correct("p", "https://jido.ai/memory/none", confirm=True)
+
+    from jidomem.serve.hints import for_requests, for_tools
+
+    assert error.value.hint == "list them with: jidomem ask timeline"
+    assert for_tools(error.value.to_dict())["hint"] == "list them with: `ask` with name timeline"
+    assert for_requests(error.value.to_dict(), "p")["hint"] == "list them with: GET /projects/p/queries/timeline"
