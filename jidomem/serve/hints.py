@@ -39,20 +39,20 @@ _COMMANDS: Sequence[Command] = (
     Command(r"jidomem session start (\S+)", r'POST /projects/PROJECT/sessions {"name": "\1"}'),
     Command(r"jidomem session phase\|pause\|resume\|close", "PATCH /projects/PROJECT/sessions/NAME"),
     Command(r"jidomem session list --all", "GET /projects/PROJECT/sessions?all=1"),
-    Command(r"jidomem session list", "GET /projects/PROJECT/sessions", "`ask` with name active-sessions"),
-    Command(r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline", "`ask` with name timeline"),
-    Command(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "`ask` without a name"),
-    Command(r"jidomem log\b", "GET /projects/PROJECT/journal", "`ask` with name commits"),
-    Command(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"`why` with id \1"),
+    Command(r"jidomem session list", "GET /projects/PROJECT/sessions", "the tool ask with name active-sessions"),
+    Command(r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline", "the tool ask with name timeline"),
+    Command(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "the tool ask without a name"),
+    Command(r"jidomem log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
+    Command(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
     Command(
         r"jidomem governing (\S+)",
         r"GET /projects/PROJECT/governing?file=\1",
-        r'`ask` with name governing and params {"file": "\1"}',
+        r'the tool ask with name governing and params {"file": "\1"}',
     ),
     Command(
         r"jidomem submit FILE, or memory\.writer\.submit_intent\(\.\.\.\)",
         "POST /projects/PROJECT/intents",
-        "`remember`",
+        "the tool remember",
     ),
 )
 

@@ -139,5 +139,5 @@ def test_a_memory_that_is_not_there_is_to_be_looked_for_by_the_tool_that_lists_t
     from jidomem.serve.hints import for_requests, for_tools
 
     assert error.value.hint == "list them with: jidomem ask timeline"
-    assert for_tools(error.value.to_dict())["hint"] == "list them with: `ask` with name timeline"
+    assert for_tools(error.value.to_dict())["hint"] == "list them with: the tool ask with name timeline"
     assert for_requests(error.value.to_dict(), "p")["hint"] == "list them with: GET /projects/p/queries/timeline"
