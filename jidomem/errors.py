@@ -198,8 +198,11 @@ _HINTS: Mapping[str, str] = {
 
 def _hint(violations: Sequence[Violation]) -> str:
     """Return the next step for refusals no machine can mend, with fields in backquotes."""
-    if len(violations) == 1 and (hint := violations[0].hint or _HINTS.get(violations[0].code)):
-        return hint
+    if len(violations) == 1:
+        (only,) = violations
+        values = only.remedy if only.field and not only.nearest and 0 < len(only.allowed) <= _FEW else ""
+        if hint := only.hint or _HINTS.get(only.code) or values:
+            return hint
     fields = sorted({f"`{violation.field}`" for violation in violations if violation.field})
     nearest = [f"{v.field}: did you mean {v.nearest!r}?" for v in violations if v.nearest]
     nearest += [_proposing(str(v.value)) for v in violations if v.code == "unknown_term" and not v.nearest]
