@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import NotFound
 from jidomem.excerpt import answer, beginning, sentences
-from jidomem.read.reader import MemoryReader
+
+if TYPE_CHECKING:
+    from jidomem.read.reader import MemoryReader
 
 #: The properties that say what a memory says, less the reason of its revision.
 _TEXTS = ("summary", "rationale", "detailedExplanation")
