@@ -210,7 +210,7 @@ def test_the_command_for_commits_that_stayed_behind_is_short_and_names_no_file_t
 def test_a_parent_that_was_deleted_on_this_branch_is_damage_and_no_change_of_branch(repository):
     with jidomem.open(repository / ".jidomem") as memory:
         keep(memory, "after the lost one")
-    (repository / MEMORY / files(repository)[-2]).unlink()
+    (repository / MEMORY / files(repository)[0]).unlink()  # which the branch other has too
 
     with jidomem.open(repository / ".jidomem") as memory, pytest.raises(JournalDamaged) as refusal:
         keep(memory, "on damage")
