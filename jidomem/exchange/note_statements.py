@@ -72,7 +72,22 @@ _SEE_THERE = re.compile(
 )
 _SAMPLE_LINK = re.compile(r"(?<=[.)!?])\s+(?:examples?|docs|link|here|details)\.?$", re.IGNORECASE)
 _FOLLOWING = re.compile(r"\b(?:the )?following\b|\bbelow\b|\bthese\b|\bany of\b", re.IGNORECASE)
-_THESE_COMMANDS = re.compile(r"\b(?:these|the following) (?:commands?|steps|lines|scripts?)\b", re.IGNORECASE)
+_THESE_COMMANDS = re.compile(
+    r"\b(?:these|the following) (?:[\w-]+ )?(?:commands?|steps|lines|scripts?|tasks?)\b"
+    r"|\b(?:run|execute|use|with|by|via) this (?:[\w-]+ )?(?:command|script|task)\b",
+    re.IGNORECASE,
+)
+#: How a paragraph speaks of the command in the block of code after it, without a colon.
+_OF_COMMAND = re.compile(
+    r"\W*this (?:will|does|runs?|starts?|creates?|removes?|imports?|installs?)\b"
+    r"|\b(?:an?|the|this|following) (?:rake |make |shell )?(?:task|command|script)\b",
+    re.IGNORECASE,
+)
+#: How an item begins that speaks of something above it.
+_OF_ABOVE = re.compile(
+    r"\W*(?:it|they|its|their)\b|\W*(?:this|these|those|such) (?:(?:type|kind|sort)s? of\b|\w+s\b)",
+    re.IGNORECASE,
+)
 _DRAWN = re.compile(r"[│├└┌┐┘┬┴─]{1}|^\$ ")
 _JOINS = re.compile(r"(?:[,;]\s*(?:and|or)?|\s+(?:and|or)|[,;])\s*$")
 _FILLER = re.compile(r"\b(?:and|or|in|at|see|the|via|from|also|plus|default|e\.g|i\.e|etc)\b|[\W\d_]", re.IGNORECASE)
@@ -247,6 +262,14 @@ class _Reader:
             return
         before, flow.lead = flow.inner, self._lead(text, after)
         statements: Iterator[Statement] = iter(())
+        if (
+            not flow.lead.leads
+            and after in _CODE
+            and following
+            and _OF_COMMAND.search(text.plain)
+            and _commands(following)
+        ):
+            flow.lead = _NOTHING.within(_lead_words(text), text.raw)
         if not flow.lead.leads:
             if flow.previous and not before.leads and refers_back(text.plain):
                 before = before.within(flow.previous)
@@ -293,7 +316,7 @@ class _Reader:
         for title in map(without_number, chosen):
             said = {word for word in re.findall(r"\w+", title.casefold()) if not is_arrangement(word)}
             begins = re.match(rf"{re.escape(title)}\b", words, re.IGNORECASE)
-            if begins or (said <= known and not is_negative(title)):
+            if begins or (said <= known and not is_negative(title) and not _OF_ABOVE.match(words)):
                 continue
             titles.append(title)
         return (" › ".join(titles) + ":",) if titles else ()
@@ -366,8 +389,21 @@ class _Reader:
         if joined is not None:
             yield from joined
             return
+        previous = ""
         for item in items:
-            yield from self._item(item, scope)
+            head = text_of(item.children[0]) if item.children[0].type == "paragraph" else None
+            own = head.plain if head else ""
+            is_bare = not scope.leads and not self._above(own)
+            within = self._named(previous) if is_bare and _OF_ABOVE.match(own) else ""
+            yield from self._item(item, scope.within(within))
+            previous = own
+
+    def _named(self, previous: str) -> str:
+        """Return what names the subject of an item that speaks of something above: the item before it, or a heading."""
+        if previous and len(previous) <= _WHOLE and is_sentence(previous):
+            return previous if re.search(r"[.!?]\W*$", previous) else f"{previous}."
+        title = without_number(self._headings[-1][1]) if self._headings else ""
+        return f"{title}:" if title and not is_arrangement(title) else ""
 
     def _joined(
         self, block: SyntaxTreeNode, items: Sequence[SyntaxTreeNode], scope: _Scope
@@ -409,7 +445,8 @@ class _Reader:
                 text, plain=text.plain[box.end() :], bare=_BOX.sub("", text.bare), raw=_BOX.sub("", text.raw)
             )
         has_list = any(block.type in _LISTS for block in below)
-        if below and _introduces(text):
+        runs_code = below and below[0].type in _CODE and _THESE_COMMANDS.search(text.plain)
+        if below and (_introduces(text) or runs_code):
             lead = _NOTHING.within(_lead_words(text), text.raw)
             if below[0].type in _CODE:
                 yield from self._introduction(head, text, scope, below[0])
@@ -557,10 +594,14 @@ def _says_how(intro: str) -> bool:
 
 def _commands(block: SyntaxTreeNode) -> str:
     """Return the code of a block inline if it is one line, or lines of a shell without comments; else nothing."""
-    lines = [line.strip().removeprefix("$ ") for line in block.content.split("\n") if line.strip()]
+    lines = [line.strip() for line in block.content.split("\n") if line.strip()]
+    is_prompted = bool(lines) and all(line.startswith("$ ") for line in lines)
+    lines = [line.removeprefix("$ ") for line in lines]
     commented = [line for line in lines if not re.match(r"#(?:\s|!)", line)]
     is_shell = (
-        block.info.split(" ")[0] in _SHELLS and commented == lines and not any(line.endswith("\\") for line in lines)
+        (is_prompted or block.info.split(" ")[0] in _SHELLS)
+        and commented == lines
+        and not any(line.endswith("\\") for line in lines)
     )
     lines = [re.sub(r"\s+", " ", line) for line in (lines if is_shell else commented)]
     is_long = len(lines) > (_MOST_COMMANDS if is_shell else 1) or sum(map(len, lines)) > _LONGEST_LEAD

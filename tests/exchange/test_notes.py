@@ -452,3 +452,36 @@ def test_a_contraction_obliges_as_its_full_form_does_whatever_its_apostrophe_is(
     (entry,) = memory_md.read("CLAUDE.md", f"{text.replace(chr(39), apostrophe)}\n".encode()).entries
 
     assert entry.fields["type"] == "convention"
+
+
+REFERENCES = [json.loads(line) for line in (SAMPLE / "references.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("passage", REFERENCES, ids=lambda passage: passage["from"])
+def test_a_statement_that_speaks_of_a_command_or_a_subject_beside_it_carries_it(passage):
+    said = " | ".join(summaries(passage["text"]))
+
+    assert [words for words in passage["needs"] if words not in said] == [], said
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("Run this rake task:\n\n```\nrake jobs:fill[x]\n```\n", ["Run this rake task: `rake jobs:fill[x]`"]),
+        ("To publish again run this rake task\n\n```sh\nrake publish\n```\n",
+         ["To publish again run this rake task: `rake publish`"]),
+        ("Run the following tasks.\n\n```\n$ rake a\n$ rake b\n```\n", ["Run the following tasks: `rake a`; `rake b`"]),
+        ("1. Run this rake task\n   ```\n   rake jobs:fill\n   ```\n2. Deploy the app\n",
+         ["Run this rake task: `rake jobs:fill`", "Deploy the app"]),
+        ("Run this rake task:\n\n```ruby\nJobs.each do |job|\n  job.fill\nend\n```\n", []),
+        ("- Feature specs drive a browser.\n- This type of test is slow to run.\n",
+         ["Feature specs drive a browser.", "Feature specs drive a browser. This type of test is slow to run."]),
+        ("- Fixtures live in `spec/fixtures`.\n- These files are read by every test.\n",
+         ["Fixtures live in `spec/fixtures`.",
+          "Fixtures live in `spec/fixtures`. These files are read by every test."]),
+        ("## Feature tests\n\nThese tests drive a browser, each for one feature.\n",
+         ["Feature tests: These tests drive a browser, each for one feature."]),
+    ],
+)  # fmt: skip
+def test_a_command_and_what_a_statement_refers_to_come_in_with_it_or_the_statement_is_left_out(text, made):
+    assert summaries(text) == made
