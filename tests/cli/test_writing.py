@@ -196,7 +196,7 @@ def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
     ("words", "hint"),
     [
         (["remember", "Use Jena", "--type", "decision"], "give --rationale TEXT"),
-        (["remember", "Use Jena", "--type", "descision"], "give --type decision"),
+        (["remember", "Use Jena", "--type", "descision"], "give --type decision --rationale TEXT"),
         (
             ["revise", TASK, "--set", "severity=high"],
             "leave out --set severity, or give --set type=VALUE as one of: bug, error, failure, incident",

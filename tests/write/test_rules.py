@@ -68,7 +68,7 @@ FILLED = {
     "R14": ["hasStatus", "startedAt"],
 }
 #: The word of a warning.
-WARNED = {"R06": "jido:assignedTo", "R08": "jido:hasRootCause", "R10": "jido:expiresOn", "R12": "jido:derivedFrom"}
+WARNED = {"R06": "`assigned_to`", "R08": "jido:hasRootCause", "R10": "`expires_on`", "R12": "`evidence`"}
 
 
 def test_the_page_has_seventeen_rules_and_each_is_tried():  # C041
