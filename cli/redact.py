@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -82,8 +82,9 @@ def redact(
     if dry_run:
         _show(door, memory, plan)
         return 0
+    sources = _source_paths(memory)  # before what names them goes
     made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_given(reason))
-    _told(door, memory, [commit.id for commit in made], plan)
+    _told(door, memory, [commit.id for commit in made], plan, sources)
     return 0
 
 
@@ -123,7 +124,8 @@ def _show(door: Door, memory: Jidomem, plan: Plan) -> None:
     _say_found(door, plan)
     names = [*DERIVED, *(["state"] if plan.held else [])]  # the folders that a redaction takes the texts out of
     rewritten = [memory.settings.root / name for name in names]
-    left = [each for each in _left(memory, plan) if not any(map(each.path.is_relative_to, rewritten))]
+    every = _left(memory, plan, _source_paths(memory))
+    left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
     _warn_left(door, left)
     _warn_history(door, memory, left)
 
@@ -140,13 +142,17 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
-def _left(memory: Jidomem, plan: Plan) -> list[Leftover]:
+def _source_paths(memory: Jidomem) -> set[str]:
+    """Return the paths of the files that memories were imported from."""
+    return {source.path for source in source_names.sources(memory.tail.index, memory.project)}
+
+
+def _left(memory: Jidomem, plan: Plan, sources: Collection[str]) -> list[Leftover]:
     """Return the files in which the texts stand: of the root, and of the repository those that memories came from."""
     root, texts = memory.settings.root, sorted(plan.wanted.texts)
-    paths = {source.path for source in source_names.sources(memory.tail.index, memory.project)}
     return [
         *leftovers(root, texts, memory.project),
-        *source_leftovers(Paths(root, memory.tree).folder, paths, texts),
+        *source_leftovers(Paths(root, memory.tree).folder, sources, texts),
     ]
 
 
@@ -171,9 +177,9 @@ def _warn_history(door: Door, memory: Jidomem, left: Sequence[Leftover]) -> None
         )
 
 
-def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None) -> None:
+def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None, sources: Collection[str] = ()) -> None:
     """Say what was done, and what of it this command cannot reach."""
-    left = _left(memory, plan) if plan is not None else []
+    left = _left(memory, plan, sources) if plan is not None else []
     tracked, others = memory.journal.is_tracked, memory.tail.others
     if door.json:
         told = [{**asdict(each), "path": str(each.path)} for each in left]

@@ -41,13 +41,18 @@ def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
 
 
 def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> list[Leftover]:
-    """Return the sources of memories, files at *paths* below *base*, in which a text stands: one for each line."""
+    """Return the sources of memories, files at *paths* below *base*, in which a text stands.
+
+    There is one for each line, and one for a path that shows a text.
+    """
     given = [Spelling(text, as_word=True) for text in texts]
     found: list[Leftover] = []
     for path in sorted(set(paths)):
         whole = base.resolve() / path
         if (data := plain_file(whole, LARGEST)) is None:
             continue
+        if (form := form_of(path, given)) is not None:
+            found.append(Leftover(whole, form, True, f"edit it, then rename it: mv {quote(path)} NEW-NAME"))
         text = data.decode("utf-8", "replace")
         hint = f"edit {quote(path)} before you import it again or end its redacted memory: that could record the text"
         forms = ((number, form_of(line, given)) for number, line in enumerate(text.splitlines(), 1))

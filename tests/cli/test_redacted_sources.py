@@ -274,3 +274,19 @@ def test_a_redacted_memory_that_is_said_anew_keeps_the_text_of_its_source_out(re
 
     assert NUMBER.encode() not in journal(redacted)
     assert json.loads(done("review", "--json").stdout)["rows"] == []
+
+
+@pytest.mark.parametrize("more", [["--dry-run"], ["--reason", "a customer"]], ids=["dry run", "done"])
+def test_a_redaction_names_a_source_that_has_the_text_in_its_name(folder, more):
+    record = folder / "docs" / "adr" / "0001-use-acme-widgets.md"
+    record.parent.mkdir(parents=True)
+    record.write_text("# 1. Use Acme Widgets\n\n## Status\n\nAccepted\n\n## Decision\n\nWe use it.\n")
+    done("init", "--from", "auto")
+    result = done("redact", "--text", "Acme Widgets", *more)
+
+    assert f"in the name of {record}" in result.stderr
+    assert f"edit it, then rename it: mv {record.relative_to(folder)} NEW-NAME" in result.stderr
+    assert f"{record}:1, which no redaction rewrites" in result.stderr
+    done("init", "--from", "auto")
+    if "--dry-run" not in more:
+        assert b"acme" not in journal(folder).lower()
