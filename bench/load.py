@@ -40,6 +40,7 @@ from jidomem.terms import Term, Triple
 from jidomem.vocab import BASE, TYPE
 from jidomem.write import triples
 from jidomem.write.line import CommitLine, Outcome
+from jidomem.write.references import KnownMemories
 from jidomem.write.stages import Stages
 
 PROJECT = "bench"
@@ -112,7 +113,9 @@ def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]]
     line = CommitLine(Stream(PROJECT), cast(Any, Known(journal)), sources, law)
 
     def submit(some: list[Fields]) -> list[Outcome]:
-        return line.submit([lambda view, now, one=one: stages.run(PROJECT, one, view, now, list) for one in some])
+        return line.submit(
+            [lambda view, now, one=one: stages.run(PROJECT, one, view, now, KnownMemories()) for one in some]
+        )
 
     return submit
 

@@ -139,6 +139,8 @@ class Recalling:
 
     def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
         """Return the status of a memory; None for what is no memory, or not yet read from the journal."""
+        if ":" not in name:  # a page of MemoryOS has an id, and no IRI
+            return None
         try:
             found = item.get(self._index, project, name, narrowing.as_of, now=lambda: self._now)
         except NotFound:

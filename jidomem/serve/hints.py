@@ -86,4 +86,8 @@ def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
         while found := re.search(pattern, hint):
             words = found.expand(instead).replace("PROJECT", quote(project))
             hint = hint[: found.start()] + words + hint[found.end() :]
-    return hint if _SHELL in hint else _ANY_COMMAND.sub(f"{_SHELL}, jidomem ", hint)
+    if _SHELL in hint:
+        return hint
+    if "run: jidomem " in hint:
+        return hint.replace("run: jidomem ", f"run {_SHELL}: jidomem ")
+    return _ANY_COMMAND.sub(f"{_SHELL}, jidomem ", hint)

@@ -408,8 +408,11 @@ def _faults_of(check: Callable[..., object], *given: Any) -> list[Violation]:
 
 
 def _together(first: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:
-    """Return all violations, each once."""
-    return [*{(violation.field, violation.message): violation for violation in (*first, *more)}.values()]
+    """Return all violations, each once: of two of one shape about one field the first."""
+    found: dict[tuple[str | None, str], Violation] = {}
+    for violation in (*first, *more):
+        found.setdefault((violation.field, violation.shape or violation.message), violation)
+    return [*found.values()]
 
 
 def _sound(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], Normal]) -> MemoryUpdateIntent:

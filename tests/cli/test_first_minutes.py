@@ -458,7 +458,7 @@ MISTAKES = {
         "shop",
         "ask facts --as-of 21.11.2026",
         2,
-        "moment such as 2026-11-01 or",
+        "is not a date or time",
         None,
     ),
     "a file for a query": ("shop", "sparql src/queue.py", 2, "is a file, and no query", None),

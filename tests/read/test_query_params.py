@@ -66,7 +66,7 @@ def test_a_value_of_another_type_is_refused_by_name(name, value):
     with pytest.raises(InvalidRequest, match=f"^{written}=.* is not ") as refusal:
         QUERY.bind({**GIVEN, name: value})
     assert refusal.value.code == "invalid_argument"
-    assert refusal.value.hint.startswith(f"give {written} as")
+    assert refusal.value.hint.startswith(f"give one of: `{written}`" if name == "asOf" else f"give {written} as")
 
 
 def test_a_missing_parameter_is_refused_by_name():
