@@ -166,10 +166,12 @@ def show(door: Door, report: Report) -> None:
 
 def _print(door: Door, report: Report, form: str) -> None:
     """Print findings as lines; words about the check go to standard error."""
+    from jidomem.govern.report import merge_redactions
     from jidomem.govern.sarif import coverage, notes
     from jidomem.govern.workflow import commands
 
-    for text in commands(report) if form == "github" else [*map(_line, report.problems), *_unchecked(report)]:
+    shown = report if door.verbose else replace(report, problems=merge_redactions(report.problems))
+    for text in commands(shown) if form == "github" else [*map(_line, shown.problems), *_unchecked(report)]:
         click.echo(text)
     for text in [*notes(report), *(coverage(report) if door.verbose else ())]:
         door.say(text)

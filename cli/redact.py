@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import click
 
 from jidomem import Jidomem
+from jidomem.anchor import ANCHOR, anchors_of
 from jidomem.errors import InvalidRequest
 from jidomem.govern.keeper import Plan, gives_away
 from jidomem.govern.leftovers import DERIVED, NOT_SEARCHED, Leftover, leftovers, source_leftovers
 from jidomem.govern.spellings import AS_IT_IS
+from jidomem.govern.traces import BLOBS, DIGEST, UNKNOWN
 from jidomem.read import source_names
-from jidomem.terms import bare
+from jidomem.read.item import short_id
+from jidomem.terms import Term, bare
 from jidomem.version import SHORT
-from jidomem.vocab import JIDO
+from jidomem.vocab import JIDO, jido
 from jidomem.write import names
 from jidomem.write.triples import TEXTS
 from jidomem_cli.door import Door, Verb, pass_door
@@ -24,6 +28,8 @@ from jidomem_cli.fields import own_words, whole_id
 from jidomem_cli.paths import Paths
 from jidomem_cli.tables import show_json, show_rows
 
+#: How many memories a line names.
+_NAMED = 5
 _COLUMNS = ("stream", "commit", "item", "property", "why", "form")
 _PROPERTIES: Mapping[str, str] = {
     **TEXTS,
@@ -122,12 +128,62 @@ def _show(door: Door, memory: Jidomem, plan: Plan) -> None:
     commits = len({row["commit"] for row in rows})
     door.say(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
     _say_found(door, plan)
+    for cost in _costs(plan):
+        door.say(f"cost: {cost}")
+    _say_emptied(door, plan, "would say")
     names = [*DERIVED, *(["state"] if plan.held else [])]  # the folders that a redaction takes the texts out of
     rewritten = [memory.settings.root / name for name in names]
     every = _left(memory, plan, _source_paths(memory))
     left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
     _warn_left(door, left)
     _warn_history(door, memory, left)
+
+
+def _costs(plan: Plan) -> Iterator[str]:
+    """Yield what can no longer be told, found or recognised once the digests of *plan* are gone."""
+    digests = [trace for _, trace in plan.traces if trace.why in (DIGEST, UNKNOWN)]
+    files: dict[tuple[Term, str], set[Term]] = defaultdict(set)
+    unknown: dict[str, set[str]] = defaultdict(set)
+    others: dict[Term, set[Term]] = defaultdict(set)
+    for trace in digests:
+        subject, predicate, value = trace.triple
+        others[predicate].add(subject)
+        for anchor in anchors_of([value]) if predicate in BLOBS else ():
+            files[predicate, anchor.path].add(subject)
+            if trace.why == UNKNOWN:
+                unknown[anchor.path].add(anchor.blob)
+    for (predicate, path), items in sorted(files.items()):
+        if predicate == ANCHOR:
+            told = f"freshness of {_memories(items)} about {path} can no longer be told"
+            yield f"{told}, until: jidomem revise {_id(min(items))} --confirm"
+        else:
+            yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
+    for path, blobs in sorted(unknown.items()):
+        versions = "1 version" if len(blobs) == 1 else f"{len(blobs)} versions"
+        yield f"neither the file nor git has the content of {versions} of {path}: whether it was there cannot be told"
+    if keyed := others[jido("conflictKey")]:
+        yield f"{_memories(keyed)} can no longer be found to repeat or contradict others by what is taken out"
+    if requests := others[jido("requestDigest")] | others[jido("receipt")]:
+        yield f"a retry of the request of {_memories(requests)} is no longer recognised"
+
+
+def _memories(items: Collection[Term]) -> str:
+    return "1 memory" if len(items) == 1 else f"{len(items)} memories"
+
+
+def _id(item: Term) -> str:
+    return short_id(bare(item))
+
+
+def _say_emptied(door: Door, plan: Plan, says: str) -> None:
+    """Name the active memories that say nothing without the texts, with the command that ends them."""
+    if not plan.emptied:
+        return
+    count, shown = len(plan.emptied), [short_id(item) for item in plan.emptied]
+    named = ", ".join(shown if door.verbose else shown[:_NAMED])
+    more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not door.verbose else ""
+    door.say(f"active, and {says} nothing any more: {named}{more}")
+    door.say(f'end each: jidomem revise {shown[0]} --invalidate --reason "its text was redacted"')
 
 
 def _say_found(door: Door, plan: Plan) -> None:
@@ -193,6 +249,7 @@ def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None, s
         return
     if plan is not None:
         _say_found(door, plan)
+        _say_emptied(door, plan, "say")
     _warn_left(door, left)
     if others:
         door.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")

@@ -32,6 +32,7 @@ from jidomem.govern.report import (
     GATE,
     JOURNAL,
     ORPHAN,
+    REDACTION,
     RULES,
     SUCCESSORS,
     SYNTAX,
@@ -337,16 +338,27 @@ def _noted(found: Finding) -> Problem:
 
 
 def _excused(found: Iterable[Found], source: Source) -> list[Found]:
-    """Return *found*; that a statement is missing which was redacted is no more than to be known."""
+    """Return *found*; that a statement is missing which was redacted is no more than to be known.
+
+    Of a memory that ended since it is not even that: there is nothing left to do.
+    """
     orders = {order for order, _, _ in source.of(jido("redactedItem"))}
     gone = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
             for name in source.values(order, jido("redactedProperty"))}  # fmt: skip
-    return [
-        replace(each, severity="info", message=f"it was redacted: {each.message}")
-        if each.property and (each.item, each.property) in gone and not source.values(each.item, each.property)
-        else each
-        for each in found
-    ]
+    excused = []
+    for each in found:
+        if each.property and (each.item, each.property) in gone and not source.values(each.item, each.property):
+            if _is_ended(each.item, source):
+                continue
+            each = replace(each, severity="info", message=f"{REDACTION}{each.message}")
+        excused.append(each)
+    return excused
+
+
+def _is_ended(item: Term, source: Source) -> bool:
+    """Return whether something asserted superseded or invalidated *item*."""
+    ends = (end for name in ("supersededBy", "invalidatedBy") for end in source.values(item, jido(name)))
+    return any(jido("Asserted") in source.values(end, jido("hasAssertionStatus")) for end in ends)
 
 
 def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from jidomem.anchor import NO_BLOB, anchors_of
+from jidomem.anchor import NO_BLOB, Anchor, anchors_of
 from jidomem.clock import Sources
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.govern.integrity import exposures
 from jidomem.govern.leftovers import source_leftovers
 from jidomem.govern.orders import agent_iri, order
-from jidomem.govern.spellings import LONG
+from jidomem.govern.spellings import LONG, Spelling, form_of, variants
 from jidomem.govern.traces import (
     BLOBS,
     DIGEST,
@@ -21,7 +21,9 @@ from jidomem.govern.traces import (
     SAYS,
     SOURCE_BLOB,
     SOURCE_DIGEST,
+    UNKNOWN,
     WORDS,
+    Content,
     Trace,
     Traces,
     Wanted,
@@ -32,6 +34,7 @@ from jidomem.journal.commit import COMMIT, Commit
 from jidomem.journal.files import NAMES, Moved, Stream
 from jidomem.journal.redaction import leaves
 from jidomem.policy import Policy
+from jidomem.repository.freshness import contents
 from jidomem.repository.worktree import Worktree
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
@@ -66,13 +69,15 @@ SHORTEST = 3
 class Plan:
     """What a redaction takes out: each trace with its stream, and the texts they are traces of.
 
-    `held` counts the entries of the working state that show a text, by their kind.
+    `held` counts the entries of the working state that show a text, by their kind; `emptied` are the active memories
+    that say nothing in words any more without them.
     """
 
     project: str
     wanted: Wanted
     traces: tuple[tuple[Stream, Trace], ...]
     held: Mapping[str, int] = field(default_factory=dict)
+    emptied: tuple[str, ...] = ()
 
     @property
     def forms(self) -> Mapping[str, int]:
@@ -127,24 +132,44 @@ class Keeper:
                 f"nothing in the journal of {project} says that",
                 hint="what an interrupted redaction left is taken out with: jidomem redact --again --reason TEXT",
             )
-        return Plan(project, wanted, tuple(traces), held)
+        return Plan(project, wanted, tuple(traces), held, tuple(self._emptied(project, traces)))
+
+    def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
+        """Return the active memories, sorted, of which *traces* are all that they say in words of their own."""
+        view, gone = self._view(project), {trace.triple for _, trace in traces}
+        saying = {subject for subject, predicate, _ in gone if predicate in _FREE}
+        return [
+            bare(item)
+            for item in sorted(saying)
+            if jido("Asserted") in view.objects(item, jido("hasAssertionStatus"))
+            and not any(view.objects(item, jido(name)) for name in ("supersededBy", "invalidatedBy"))
+            and not any((item, name, value) not in gone for name in _FREE for value in view.objects(item, name))
+        ]
 
     def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
         """Return what the journal of a project holds of the texts now."""
-        found, journal = Traces(wanted, self._files(project, wanted)), self._tail.journal
+        found, journal = Traces(wanted, *self._held_in_files(project, wanted)), self._tail.journal
         streams = self._streams(project)
         for stream in streams:
             found.look(journal.read(stream))
         return [(stream, trace) for stream in streams for trace in found.find(journal.read(stream))]
 
-    def _files(self, project: str, wanted: Wanted) -> list[str]:
-        """Return the files that hold one of the texts now, of those that memories of a project have the blob ids of."""
-        if self._tree is None:
-            return []
+    def _held_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
+        """Return the files that hold one of the texts now, and the content of each version of a file that can be had.
+
+        Both of the files that memories of a project have the blob ids of.
+        """
+        if self._tree is None or not wanted.texts:
+            return [], {}
         graph, base = Stream(project).graph, self._tree.base.resolve()
         terms = (value for name in BLOBS for _, _, value in self._tail.index.triples(graph, None, name))
-        paths = {anchor.path for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
-        return [found.path.relative_to(base).as_posix() for found in source_leftovers(base, paths, wanted.texts)]
+        anchors = {anchor for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
+        holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts)
+        given = [Spelling(text, as_word=True) for text in sorted(wanted.texts) if text.strip()]
+        return (
+            [found.path.relative_to(base).as_posix() for found in holding],
+            {anchor: _content(data, given) for anchor, data in contents(self._tree, anchors)},
+        )
 
     def redact(self, plan: Plan, *, agent: str, reason: str) -> list[Commit]:
         """Take out what *plan* names, and return the commits that record it; every snapshot and list is made anew.
@@ -367,6 +392,13 @@ def _words(triples: Iterable[Triple]) -> Iterator[str]:
             yield parts(value).text
 
 
+def _content(data: bytes, given: Sequence[Spelling]) -> Content:
+    """Return whether a version of a file shows one of the texts, and whether it has a word of one."""
+    text = data.decode("utf-8", "replace")
+    has_word = any(each.may_stand_in([*variants(text)]) for each in given)
+    return Content(form_of(text, given) is not None, has_word)
+
+
 def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
     """Return whether a name, or a text, shows one of the texts."""
     return lambda name: wanted.shows(_term(name), iri(COMMIT))
@@ -388,7 +420,7 @@ def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]
 
 def _places(traces: Iterable[Trace]) -> list[Triple]:
     """Return where the memories were imported from that lost the blob id of the file."""
-    gone = {trace.triple for trace in traces if trace.why == DIGEST and trace.triple[1] == SOURCE_BLOB}
+    gone = {trace.triple for trace in traces if trace.why in (DIGEST, UNKNOWN) and trace.triple[1] == SOURCE_BLOB}
     return sorted((subject, predicate, without_blob(anchor)) for subject, predicate, anchor in gone)
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from jidomem import vocab
 from jidomem.judge import Severity
 from jidomem.overlay import ADDS_ONLY, BOUNDED, NO_CODE, NO_IMPORT
+from jidomem.read.item import short_id
 from jidomem.terms import Term
 
+#: How many memories a merged finding names.
+_NAMED = 5
 SEVERITIES: tuple[Severity, ...] = ("violation", "warning", "info")
+#: How a finding begins about a statement that is missing because it was redacted.
+REDACTION = "it was redacted: "
 #: The IRI of a gate is this and its name.
 GATE = vocab.BASE + "gates#"
 
@@ -126,6 +131,20 @@ class Problem:
             "line": self.line,
             **({"property": self.result_path, "value": self.value} if self.result_path or self.value else {}),
         }
+
+
+def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
+    """Return *problems*, those about statements that were redacted as one where there are several."""
+    problems = list(problems)
+    redacted = [each for each in problems if each.message.startswith(REDACTION)]
+    if len(redacted) < 2:
+        return problems
+    items = list(dict.fromkeys(short_id(each.item) for each in redacted))
+    named, more = ", ".join(items[:_NAMED]), f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    lost = f"{len(items)} {'memory' if len(items) == 1 else 'memories'} lost {len(redacted)} statements"
+    hint = 'end each that says nothing any more: jidomem revise IRI --invalidate --reason "its text was redacted"'
+    one = replace(redacted[0], message=f"{lost} to redactions: {named}{more}; {hint}", path=None, line=None)
+    return [one if each is redacted[0] else each for each in problems if each is redacted[0] or each not in redacted]
 
 
 @dataclass(frozen=True, slots=True)

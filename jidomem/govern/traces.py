@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 
 from jidomem import vocab
 from jidomem.anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
@@ -15,6 +16,8 @@ from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
 from jidomem.vocab import LABEL, TYPE, XSD, jido, local_name
 
 SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
+#: Why the blob id of a file goes whose content at that version cannot be had.
+UNKNOWN = "may be of a file that held it"
 _EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
 _KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
 _ANSWERED = jido("answeredWith")
@@ -107,19 +110,32 @@ def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a version of a file: whether it shows one of the texts, and whether it has a word of one."""
+
+    shows: bool
+    has_word: bool
+
+
 class Traces:
     """The traces of some texts in the commits of a project, found in two readings of them.
 
-    *files* are the paths of files that are known to hold one.
+    *files* are the paths of files that hold one now; *versions* has the content of each version of a file that can be
+    had.
     """
 
-    def __init__(self, wanted: Wanted, files: Iterable[str] = ()) -> None:
+    def __init__(
+        self, wanted: Wanted, files: Iterable[str] = (), versions: Mapping[Anchor, Content] = MappingProxyType({})
+    ) -> None:
         self._wanted = wanted
+        self._versions = versions
         self._named: set[Term] = set()  # nodes that are named after a text
         self._prints: set[str] = set()  # digests of files that held one
         self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
         self._entries: set[Term] = set()  # digests of entries of sources that held one
-        self._files = set(files)  # paths of files that held one
+        self._sources: set[Anchor] = set()  # the versions of files that memories which hold one came from
+        self._files = {*files, *(each.path for each, content in versions.items() if content.shows)}
 
     def look(self, commits: Iterable[Commit]) -> None:
         """Find out what says one of the texts, and what is named after it: the first reading."""
@@ -142,7 +158,10 @@ class Traces:
                     self._touched.setdefault(triple[0], set()).add(triple[1])
             answered = {s for s, p, o in commit.triples if p == _ANSWERED and o in self._touched}
             for triple in sorted(commit.triples - found.keys()):
-                if self._is_computed(triple, answered):
+                if triple[1] in BLOBS:
+                    if (why := self._why_of_blob(triple[2])) is not None:
+                        found[triple] = why
+                elif self._is_computed(triple, answered):
                     found[triple] = DIGEST
             yield from (Trace(commit.id, triple, why, said.get(triple, "")) for triple, why in found.items())
 
@@ -192,20 +211,38 @@ class Traces:
             if subject in items and predicate == SOURCE_DIGEST:
                 self._entries.add(value)
             elif subject in items and predicate in BLOBS:
-                self._files.update(each.path for each in anchors_of([value]))
+                anchors = anchors_of([value])
+                self._files.update(each.path for each in anchors)
+                self._sources.update(anchors if predicate == SOURCE_BLOB else ())
 
     def _is_named(self, term: Term) -> bool:
         if term.startswith(_GENID):
             return term.removeprefix(_GENID).split("-")[0] in self._prints
         return term in self._named
 
+    def _why_of_blob(self, value: Term) -> str | None:
+        """Return why the blob id in an anchor goes: that version held a text, or nobody can tell; None where it stays.
+
+        A memory may say in other words than the file it came from, without its markup: there a word of the text counts.
+        """
+        sources = {each.path for each in self._sources}
+        for each in anchors_of([value]):
+            content = self._versions.get(each)
+            if each.blob == NO_BLOB or each.path not in self._files:
+                continue
+            if each in self._sources:
+                return DIGEST
+            if content is None:
+                return UNKNOWN
+            if content.shows or (content.has_word and each.path in sources):
+                return DIGEST
+        return None
+
     def _is_computed(self, triple: Triple, answered: set[Term]) -> bool:
         """Return whether a triple keeps a digest, or an answer, that was made from what one of the memories says."""
         subject, predicate, value = triple
         if predicate == SOURCE_DIGEST:
             return value in self._entries
-        if predicate in BLOBS:
-            return any(each.path in self._files and each.blob != NO_BLOB for each in anchors_of([value]))
         if predicate in (_REQUEST, _RECEIPT):
             return subject in self._touched or subject in answered
         if predicate != _KEY or subject not in self._touched:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 from jidomem.anchor import Anchor
+from jidomem.errors import InvalidRequest
+from jidomem.repository import git
 from jidomem.repository.moves import moved
 from jidomem.repository.worktree import Worktree, is_blob
 
 UNCHANGED, CHANGED, GONE, RENAMED = "unchanged", "changed", "gone", "renamed"
+#: How many blobs git is asked for at once.
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,25 @@ def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshne
         if anchor not in found:
             found[anchor] = _gone(tree, anchor, places.get(anchor))
     return found
+
+
+def contents(tree: Worktree, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor, bytes]]:
+    """Yield what the file of each of *anchors* held, from the file or from git; left out is what neither has."""
+    missing: list[Anchor] = []
+    for path, group in groupby(sorted(set(anchors)), key=attrgetter("path")):
+        data = tree.read(path)
+        for anchor in group:
+            if data is not None and is_blob(data, anchor.blob):
+                yield anchor, data
+            else:
+                missing.append(anchor)
+    for start in range(0, len(missing), _AT_ONCE):
+        part = missing[start : start + _AT_ONCE]
+        try:
+            held = git.available_blobs(tree.base, [anchor.blob for anchor in part])
+        except InvalidRequest:  # there is no git, or it refuses
+            return
+        yield from ((anchor, held[anchor.blob]) for anchor in part if anchor.blob in held)
 
 
 def _gone(tree: Worktree, anchor: Anchor, at: str | None) -> Freshness:

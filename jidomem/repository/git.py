@@ -77,21 +77,31 @@ def content(path: Path, ref: str) -> bytes:
 
 def blobs(folder: Path, ids: Sequence[str]) -> list[bytes]:
     """Return the contents of the blobs *ids*, in one call; raise InvalidRequest where git lacks one of them."""
-    if not ids:
-        return []
-    answer = ask(folder, "cat-file", "--batch", given="".join(f"{one}\n" for one in ids).encode()).stdout
-    contents, at = [], 0
+    contents = available_blobs(folder, ids)
     for one in ids:
-        line_end = answer.find(b"\n", at)
-        words = answer[at : max(line_end, at)].split()
-        if len(words) != 3 or words[1] != b"blob":
+        if one not in contents:
             raise InvalidRequest(
                 f"git lists the blob {one} and does not have it: this clone is not whole, and nothing is fetched here",
                 hint=f"let git fetch it: git -C {quote(str(folder))} cat-file blob {one} > /dev/null",
             )
-        begin = line_end + 1
-        at = begin + int(words[2]) + 1
-        contents.append(answer[begin : at - 1])
+    return [contents[one] for one in ids]
+
+
+def available_blobs(folder: Path, ids: Sequence[str]) -> dict[str, bytes]:
+    """Return the contents, by their ids, of those of the blobs *ids* that git has, in one call; raises as `ask`."""
+    if not ids:
+        return {}
+    answer = ask(folder, "cat-file", "--batch", given="".join(f"{one}\n" for one in ids).encode()).stdout
+    contents, at = dict[str, bytes](), 0
+    for one in ids:
+        if (line_end := answer.find(b"\n", at)) < 0:
+            break
+        words = answer[at:line_end].split()
+        at = line_end + 1
+        if len(words) == 3:  # else it is missing, and the line says so
+            begin, at = at, at + int(words[2]) + 1
+            if words[1] == b"blob":
+                contents[one] = answer[begin : at - 1]
     return contents
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from shlex import split
 from urllib.parse import quote
 
@@ -290,3 +291,91 @@ def test_a_redaction_names_a_source_that_has_the_text_in_its_name(folder, more):
     done("init", "--from", "auto")
     if "--dry-run" not in more:
         assert b"acme" not in journal(folder).lower()
+
+
+def git(folder, *words):
+    name = ["-c", "user.name=ana", "-c", "user.email=ana@example.org", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *name, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A git repository with memories about a Makefile, of which one names somebody."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    (tmp_path / "Makefile").write_text("all:\n\tbuild\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Build")
+    done("init")
+    for name, text in (("jane", "Jane Example runs the build"), ("images", "The build makes images")):
+        done("remember", text, "--about", "Makefile", "--iri", f"https://jido.ai/memory/{name}")
+    return tmp_path
+
+
+def anchors_left(*names):
+    return [name for name in names if "aboutBlob" in done("show", f"https://jido.ai/memory/{name}").stdout]
+
+
+def test_a_redaction_keeps_the_blob_id_of_a_file_that_never_held_the_text(repository):
+    assert "aboutBlob" not in done("redact", "--text", "Jane Example", "--dry-run").stdout
+    done("redact", "--text", "Jane Example", "--reason", "a person")
+
+    assert anchors_left("jane", "images") == ["jane", "images"]
+
+
+def test_a_redaction_takes_the_blob_id_of_each_version_that_held_the_text_and_of_no_other(repository):
+    (repository / "Makefile").write_text("all:\n\tbuild # Jane Example\n")
+    git(repository, "commit", "-qam", "Name her")
+    done("remember", "The build has an owner", "--about", "Makefile", "--iri", "https://jido.ai/memory/owner")
+    (repository / "Makefile").write_text("all:\n\tbuild --fast\n")
+    done("remember", "The build is fast", "--about", "Makefile", "--iri", "https://jido.ai/memory/fast")
+
+    dry = done("redact", "--text", "Jane Example", "--dry-run")
+    assert "freshness of 1 memory about Makefile can no longer be told" in dry.stderr
+    assert "has the content of" not in dry.stderr
+    done("redact", "--text", "Jane Example", "--reason", "a person")
+
+    assert anchors_left("jane", "images", "owner", "fast") == ["jane", "images", "fast"]
+
+
+def test_a_redaction_says_where_nobody_has_the_version_of_a_file_that_may_have_held_the_text(repository):
+    (repository / "Makefile").write_text("all:\n\tbuild --fast\n")  # never committed
+    done("remember", "The build is fast", "--about", "Makefile", "--iri", "https://jido.ai/memory/fast")
+    (repository / "Makefile").write_text("all:\n\tbuild # Jane Example\n")
+
+    dry = done("redact", "--text", "Jane Example", "--dry-run")
+    assert "may be of a file that held it" in dry.stdout
+    assert "neither the file nor git has the content of 1 version of Makefile" in dry.stderr
+    done("redact", "--text", "Jane Example", "--reason", "a person")
+
+    assert anchors_left("jane", "images", "fast") == ["jane", "images"]
+
+
+def test_a_version_of_a_source_goes_where_only_its_markup_hides_the_text(repository):
+    (repository / "AGENTS.md").write_text("# Agents\n\n- We ask **Jane** Example about the build.\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Notes")
+    done("init", "--from", "auto")
+    done("redact", "--text", "Jane Example", "--reason", "a person")
+
+    assert re.findall(r'sourceBlob "([0-9a-f]+) AGENTS.md"', journal(repository).decode()) == [NO_BLOB]
+
+
+def test_a_redaction_names_the_memories_of_which_nothing_is_left_with_the_command_that_ends_them(repository):
+    done("remember", "Ask Jane Example", "--iri", "https://jido.ai/memory/asked")
+    done("remember", "Jane Example knows", "--rationale", "She wrote it", "--iri", "https://jido.ai/memory/known")
+    dry = done("redact", "--text", "Jane Example", "--dry-run")
+    assert "active, and would say nothing any more: asked, jane\n" in dry.stderr
+    (command,) = re.findall("end each: jidomem (.*)", dry.stderr)
+
+    told = done("redact", "--text", "Jane Example", "--reason", "a person").stderr
+    assert "active, and say nothing any more: asked, jane\n" in told
+    (line,) = done("check").stdout.splitlines()
+    assert "3 memories lost 3 statements to redactions: jane, asked, known;" in line
+    assert len(json.loads(done("check", "--json").stdout)["problems"]) == 3
+
+    done(*split(command))
+    done(*split(command.replace("asked", "jane")))
+    (line,) = done("check").stdout.splitlines()
+    assert "known: it was redacted" in line
