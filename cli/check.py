@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, JidomemError
 from jidomem_cli.complain import complain
 from jidomem_cli.door import Door, Verb, clean, pass_door
 from jidomem_cli.tables import show_json
@@ -78,8 +78,43 @@ def check(
         report = _report(door, Asked(paths, data, shapes, since, baseline, issues, reference, secrets))
         show(door, report)
     except Exception as error:
-        return MISUSE if complain(error, door) == MISUSE else UNCHECKED
+        return MISUSE if complain_in_format(error, door) == MISUSE else UNCHECKED
     return report.exit_code
+
+
+def complain_in_format(error: Exception, door: Door) -> int:
+    """Say in the format asked for what kept memory from being opened or checked; return the exit code of the error.
+
+    A fault of the root's own terms and shapes is a finding, with its place; everything else counts as unchecked.
+    """
+    report = _report_on(error, door)
+    if report is not None and report.problems:
+        show(door, report)
+        return error.exit_code if isinstance(error, JidomemError) else UNCHECKED
+    code = complain(error, door)
+    if report is not None and code != MISUSE and not door.json and (door.format or "text") != "text":
+        show(door, report)
+    return code
+
+
+def _report_on(error: Exception, door: Door) -> Report | None:
+    """Return a report on what *error* kept from being checked, with the faults of the root's own terms and shapes."""
+    if not isinstance(error, JidomemError):
+        return None
+    from jidomem.govern.overlay import check_overlay
+    from jidomem.govern.report import Report
+    from jidomem.runtime import settings
+
+    if error.code == "invalid_config" and settings.address_of(door.root) is None:
+        try:
+            report = check_overlay(settings.find(door.root)[0])
+        except JidomemError:  # of the bounds of a root, which *error* names
+            report = Report()
+        report.judged, report.problems = 0, [each for each in report.problems if each.severity == "violation"]
+        if report.problems:
+            report.unchecked.append("the memory of this root: correct the above first, then run this command again")
+            return report
+    return Report(unchecked=[f"{error.detail}; {error.hint}" if error.hint else error.detail])
 
 
 def _report(door: Door, asked: Asked) -> Report:

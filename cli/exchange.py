@@ -35,7 +35,7 @@ from jidomem.runtime.settings import FOLDER
 from jidomem.write.names import moment as moment_of
 from jidomem_cli import adopting
 from jidomem_cli.code import code
-from jidomem_cli.complain import tell
+from jidomem_cli.complain import complain, tell
 from jidomem_cli.door import Door, Verb, Verbs, clean, pass_door
 from jidomem_cli.tables import short, show_json
 
@@ -43,6 +43,8 @@ from jidomem_cli.tables import short, show_json
 LARGEST = 64 * 1024 * 1024
 MOVING = "to bring a whole root elsewhere: jidomem migrate ROOT NEW-ROOT"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+#: The exit code of `jidomem import --check` where a source changed.
+DIFFERENT = 1
 #: What a verb that imports may be told of its writing.
 WRITES = ("agent", "session", "wait")
 #: The format of an export -> how its file ends.
@@ -156,14 +158,21 @@ def check(door: Door, sources: tuple[str, ...]) -> int:
 
     The exit code is 1 where a source changed and the change is not imported, or is pending review, else that of a
     source that cannot be read, else 0. A memory that was edited, withdrawn, superseded or rejected here is listed and
-    leaves the exit code at 0: its source did not change. --format github prints workflow commands.
+    leaves the exit code at 0: its source did not change. It is 3 where the root cannot be used, as by a shape that does
+    not parse: jidomem ontology check names the fault. --format github prints workflow commands.
 
     Examples:
       jidomem init --from auto
       jidomem import --check adr memory-md
       jidomem import --check --format github
     """
-    return adopting.check(door, sources or (adopting.AUTO,))
+    from jidomem_cli.check import UNCHECKED, complain_in_format
+
+    try:
+        return adopting.check(door, sources or (adopting.AUTO,))
+    except JidomemError as error:
+        status = complain_in_format(error, door) if door.format == "github" else complain(error, door)
+        return UNCHECKED if status == DIFFERENT else status
 
 
 import_.add_command(code)

@@ -59,6 +59,22 @@ def _of_pattern(said: Term, what: str, pattern: Term, flags: Term = '""') -> Obj
     return None
 
 
+def named_owner(node: Term, triples: Iterable[Triple]) -> Term:
+    """Return the node with a name that a blank *node* belongs to by *triples*; *node* itself where there is none.
+
+    >>> named_owner("_:b", [("<urn:shape>", "<urn:property>", "_:a"), ("_:a", "<urn:or>", "_:b")])
+    '<urn:shape>'
+    """
+    above: dict[Term, Term] = {}
+    for subject, _, value in triples if node.startswith("_:") else ():
+        above.setdefault(value, subject)
+    owner, seen = node, {node}
+    while owner.startswith("_:") and owner in above and above[owner] not in seen:
+        owner = above[owner]
+        seen.add(owner)
+    return owner if not owner.startswith("_:") else node
+
+
 def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
     """Return twelve signs that stand for what *sections* say: not for its order, its layout or its blank labels."""
     said = sorted(f"{name} {' '.join(row)}" for name, triples in sections.items() for row in named(triples))

@@ -66,7 +66,9 @@ def compiled(pattern: str, flags: str = "") -> Any:
     except (re2.error, UnicodeError) as error:
         said = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else str(error)
         instead = (hint for known, hint in _INSTEAD if re.search(known, said))
-        raise Unsearchable(said, next(instead, "see https://github.com/google/re2/wiki/Syntax")) from error
+        raise Unsearchable(
+            said, next(instead, "correct the pattern: https://github.com/google/re2/wiki/Syntax")
+        ) from error
 
 
 def unsearchable(pattern: str) -> Unsearchable | None:

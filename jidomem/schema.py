@@ -213,18 +213,24 @@ def _extended(overlay: Sequence[Path]) -> Schema:
     for path, triples in (terms | rules).items():
         for subject, predicate, value in triples:
             if objection := overlays.objection((subject, predicate, value)):
-                raise Failed(f"{path}: {subject} {objection.text}", hint=objection.hint, code="invalid_config")
+                owner = overlays.named_owner(subject, triples)
+                raise _unusable(f"{path}: {owner} {objection.text}", objection.hint)
     extended = extended_by(terms, rules)
     for path, triples in rules.items():
         try:
             found = objections(extended._rules, {term for row in triples for term in (row[0], row[2])})
         except ValueError as error:  # of rdflib, where a list has no end
-            detail, hint = f"{path}: the shapes cannot be used: {error}", "end the list with rdf:nil"
-            raise Failed(detail, hint=hint, code="invalid_config") from error
+            raise _unusable(f"{path}: the shapes cannot be used: {error}", "end the list with rdf:nil") from error
         for finding in found:
-            detail = f"{path}: the shapes cannot be used: {finding.focus} {finding.path or ''}: {finding.message}"
-            raise Failed(detail, hint="see https://www.w3.org/TR/shacl/#syntax-rules", code="invalid_config")
+            owner = overlays.named_owner(finding.focus, triples)
+            detail = f"{path}: the shapes cannot be used: {owner} {finding.path or ''}: {finding.message}"
+            raise _unusable(detail, "see https://www.w3.org/TR/shacl/#syntax-rules")
     return extended
+
+
+def _unusable(detail: str, hint: str) -> Failed:
+    """Return the error for an overlay that nobody can work by; a command lists all its faults with their lines."""
+    return Failed(detail, hint=f"{hint}; all faults, with file and line: jidomem ontology check", code="invalid_config")
 
 
 def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Triple]]) -> Schema:
@@ -308,5 +314,4 @@ def _parse(path: Path) -> list[Triple]:
         found = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
         return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
     except SyntaxError as error:
-        detail, hint = f"{path}:{error.lineno}: {fault(error)}", "correct the Turtle in that line"
-        raise Failed(detail, hint=hint, code="invalid_config") from error
+        raise _unusable(f"{path}:{error.lineno}: {fault(error)}", "correct the Turtle in that line") from error

@@ -326,7 +326,17 @@ def test_a_list_without_an_end_in_an_overlay_is_refused_with_its_file(overlay):
     endless = " my:R sh:targetClass jido:Fact ; sh:in _:l . _:l rdf:first 1 ; rdf:rest _:l ."
     with pytest.raises(Failed, match=r"mine.ttl: the shapes cannot be used: List contains a recursive") as refusal:
         schema.load([overlay("shapes/mine.ttl", rdf + endless)])
-    assert (refusal.value.code, refusal.value.hint) == ("invalid_config", "end the list with rdf:nil")
+    assert refusal.value.code == "invalid_config"
+    assert refusal.value.hint.startswith("end the list with rdf:nil; ")
+
+
+def test_a_fault_of_an_unnamed_node_is_told_of_the_shape_it_belongs_to_and_names_the_command_that_lists_all(overlay):
+    shape = " my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:property [ sh:path jido:summary ; sh:pattern '(' ] ."
+    with pytest.raises(Failed) as refusal:
+        schema.load([overlay("shapes/mine.ttl", shape)])
+    assert "<urn:my:S> has the pattern" in refusal.value.detail
+    assert "_:" not in refusal.value.detail
+    assert refusal.value.hint.endswith("jidomem ontology check")
 
 
 def test_an_overlay_adds_kinds_of_memory_and_rules_for_them(overlay, shipped):

@@ -253,3 +253,58 @@ def test_the_command_tells_it_in_every_form_also_of_a_root_that_cannot_be_opened
     assert done.exit_code == 1
     assert "OverlayAddsOnly" in done.stdout
     assert form != "sarif" or json.loads(done.stdout)
+
+
+PATTERN = """my:S a sh:NodeShape ; sh:targetClass jido:Fact ;
+    sh:property [ sh:path jido:summary ;
+        sh:pattern "([a-z" ; sh:message "Use words." ] ."""
+BROKEN = {"PatternEndsSoon": (PATTERN, FIRST + 2), "TurtleParses": (f"{RULE}\nmy:S a [", FIRST + RULE.count("\n") + 1)}
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github"])
+def test_a_check_names_a_rule_that_keeps_the_memory_from_being_opened_in_every_format(
+    tmp_path, form, rule, monkeypatch
+):
+    text, line = BROKEN[rule]
+    laid(init(tmp_path, "p"), rules=[text])
+    monkeypatch.chdir(tmp_path)
+
+    done = CliRunner().invoke(cli, ["check", "--format", form])
+
+    assert done.exit_code == 3
+    place = {
+        "text": f".jidomem/shapes/mine.ttl:{line}: violation: {rule}: ",
+        "json": f'"path": ".jidomem/shapes/mine.ttl", "line": {line}',
+        "sarif": f'"startLine": {line}',
+        "junit": f'file=".jidomem/shapes/mine.ttl" line="{line}"',
+        "github": f"::error file=.jidomem/shapes/mine.ttl,line={line},title={rule}::",
+    }
+    assert place[form] in done.stdout
+    assert "correct th" in done.stdout
+    assert rule == "TurtleParses" or "kitchen#S" in done.stdout
+    assert "_:" not in done.stdout
+    assert "the memory of this root" in done.stdout  # is unchecked
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "junit", "github"])
+def test_a_check_of_a_root_that_cannot_be_opened_says_so_in_the_format_asked_for(tmp_path, form):
+    root = init(tmp_path, "p")
+    (root / "config.toml").write_text("x = =")
+
+    done = CliRunner().invoke(cli, ["check", "--root", str(root), "--format", form])
+
+    assert done.exit_code == 3
+    assert "config.toml" in done.stdout
+
+
+def test_an_import_check_of_a_root_with_a_broken_shape_does_not_end_as_if_sources_differed(tmp_path, monkeypatch):
+    laid(init(tmp_path, "p"), rules=[PATTERN])
+    monkeypatch.chdir(tmp_path)
+
+    plain = CliRunner().invoke(cli, ["import", "--check"])
+    on_github = CliRunner().invoke(cli, ["import", "--check", "--format", "github"])
+
+    assert (plain.exit_code, on_github.exit_code) == (3, 3)
+    assert "jidomem ontology check" in plain.stderr
+    assert on_github.stdout.startswith(f"::error file=.jidomem/shapes/mine.ttl,line={FIRST + 2},title=PatternEndsSoon")
