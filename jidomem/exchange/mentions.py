@@ -24,6 +24,10 @@ _PLACE_IN = re.compile(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
 _GLOBS = re.compile(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
 _FRONT = re.compile(r"\A\ufeff?---\n(.*?)\n---(?=\n|\Z)", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*)\}")
+#: Pages of instructions for the folder they lie in, and the folders of agents, whose pages are for the folder above.
+_FOR_ITS_FOLDER = re.compile(r"(?:^|/)(?:CLAUDE|AGENTS?|GEMINI)\.md$")
+_OF_AN_AGENT = re.compile(r"(?:^|/)\.(?:agents?|claude|clinerules|codex|copilot|cursor|gemini|windsurf)(?:/|$)")
+_HIDDEN = re.compile(r"(?:^|/)\.")
 
 
 def mentions(text: str, find: Find) -> list[str]:
@@ -42,14 +46,18 @@ def mentions(text: str, find: Find) -> list[str]:
 def scopes(name: str, text: str) -> list[str]:
     r"""Return the files a page of instructions is for: what its front matter says, else the folder it lies in.
 
-    Nothing is said by a page at the top, which is for all of them.
+    A page at the top names none, as it is for all of them. The folder of an agent (`.cursor`, `.claude`) stands for the
+    folder it lies in, and so does `.github` for `copilot-instructions.md`, but not for an `AGENTS.md` in it.
 
     >>> scopes("web/AGENTS.md", "# Web"), scopes("web/.cursor/rules/a.mdc", "# A"), scopes("AGENTS.md", "# All")
     (['web'], ['web'], [])
+    >>> scopes(".github/workflows/AGENTS.md", "# CI"), scopes(".github/copilot-instructions.md", "# All")
+    (['.github/workflows'], [])
     >>> scopes(".cursor/rules/css.mdc", "---\nglobs: src/**/*.css,*.{sass,scss}\n---\n")
     ['src/**/*.css', '**/*.sass', '**/*.scss']
     """
-    folder = re.split(r"(?:^|/)\.", dirname(name))[0].rstrip("/")
+    hidden = _OF_AN_AGENT if _FOR_ITS_FOLDER.search(name) else _HIDDEN
+    folder = hidden.split(dirname(name), maxsplit=1)[0].rstrip("/")
     front = _FRONT.match(text.replace("\r\n", "\n"))
     said = _GLOBS.search(front[1]) if front else None
     globs = [_anywhere(glob) for glob in islice(_listed(said[1][:_FRONT_MOST]), _GLOBS_MOST)] if said else []

@@ -246,3 +246,24 @@ def test_data_and_shapes_go_together(run, tmp_path):
     (tmp_path / "data.ttl").write_text("")
 
     assert "go together" in run("check", "--data", "data.ttl", code=2).stderr
+
+
+def test_a_bullet_of_several_folders_pages_is_accepted_for_each_and_governs_the_files_of_each(run, tmp_path):
+    folders = ["src", "lib", ".github/workflows", ".circleci"]
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "AGENTS.md").write_text("# Rules\n\n- Run the tests before committing\n")
+        (tmp_path / folder / "a.yml").write_text("a: 1\n")
+    (tmp_path / "a.yml").write_text("a: 1\n")
+    pages = [f"{folder}/AGENTS.md" for folder in folders]
+    run("import", "memory-md", *pages)
+    run("policy", "grant", "ana", "curator")
+
+    run("review", "accept", "--all", "--agent", "ana")
+
+    for folder in folders:
+        governing = json.loads(run("governing", f"{folder}/a.yml", "--json").stdout)
+        assert [(row["summary"], row["about"]) for row in governing["rows"]] == [
+            ("Run the tests before committing", folder)
+        ]
+    assert json.loads(run("governing", "a.yml", "--json").stdout)["rows"] == []
