@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from jidomem.conflict_keys import CLASH, Convention
 from jidomem.index.asked import ASSERTED, ENDED_BY, RECORDED, STATUS, WRITABLE, Asked, Span
 from jidomem.index.listing import FOREVER
 from jidomem.reach import reached
@@ -30,6 +31,12 @@ _ENDED_BY_NOTHING = f"SELECT ?item WHERE {{ ?item {ENDED_BY} ?end MINUS {{ ?end 
 _FORKS = f"SELECT ?old WHERE {{ ?old {_BY} ?any }} GROUP BY ?old HAVING(COUNT(?any) > 1)"
 _HOLDERS = f"SELECT ?key ?item WHERE {{ %s ?item {_KEY} ?key }}"
 _AFTER = f"SELECT ?old ?new WHERE {{ %s ?old {_BY} ?new }}"
+#: What decides whether two conventions clash.
+_CONVENTIONS = (
+    f"SELECT ?item ?summary ?level ?about WHERE {{ %s ?item {jido('hasConventionScope')} ?scope "
+    f"OPTIONAL {{ ?item {jido('summary')} ?summary }} "
+    f"OPTIONAL {{ ?item {jido('hasEnforcementLevel')} ?level }} OPTIONAL {{ ?item {jido('about')} ?about }} }}"
+)
 _OPPOSED = f"SELECT ?item ?other WHERE {{ %s ?item {_WITH}|^{_WITH} ?other }}"
 
 #: Two memories, sorted, and the kind of their disagreement.
@@ -87,14 +94,31 @@ class Rivals:
                     since[item] = min(said, since.get(item, said))
         groups = [(_kind(key), items) for key, items in holders.items() if len(items) > 1]
         spans = self._asked.spans(graphs, {item for _, items in groups for item in items}, since)
+        clash = self._clashing(graphs, {item for kind, items in groups if kind == CLASH for item in items})
         pairs: dict[Pair, Span] = {}
         slots: dict[Pair, int] = defaultdict(int)
         for kind, items in groups:
             for a, b, span in at_once({item: spans[item] for item in items if item in spans}):
+                if kind == CLASH and not clash(a, b):
+                    continue
                 pairs[a, b, kind] = span
                 slots[a, b, kind] += kind == VALUE
         agreed = self._agreed(graphs, {item for pair, count in slots.items() if count for item in pair[:2]})
         return {pair: span for pair, span in pairs.items() if pair[2] != VALUE or slots[pair] > agreed(*pair[:2])}
+
+    def _clashing(self, graphs: Sequence[str], items: Collection[Term]) -> Callable[[Term, Term], bool]:
+        """Return what says whether two of *items*, conventions of one name or topic, clash."""
+        said: dict[Term, tuple[Term | None, Term | None]] = {}
+        about: dict[Term, set[str]] = defaultdict(set)
+        for item, summary, level, place in self._asked.rows(graphs, _CONVENTIONS, items):
+            said[item or ""] = summary, level
+            if place:
+                about[item or ""].add(bare(place))
+        made = {
+            item: Convention.of(bare(summary) if summary else None, bare(level) if level else None, about[item])
+            for item, (summary, level) in said.items()
+        }
+        return lambda a, b: a not in made or b not in made or made[a].clashes(made[b])
 
     def _agreed(self, graphs: Sequence[str], items: Collection[Term]) -> Callable[[Term, Term], int]:
         """Return what counts the values that two of *items* both give; each stands for one slot they share."""

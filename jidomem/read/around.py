@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from jidomem.conflict_keys import CLASH, Convention
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.rivals import KINDS
@@ -174,7 +175,9 @@ class _Links:
                 rival = None if other == node else self.told(other)
                 if rival is None or rival.get("status") != "active":
                     continue
-                if not (_beside(said, other) or _beside(rival["properties"], node)):
+                if _clashes(key, said, rival["properties"]) and not (
+                    _beside(said, other) or _beside(rival["properties"], node)
+                ):
                     yield Link(min(node, other), CONFLICTS, max(node, other))
 
     def _was_there(self, node: str) -> bool:
@@ -225,6 +228,16 @@ def _rank(kind: str) -> int:
 
 def _is_node(value: str) -> bool:
     return ":" in value and not any(sign in value for sign in ' <>"{}|\\^`\n\t')
+
+
+def _clashes(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether the *key* that both properties hold is a disagreement."""
+    return not str(key).startswith(f"{CLASH}:") or _convention(one).clashes(_convention(other))
+
+
+def _convention(said: Mapping[str, Any]) -> Convention:
+    summary, level = (next(iter(said.get(name, ())), None) for name in ("summary", "hasEnforcementLevel"))
+    return Convention.of(summary, level, map(str, said.get("about", ())))
 
 
 def _beside(said: Mapping[str, Any], other: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from jidomem import conflict_keys
 from jidomem.active import is_accepted
-from jidomem.conflict_keys import digest
+from jidomem.conflict_keys import CLASH, Convention, digest
 from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.terms import Term, bare, iri, literal
@@ -140,7 +140,7 @@ def detect(
                 continue
             if kind == "similar_decision":
                 warnings.append(f"{other} decides about the same files without a topic either: name a topic")
-            elif not _coexists(intent, other, view):
+            elif _clashes(kind, intent, item, view) and not _coexists(intent, other, view):
                 conflicts[other] = _conflict(kind, intent, other, view)
     for slot, value in value_keys(intent, is_functional).items() if can_be_active else ():
         for item in _holders(slot, view):
@@ -182,9 +182,24 @@ def _by_keys(item: Term, view: View) -> Iterable[Term]:
             if kind == "value":
                 differs = values.isdisjoint(view.objects(rival, jido("conflictKey")))
             else:
-                differs = rival not in beside
+                clashes = kind != CLASH or _convention(item, view).clashes(_convention(rival, view))
+                differs = clashes and rival not in beside
             if differs:
                 yield rival
+
+
+def _clashes(kind: str, intent: MemoryUpdateIntent, other: Term, view: View) -> bool:
+    """Return whether the shared key of *kind* is a disagreement: conventions may say the same, or hold elsewhere."""
+    if kind != CLASH:
+        return True
+    own = Convention.of(intent.summary, intent.enforcement_level, intent.about)
+    return own.clashes(_convention(other, view))
+
+
+def _convention(item: Term, view: View) -> Convention:
+    summary, level = view.first(item, jido("summary")), view.first(item, jido("hasEnforcementLevel"))
+    about = map(bare, view.objects(item, jido("about")))
+    return Convention.of(bare(summary) if summary else None, bare(level) if level else None, about)
 
 
 def are_apart(item: Term, other: Term, view: View) -> bool:

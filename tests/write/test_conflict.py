@@ -254,6 +254,51 @@ def test_conventions_of_another_scope_or_name_stand_side_by_side(writer, fields)
     assert writer.submit_intent("p", rule(summary="Use spaces") | fields).status == "asserted"
 
 
+@pytest.mark.parametrize("fields", [{"about": ["lib"]}, {"summary": "Use spaces", "about": ["lib", "docs"]}])
+def test_conventions_of_one_name_in_folders_that_do_not_overlap_stand_side_by_side(memory, fields):  # C053
+    memory.writer.submit_intent("p", rule(about=["src"]))
+
+    assert memory.writer.submit_intent("p", rule(**fields)).status == "asserted"
+    assert memory.reader.ask("conflicts", project="p") == []
+
+
+@pytest.mark.parametrize("about", [[], ["."], ["**/*.py"], ["src/"], ["src/a.py"], ["src/a.py:4"], ["lib", "./src"]])
+def test_conventions_of_one_name_disagree_where_their_places_overlap(memory, about):  # C053
+    old = memory.writer.submit_intent("p", rule(about=["src"])).iri
+    error = refusal(memory.writer.submit_intent, "p", rule(summary="Use spaces", about=about))
+
+    assert [(found.iri, found.kind) for found in error.conflicts] == [(old, "convention_clash")]
+
+
+def test_a_convention_said_of_the_whole_and_of_a_folder_agrees_unless_the_level_differs(memory):  # C053
+    whole = memory.writer.submit_intent("p", rule()).iri
+    part = memory.writer.submit_intent("p", rule(about=["src"])).iri
+    error = refusal(memory.writer.submit_intent, "p", rule(about=["src/web"], enforcement_level="Strict"))
+
+    assert {found.iri for found in error.conflicts} == {whole, part}
+    assert {found.kind for found in error.conflicts} == {"convention_clash"}
+
+
+def test_two_proposed_conventions_of_two_folders_are_accepted_one_after_the_other(tmp_path):
+    with open_with(tmp_path, '[conflicts]\nconvention = "propose"\n') as proposing:
+        proposed = [
+            proposing.writer.submit_intent("p", rule(about=[folder]), propose=True).iri for folder in ("src", "lib")
+        ]
+        outcomes = [proposing.writer.settle("p", item, "accept") for item in proposed]
+
+    assert [receipt.status for receipt in outcomes] == ["asserted", "asserted"]
+
+
+def test_conventions_that_clash_after_a_merge_are_listed_and_those_of_two_folders_are_not(tmp_path):
+    with open_with(tmp_path, '[conflicts]\nconvention = "warn"\n') as warned:
+        first = warned.writer.submit_intent("p", rule(about=["src"])).iri
+        warned.writer.submit_intent("p", rule(about=["lib"]))
+        other = warned.writer.submit_intent("p", rule(summary="Use spaces", about=["src/web"])).iri
+        found = warned.reader.ask("conflicts", project="p")
+
+    assert [{row["a"], row["b"]} for row in found] == [{first, other}]
+
+
 @pytest.mark.parametrize("fields", [{"topic": "host"}, {"about": ["client"]}, {"topic": None, "about": []}])
 def test_facts_on_another_matter_do_not_contradict(writer, fields):  # C054
     writer.submit_intent("p", fact())
