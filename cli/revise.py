@@ -92,17 +92,31 @@ def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
             raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
         name = name.replace("-", "_")
         if name in LIST_FIELDS:
-            fields.setdefault(name, []).extend(
-                [_triple(value)] if name == "extra_triples" else [value] if value else []
-            )
+            fields.setdefault(name, []).extend(_triples(value) if name == "extra_triples" else _entries(value))
         else:
             fields[name] = value or None
     return fields
 
 
-def _triple(value: str) -> Any:
+def _entries(value: str) -> list[str]:
+    """Return the entries of a list: those of a JSON list of texts, else *value* itself, none where it is empty."""
     try:
-        return decode_json(value)
+        entries = decode_json(value) if value.startswith("[") else None
+    except ValueError:
+        entries = None
+    if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
+        return entries
+    return [value] if value else []
+
+
+def _triples(value: str) -> list[Any]:
+    """Return the extra triples in a JSON list, which is one of them or holds several; none where it is empty."""
+    if not value:
+        return []
+    try:
+        triples = decode_json(value)
     except ValueError as error:
         hint = """write extra_triples='["jido:impactLevel", "high"]'"""
         raise InvalidRequest(f"{value!r} is no JSON list", hint=hint) from error
+    is_list = isinstance(triples, list) and all(isinstance(triple, list) for triple in triples)
+    return triples if is_list else [triples]

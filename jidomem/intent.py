@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
@@ -14,17 +15,22 @@ from typing import Any
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation
 from jidomem.keyword_hints import hint_fields
 from jidomem.version import Version
+from jidomem.words import misspelling_of
 
 #: What other memory systems call our fields; an intent that uses one is refused with the right name.
 FIELD_ALIASES: Mapping[str, str] = {
     "agent": "asserted_by",
     "agent_id": "asserted_by",
+    "assignee": "assigned_to",
     "author": "asserted_by",
     "body": "detailed_explanation",
     "category": "topic",
     "content": "summary",
     "details": "detailed_explanation",
+    "deadline": "expires_on",
     "description": "detailed_explanation",
+    "due": "expires_on",
+    "due_date": "expires_on",
     "files": "about",
     "id": "iri",
     "keywords": "topic",
@@ -45,6 +51,30 @@ FIELD_ALIASES: Mapping[str, str] = {
     "title": "summary",
     "why": "rationale",
 }
+
+#: Properties that have no field of their own, by the names they are given for fields: each is an extra triple.
+EXTRA_PROPERTIES: Mapping[str, str] = {
+    "blocked_by": "blockedBy",
+    "blocks_on": "blockedBy",
+    "check_command": "checkCommand",
+    "depends_on": "dependsOn",
+    "error_code": "errorCode",
+    "forbids": "forbidsPattern",
+    "forbids_pattern": "forbidsPattern",
+    "has_root_cause": "hasRootCause",
+    "impact_level": "impactLevel",
+    "part_of_milestone": "partOfMilestone",
+    "part_of_plan": "partOfPlan",
+    "produced_lesson": "producedLesson",
+    "related_error": "relatedError",
+    "requires": "requiresPattern",
+    "requires_pattern": "requiresPattern",
+    "root_cause": "hasRootCause",
+}
+#: Those of them that point at a memory.
+_POINTING = frozenset(
+    ("blockedBy", "dependsOn", "hasRootCause", "partOfMilestone", "partOfPlan", "producedLesson", "relatedError")
+)
 
 
 @hint_fields
@@ -133,8 +163,8 @@ class MemoryUpdateIntent:
 
 FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
 _VALUES = attrgetter(*FIELDS)
-#: How like a field's name a key is that is a slip of the pen, and one that is worth a question.
-_SURE, _LIKELY = 0.75, 0.6
+#: How like a field's name a key is that is worth a question.
+_LIKELY = 0.6
 LIST_FIELDS = frozenset(
     ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
 )
@@ -190,8 +220,10 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
     """Return the violation for an unknown *key*; renaming it is mechanical when the name surely meant is free."""
     text = str(key)
     tidy = text.strip().lower().replace("-", "_").replace(" ", "_")
-    meant = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy) or _near(tidy, _SURE)
-    nearest = meant or _near(tidy, _LIKELY)
+    if (name := EXTRA_PROPERTIES.get(_snake(text))) is not None:
+        return _extra_property(text, name, values)
+    meant = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy) or misspelling_of(tidy, FIELDS)
+    nearest = meant or next(iter(get_close_matches(tidy, FIELDS, n=1, cutoff=_LIKELY)), None)
     message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
     repair = None
     if meant is not None and meant not in values:
@@ -201,8 +233,34 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
     )
 
 
-def _near(key: str, cutoff: float) -> str | None:
-    return next(iter(get_close_matches(key, FIELDS, n=1, cutoff=cutoff)), None)
+def _snake(key: str) -> str:
+    """Return *key*, which may be written as the property is, as fields are written."""
+    humps = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip().removeprefix("jido:"))
+    return humps.lower().replace("-", "_").replace(" ", "_")
+
+
+def _extra_property(key: str, name: str, values: Mapping[str, Any]) -> Violation:
+    """Return the violation for a *key* whose value the property *name* says, in an extra triple."""
+    value, example = values[key], {"@id": "ID"} if name in _POINTING else "TEXT"
+    entries = [value] if isinstance(value, str) else value
+    is_plain = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
+    triple = json.dumps([f"jido:{name}", example])
+    return Violation(
+        "unknown_field",
+        f"{key!r} is not a field of an intent; jido:{name} says it, in extra_triples",
+        field=key,
+        value=value,
+        repair=partial(_as_triples, key=key, name=name) if is_plain else None,
+        hint=f"leave it out, and give {triple} in `extra_triples`",
+    )
+
+
+def _as_triples(values: Mapping[str, Any], *, key: str, name: str) -> dict[str, Any]:
+    entries = [values[key]] if isinstance(values[key], str) else values[key]
+    said = [[f"jido:{name}", {"@id": entry} if name in _POINTING else entry] for entry in entries]
+    rest = {field: value for field, value in values.items() if field != key}
+    given = rest.get("extra_triples") or []
+    return {**rest, "extra_triples": [*given, *said]} if isinstance(given, list) else rest
 
 
 def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:

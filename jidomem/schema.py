@@ -21,6 +21,7 @@ from jidomem.errors import Failed
 from jidomem.judge import ONE_AT_A_TIME, SH, Finding, Judge
 from jidomem.terms import Term, Triple, bare, fault, iri, is_iri, parts
 from jidomem.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, TYPE, jido, local_name
+from jidomem.words import misspelling_of
 
 OWL = "http://www.w3.org/2002/07/owl#"
 ITEM = jido("MemoryItem")
@@ -93,10 +94,21 @@ class Schema:
         found = get_close_matches(local_name(term).casefold(), names, n=1)
         return names[found[0]] if found else None
 
+    def misspelt(self, term: Term, among: Iterable[Term]) -> Term | None:
+        """Return the one of *among* whose local name that of *term* is a slip of the pen for, None where none is."""
+        names = {_letters(known): known for known in sorted(among) if known not in self.deprecated}
+        found = names.get(_letters(term)) or names.get(misspelling_of(_letters(term), names) or "")
+        return None if found == term else found
+
     @property
     def declared(self) -> frozenset[Term]:
         """Return every class, property and individual."""
         return self.classes | self.properties.keys() | self.individuals.keys()
+
+    @property
+    def subjects(self) -> frozenset[Term]:
+        """Return all that the ontology says anything of."""
+        return _subjects(self)
 
     @property
     def rules(self) -> tuple[Triple, ...]:
@@ -175,9 +187,19 @@ class Schema:
         return missed
 
 
+def _letters(term: Term) -> str:
+    """Return the local name of *term* as it is compared: without case and underscores."""
+    return local_name(term).casefold().replace("_", "")
+
+
 @lru_cache(maxsize=1024)
 def _fits(schema: Schema, classes: frozenset[Term], wanted: frozenset[Term]) -> bool:
     return any(not wanted.isdisjoint(schema.ancestors(cls)) for cls in classes)
+
+
+@lru_cache(maxsize=8)
+def _subjects(schema: Schema) -> frozenset[Term]:
+    return frozenset(subject for subject, _, _ in schema.triples)
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 #: Signs of a word that are kept; a longer run of letters is cut, a longer name is found by its parts alone.
@@ -108,6 +108,40 @@ def normal_text(text: str) -> str:
         return " ".join(text.casefold().split())
     folded = unicodedata.normalize("NFD", text).casefold()
     return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
+def misspelling_of(given: str, known: Iterable[str]) -> str | None:
+    """Return the one of *known* names that *given* is a slip of the pen for, None where it is another word.
+
+    A slip is one letter too many, too few, wrong, or in its neighbour's place; a name of eight letters may have two.
+
+    >>> misspelling_of("tpoic", ["type", "topic"]), misspelling_of("blocked_by", ["tracked_by"])
+    ('topic', None)
+    """
+    slips = {name: edit_distance(given, name) for name in known if abs(len(name) - len(given)) < 3}
+    best = min(slips, key=lambda name: (slips[name], name), default=None)
+    if best is None or len(best) < 3 or slips[best] > (2 if min(len(best), len(given)) >= 8 else 1):
+        return None
+    return best
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Return how many letters have to be put in, left out, changed or swapped with the next to make *one* the *other*.
+
+    >>> edit_distance("modles", "models"), edit_distance("opnai", "openai")
+    (1, 1)
+    """
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        now: list[int] = [row]
+        for column, wanted in enumerate(other, 1):
+            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+                cost = min(cost, before[column - 2] + 1)
+            now.append(cost)
+        before, last = last, now
+    return last[-1]
 
 
 def topic_key(text: str) -> str:

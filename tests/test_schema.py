@@ -16,7 +16,7 @@ from jidomem import resources, schema
 from jidomem.errors import Failed
 from jidomem.judge import EVERY_ITEM_IS_JUDGED, Finding, judge_graph
 from jidomem.schema import ITEM
-from jidomem.terms import line
+from jidomem.terms import iri, line
 from jidomem.vocab import SHAPE, TYPE, jido, local_name
 
 CASES = Path(__file__).parent / "shapes" / "cases"
@@ -385,8 +385,11 @@ def test_an_overlay_that_reaches_beyond_its_own_is_refused_with_file_and_term(ov
 
 def test_severities_in_check_are_those_the_shape_states_for_a_whole_memory(shipped):
     cause = [(s, p, jido("RootCause") if p == TYPE else o) for s, p, o in FACT]
-    found = shipped.judge(cause)
-    assert [replace(finding, severity="violation") for finding in found] == shipped.judge(cause, in_check=True)
+    (rule,) = {finding.shape for finding in shipped.judge(cause)}
+    stricter = (rule, jido("checkSeverity"), iri("http://www.w3.org/ns/shacl#Violation"))
+    own = replace(shipped, _rules=(*shipped.rules, stricter), _judges=[])
+    found = own.judge(cause)
+    assert [replace(finding, severity="violation") for finding in found] == own.judge(cause, in_check=True)
     assert [finding.severity for finding in found] == ["warning"]
 
 

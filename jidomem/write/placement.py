@@ -21,6 +21,8 @@ _NONE: frozenset[Term] = frozenset()
 _RDFS, _OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
 _AXIOMS = frozenset(iri(_RDFS + name) for name in ("subClassOf", "subPropertyOf"))
 _AXIOMS |= {iri(_OWL + name) for name in ("equivalentClass", "equivalentProperty", "disjointWith", "sameAs")}
+#: Names a term that is asked for: nobody has declared it yet.
+_PROPOSED_TERM = jido("proposedTerm")
 _ITEM = frozenset((jido("MemoryItem"),))
 
 
@@ -68,7 +70,9 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
                 kind = kinds_of(value) | individuals[value] if value in individuals else kinds_of(value)
             if _stands(schema, predicate, kinds.get(subject) or kinds_of(subject), kind):
                 continue
-        problem = _term_problem(predicate, value, schema, policy, warnings)
+        problem = _term_problem((subject, predicate, value), kinds_of, schema, policy, warnings)
+        if problem is None:
+            problem = _value_problem((subject, predicate, value), kinds_of, types, schema)
         if problem is None and predicate != TYPE:
             problem = _place_problem((subject, predicate, value), kinds_of, schema)
         if problem is not None:
@@ -140,24 +144,29 @@ def _stands(schema: Schema, predicate: Term, have: frozenset[Term], kind: frozen
     if declared.domain and have and not schema.fits(have, declared.domain):
         return False
     if not declared.range:
-        return True
+        return isinstance(kind, str) or bool(kind)
     if isinstance(kind, str):
         return (kind.removeprefix("^^") or iri(XSD + "string")) in declared.range
     return not any(cls.startswith(f"<{XSD}") for cls in declared.range) and schema.fits(kind, declared.range)
 
 
 def _term_problem(
-    predicate: Term, value: Term, schema: Schema, policy: Policy, warnings: dict[str, None]
+    triple: Triple,
+    kinds_of: Callable[[Term], frozenset[Term]],
+    schema: Schema,
+    policy: Policy,
+    warnings: dict[str, None],
 ) -> Violation | None:
     """Return what is wrong with the property, or the class, that a triple uses."""
+    subject, predicate, value = triple
     term = predicate
     if predicate == TYPE:
         if not is_iri(value):
             return broken_triple(bare(value), "a class is an IRI")
         term = value
-    known = term in (schema.classes if predicate == TYPE else schema.properties)
+    known = schema.classes if predicate == TYPE else schema.properties.keys()
     word = "class" if predicate == TYPE else "property"
-    if known:
+    if term in known:
         if term in schema.deprecated:
             warnings[f"{bare(term)} is deprecated"] = None
         return None
@@ -165,21 +174,58 @@ def _term_problem(
         if not bare(term).startswith((vocab.RDF, vocab.RDFS)):
             warnings[f"{bare(term)} is a {word} of a foreign vocabulary: kept, not judged"] = None
         return None
-    near = schema.nearest(term)
+    fitting = known if predicate == TYPE else _said_of(kinds_of(subject), schema)
+    return _undeclared(term, word, schema.misspelt(term, fitting))
+
+
+def _said_of(have: frozenset[Term], schema: Schema) -> list[Term]:
+    """Return the properties that the ontology lets be said of what *have* are the classes of."""
+    return [
+        term
+        for term, declared in schema.properties.items()
+        if declared.is_object is not None and (not declared.domain or schema.fits(have, declared.domain))
+    ]
+
+
+def _value_problem(
+    triple: Triple,
+    kinds_of: Callable[[Term], frozenset[Term]],
+    types: Mapping[Term, frozenset[Term]],
+    schema: Schema,
+) -> Violation | None:
+    """Return what is wrong with a value in a namespace of the ontology: nothing there declares or describes it."""
+    _, predicate, value = triple
+    if (
+        predicate in (TYPE, _PROPOSED_TERM)
+        or not value.startswith("<")
+        or not bare(value).startswith(tuple(schema.namespaces))
+    ):
+        return None
+    if value in schema.subjects or value in types or kinds_of(value):
+        return None
+    declared = schema.properties.get(predicate)
+    range_ = declared.range if declared else _NONE
+    individuals = [each for each, of in schema.individuals.items() if not range_ or schema.fits(of, range_)]
+    return _undeclared(value, "value", schema.misspelt(value, individuals), field_of(bare(predicate)))
+
+
+def _undeclared(term: Term, word: str, near: Term | None, field: str | None = None) -> Violation:
+    """Return the violation for a *term* that is used as a *word* and not declared, with the one it is misspelt for."""
+    field = field or "extra_triples"
     return Violation(
         "unknown_term",
         f"{bare(term)} is not a declared {word}" + (f"; did you mean {bare(near)}?" if near else ""),
-        field="extra_triples",
+        field=field,
         value=bare(term),
         nearest=bare(near) if near else None,
-        repair=_respelt(bare(term), bare(near)) if near else None,
+        repair=_respelt(field, bare(term), bare(near)) if near else None,
     )
 
 
-def _respelt(old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
-    """Return the repair that respells a term in the extra triples, written in full or as a `jido:` name."""
-    full = swap("extra_triples", old, new)
-    short = swap("extra_triples", old.replace(vocab.JIDO, "jido:"), new)
+def _respelt(field: str, old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
+    """Return the repair that respells a term in *field*, written in full or as a `jido:` name."""
+    full = swap(field, old, new)
+    short = swap(field, old.replace(vocab.JIDO, "jido:"), new)
     return lambda values: short(full(values))
 
 

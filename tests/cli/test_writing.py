@@ -375,3 +375,24 @@ def test_an_option_for_the_wait_is_how_long_another_writer_is_waited_for(reposit
 
     assert result.exit_code == 6
     assert "0.05" in result.stderr
+
+
+def test_a_field_that_is_a_list_is_set_by_a_json_list_of_its_entries():
+    error = run("remember", "the build hangs", "--type", "error").stdout.strip()
+    cause = run("remember", "a lock is never freed", "--type", "root_cause").stdout.strip()
+
+    triples = json.dumps([["jido:hasRootCause", {"@id": cause[-8:]}]])
+    revised = run("revise", error, "--set", f"extra_triples={triples}", "--set", 'about=["a.py", "b.py"]', "--json")
+
+    assert revised.exit_code == 0, revised.stdout
+    said = shown(json.loads(revised.stdout)["iri"])["properties"]
+    assert (said["hasRootCause"], sorted(said["about"])) == ([cause], ["a.py", "b.py"])
+    assert run("check", "--json").exit_code == 0
+
+
+def test_a_list_field_takes_one_triple_or_a_pattern_in_brackets_as_they_stand():
+    triple = 'extra_triples=["jido:taskStartedAt", "2026-01-02"]'
+    task = run("revise", TASK, "--set", triple, "--set", "about=[ab].py", "--reason", "begun", "--json")
+
+    assert task.exit_code == 0, task.stdout
+    assert shown(json.loads(task.stdout)["iri"])["properties"]["about"] == ["[ab].py"]

@@ -1,5 +1,6 @@
 """Every shape, in both directions: what conforms passes, what breaks one rule is found by exactly that rule."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -7,7 +8,8 @@ import pytest
 
 from jidomem import resources, schema
 from jidomem.judge import EVERY_ITEM_IS_JUDGED, judge_graph
-from jidomem.vocab import SHAPE, local_name
+from jidomem.terms import iri
+from jidomem.vocab import SHAPE, jido, local_name
 
 CASES = Path(__file__).parent / "cases"
 SH = "http://www.w3.org/ns/shacl#"
@@ -102,11 +104,14 @@ def test_an_item_of_an_undeclared_class_does_not_pass_unjudged():
 
 
 def test_in_check_severities_are_those_of_a_whole_memory_and_write_rules_are_left_out():
-    judge = schema.load().judge
+    stricter = (iri(SHAPE + "RootCauseExplainsAnError"), jido("checkSeverity"), iri(SH + "Violation"))
+    shipped = schema.load()
+    judge = replace(shipped, _rules=(*shipped.rules, stricter), _judges=[]).judge
     orphan = triples(CASES / "RootCauseExplainsAnError" / "violates.ttl")
 
     assert [f.severity for f in judge(orphan)] == ["warning"]
     assert [f.severity for f in judge(orphan, in_check=True)] == ["violation"]
+    assert [f.severity for f in shipped.judge(orphan, in_check=True)] == ["warning"]
     for name in ("ItemHasOneSuccessor", "SupersessionHasNoCycle"):
         assert broken(CASES / name / "violates.ttl", in_check=True) == set()
 

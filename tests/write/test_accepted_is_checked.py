@@ -1,0 +1,170 @@
+"""No acknowledged write makes `check` fail by itself: the writer judges all that a check judges of one memory."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from conftest import fixed_sources, intent
+from hypothesis import HealthCheck, example, given, reject, settings
+from hypothesis import strategies as st
+from writing import refusal
+
+import jidomem
+from jidomem import IntentRefused, JidomemError
+from jidomem.govern.check import check_project
+from jidomem.intent import EXTRA_PROPERTIES, LIST_FIELDS
+from jidomem.intent import FIELDS as INTENT_FIELDS
+from jidomem.schema import load
+from jidomem.terms import bare
+from jidomem.vocab import CLASS_OF_TYPE, ERROR_STATUS, SCOPE, SEVERITY, TASK_STATUS, TYPE_ALIASES
+from jidomem.write.validate import ONLY_FOR
+
+SCHEMA = load()
+EXAMPLE = "https://example.org/"
+PROPERTIES = sorted(map(bare, SCHEMA.properties))
+CLASSES, INDIVIDUALS = sorted(map(bare, SCHEMA.classes)), sorted(map(bare, SCHEMA.individuals))
+subjects = st.sampled_from(["this", EXAMPLE + "x", EXAMPLE + "y", "urn:x:1", "https://jido.ai/agents/ana"])
+OWL = "http://www.w3.org/2002/07/owl#"
+foreign = st.sampled_from(
+    [EXAMPLE + "mood", "rdfs:label", "rdfs:seeAlso", "rdfs:subClassOf", "prov:wasDerivedFrom", OWL + "sameAs",
+     OWL + "differentFrom"]
+)  # fmt: skip
+misspelt = st.sampled_from(["jido:Hgih", "jido:hasErrorSeverity", "jido:topik", "jido:zzz", "jido:Errror"])
+predicates = st.sampled_from(PROPERTIES) | st.just("rdf:type") | foreign | misspelt
+terms = st.sampled_from([*INDIVIDUALS, *CLASSES]) | misspelt | subjects.filter(lambda name: name != "this")
+objects = (
+    terms
+    | terms.map(lambda name: {"@id": name})
+    | st.sampled_from(["text", 5, 0.5, True, "2026-01-31T08:00:00Z", "https://jido.ai/memory/nobody", "5", "docs/a.md"])
+    | st.sampled_from(["dateTime", "integer", "boolean", "anyURI", "decimal", "string", "date", "duration"]).map(
+        lambda name: {"@value": "2026-01-31T08:00:00Z", "@type": f"xsd:{name}"}
+    )
+    | st.just({"@value": "text", "@language": "en"})
+)
+triples = st.tuples(predicates, objects).map(list) | st.tuples(subjects, predicates, objects).map(list)
+kinds = st.sampled_from([*CLASS_OF_TYPE, *TYPE_ALIASES])
+moments = st.sampled_from(["2026-01-01", "2027-01-01T00:00:00Z"])
+FIELDS = {
+    "topic": st.sampled_from(["index", "jido:Hgih"]),
+    "about": st.lists(
+        st.sampled_from(["a.py", "src/**", EXAMPLE + "x", "jido:Hgih", "jido:High", "urn:x:1"]), max_size=2
+    ),
+    "evidence": st.lists(st.sampled_from(["seen", EXAMPLE + "x", "jido:Hgih", "jido:Fact", "a.py:3"]), max_size=2),
+    "detailed_explanation": st.just("more"),
+    "severity": st.sampled_from(SEVERITY),
+    "status": st.sampled_from([*TASK_STATUS, *ERROR_STATUS, "accepted", "rejected"]),
+    "assigned_to": st.sampled_from(["ana", "jido:Hgih", EXAMPLE + "x", "architect"]),
+    "asserted_by": st.sampled_from(["ana", "jido:Hgih", EXAMPLE + "x"]),
+    "asserted_in": st.sampled_from(["s-2", "jido:Hgih", EXAMPLE + "x", "https://jido.ai/sessions/s-3"]),
+    "iri": st.sampled_from([EXAMPLE + "x", "urn:x:2"]),
+    "convention_scope": st.sampled_from(SCOPE),
+    "alternatives": st.lists(st.sampled_from(["SQLite", EXAMPLE + "x", "jido:Hgih"]), max_size=2),
+    "tracked_by": st.just("https://example.org/issues/5"),
+    "expires_on": moments,
+    "valid_from": moments,
+    "valid_until": moments,
+    "timestamp": moments,
+    "confidence": st.sampled_from(["low", 0.7, 1]),
+    "source_type": st.sampled_from(["user", "ToolSource"]),
+}
+extra = st.fixed_dictionaries({}, optional={"extra_triples": st.lists(triples, max_size=4)})
+fields = st.fixed_dictionaries({"type": kinds}, optional=FIELDS)
+
+
+def violations(memory):
+    """What a check calls a violation, with its rule."""
+    found = check_project(memory.tail, memory.schema, "p").problems
+    return [(each.rule.rsplit("#")[-1], each.item, each.message) for each in found if each.severity == "violation"]
+
+
+def said(values):
+    """An intent of *values*, those left out that its kind cannot honour."""
+    kind = TYPE_ALIASES.get(values["type"], values["type"])
+    fitting = {name: value for name, value in values.items() if kind in ONLY_FOR.get(name, (kind,))}
+    return intent(rationale="because", **fitting)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(first=fields, more=extra)
+@example(first={"type": "error"}, more={"extra_triples": [["jido:checkSeverity", "jido:Hgih"]]})
+@example(first={"type": "root_cause"}, more={})
+def test_an_intent_that_is_accepted_leaves_a_check_without_a_violation(first, more):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        jidomem.open(Path(folder) / "root", sources=fixed_sources()) as memory,
+    ):
+        try:
+            memory.writer.submit_intent("p", said(first | more))
+        except JidomemError:
+            reject()
+        assert violations(memory) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "triple"),
+    [
+        ("error", ["jido:hasErrorSeverity", "jido:Hgih"]),  # checkSeverity is said of shapes
+        ("error", ["jido:hasSeverty", "high"]),  # assertedBy is another word
+        ("error", ["jido:chekCommand", "make"]),  # of conventions alone
+        ("fact", ["jido:blockdBy", {"@id": EXAMPLE + "x"}]),  # of tasks alone
+    ],
+)
+def test_a_property_is_not_taken_for_another_word_or_for_one_that_its_memory_cannot_have(memory, kind, triple):
+    error = refusal(memory.writer.submit_intent, "p", intent(type=kind, extra_triples=[triple]))
+    assert error.code == "unknown_term"
+    assert (error.violations[0].nearest, error.fixed_intent) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "triple", "meant"),
+    [
+        ("convention", ["jido:chekCommand", "make"], "checkCommand"),
+        ("task", ["jido:dependson", {"@id": EXAMPLE + "x"}], "dependsOn"),
+        ("decision", ["jido:impact_level", "high"], "impactLevel"),
+        ("fact", [EXAMPLE + "mood", {"@id": "jido:Hgih"}], "High"),
+    ],
+)
+def test_a_misspelt_term_is_respelt_as_the_nearest_that_fits_its_place(memory, kind, triple, meant):
+    error = refusal(memory.writer.submit_intent, "p", intent(type=kind, rationale="because", extra_triples=[triple]))
+    assert error.violations[0].nearest == f"https://jido.ai/ontology#{meant}"
+
+
+def test_a_value_of_ours_that_nobody_declared_is_refused_whatever_property_names_it(memory):
+    for predicate in ("jido:checkSeverity", EXAMPLE + "mood", "rdfs:seeAlso"):
+        error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=[[predicate, {"@id": "jido:Zzz"}]]))
+        assert error.violations[0].message == "https://jido.ai/ontology#Zzz is not a declared value"
+
+
+def test_a_field_for_a_property_without_one_is_mended_to_an_extra_triple(memory):
+    blocker = memory.writer.submit_intent("p", intent(type="task", summary="first"))
+    with pytest.raises(IntentRefused) as refused:
+        memory.writer.submit_intent("p", intent(type="task", summary="then", blocked_by=blocker.iri))
+
+    assert "tracked_by" not in refused.value.detail
+    assert refused.value.fixed_intent["extra_triples"] == [["jido:blockedBy", {"@id": blocker.iri}]]
+    assert memory.writer.submit_intent("p", refused.value.fixed_intent).status == "asserted"
+
+
+def test_the_names_of_properties_without_a_field_are_those_of_the_ontology():
+    declared = {name.rpartition("#")[2] for name in PROPERTIES}
+    assert {*EXTRA_PROPERTIES.values()} <= declared
+    assert not EXTRA_PROPERTIES.keys() & (LIST_FIELDS | INTENT_FIELDS.keys())
+
+
+@pytest.mark.parametrize(
+    ("field", "mended"), [("about", ["https://jido.ai/ontology#High"]), ("evidence", None)]
+)  # High is no evidence
+def test_an_undeclared_term_in_a_field_is_refused_by_the_name_of_the_field(memory, field, mended):
+    error = refusal(memory.writer.submit_intent, "p", intent(**{field: ["jido:Hgih"]}))
+    assert [(each.code, each.field) for each in error.violations] == [("unknown_term", field)]
+    assert (error.fixed_intent or {}).get(field) == mended
+
+
+def test_a_term_that_is_asked_for_is_accepted_and_is_no_violation_in_check(tmp_path):
+    folder = tmp_path / "root" / "ontology"
+    folder.mkdir(parents=True)
+    (folder / "own.ttl").write_text(f"<{EXAMPLE}kitchen#Dish> a <{OWL}Class> .")
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
+        proposals = memory.term_proposals("p")
+        proposals.propose(f"{EXAMPLE}kitchen#Sauce", kind="class", definition="a thing", reason="we need it")
+        assert violations(memory) == []
