@@ -15,13 +15,16 @@ from jidomem_cli.tables import show_rows
 
 #: kind -> (the question it asks, what it lists)
 _KINDS = {
-    "decisions": ("active-decisions", "architectural decisions; for those of every sort: jidomem ask decisions"),
+    "decisions": (
+        "active-decisions",
+        "architectural decisions, newest first; for those of every sort: jidomem ask decisions",
+    ),
     "tasks": ("open-tasks", "open tasks"),
     "errors": ("open-errors", "open errors"),
     "conventions": ("conventions", "conventions"),
     "facts": ("facts", "facts with their confidence"),
     "lessons": ("recent-lessons", "lessons learned, newest first"),
-    "sessions": ("active-sessions", "active work sessions"),
+    "sessions": ("active-sessions", "active work sessions, newest first"),
     "risks": ("risks", "known risks"),
 }
 

@@ -77,7 +77,8 @@ def test_a_kept_list_is_read_and_not_made_anew(tmp_path, monkeypatch):
         memory.reader.keep_lists(["p"])
         remember(memory, random, "fact")
     kept = {file: file.stat().st_mtime_ns for file in shelf(tmp_path)}
-    assert len(kept) == sum(1 for query in memory.playbook if query.course and not query.takes("item"))
+    courses = [query.course for query in memory.playbook if query.course and not query.takes("item")]
+    assert len(kept) == len({(each.pattern, each.unless, each.time, each.newest_first) for each in courses})
 
     with jidomem.open(tmp_path) as memory:
         assert paged(memory.reader, "facts") == memory.reader.ask("facts", project="p")

@@ -72,10 +72,18 @@ def test_facts_are_listed_with_their_confidence(reader):  # C092
     } in (reader.list_facts_with_confidence("demo"))
 
 
-def test_active_sessions_are_listed_with_their_start(reader):  # C093
-    assert reader.list_active_sessions("demo", limit=1) == [
-        {"session": "https://jido.ai/sessions/first", "start": datetime(2026, 1, 1, tzinfo=UTC)}
-    ]
+def test_active_sessions_are_listed_with_their_start_the_newest_first(reader):  # C093
+    rows = reader.list_active_sessions("demo")
+    assert {"session": "https://jido.ai/sessions/first", "start": datetime(2026, 1, 1, tzinfo=UTC)} in rows
+    assert [row["start"] for row in rows] == sorted((row["start"] for row in rows), reverse=True)
+
+
+@pytest.mark.parametrize("name", ["decisions", "active-decisions", "recent-decisions"])
+def test_decisions_come_newest_first_by_the_time_that_is_shown(reader, name):
+    times = [row["time"] for row in reader.ask(name, project="demo", include_inactive=True)]
+
+    assert times == sorted(times, reverse=True)
+    assert len({*times}) > 2
 
 
 def test_recent_lessons_come_newest_first(reader):  # C095
@@ -105,7 +113,7 @@ def test_a_moment_is_given_as_text_or_as_a_datetime(reader, moment):
 def test_inactive_items_come_back_when_asked_for(reader):  # C088
     rows = reader.list_active_architectural_decisions("demo", include_inactive=True)
     assert [short(row["decision"]) for row in rows] == [
-        "lock-server", "old-proposal", "one-file", "store-oxigraph", "store-sqlite",
+        "one-file", "store-oxigraph", "old-proposal", "lock-server", "store-sqlite",
     ]  # fmt: skip
 
 
