@@ -22,6 +22,7 @@ from jidomem.exchange.adr_words import (
     WORDS,
     Reference,
     chosen,
+    gives_reason,
     heading_name,
     is_title,
     key_name,
@@ -335,17 +336,37 @@ class _Reading:
     def _rationale(self) -> str:
         """Return the decision as the record words it and the reasons it gives; nothing is made up.
 
-        A record without a decision lends its proposal, else its consequences, drivers or context.
+        A record without a decision lends its proposal, else its consequences, drivers or context, else the paragraphs
+        that give a reason.
         """
         decision = self._take_decision() or self._take("proposal")
         reason = self._take("reason")
         has_reason = reason or self._chosen()[1] or any(map(self._part, ("context", "drivers", "consequences")))
-        if not has_reason:
+        if not (has_reason or gives_reason(decision) or self._reasons()):
             stands = "the decision stands for it" if decision else "none is made up"
             self.note("warning", f"no reason is given; {stands}")
         texts = [text for text in (decision, reason) if text]
         if not texts:
-            texts = [next(filter(None, map(self._take, ("consequences", "drivers", "context"))), NO_REASON)]
+            lent = next(filter(None, map(self._take, ("consequences", "drivers", "context"))), "")
+            texts = [lent or self._take_reasons() or NO_REASON]
+        return "\n\n".join(texts)
+
+    def _reasons(self) -> list[range]:
+        """Return the lines of the paragraphs that give a reason, and of the sections that are called "Why ..."."""
+        lines, start = self.page.lines, self.page.start
+        ends = [n for n in range(start, len(lines)) if not lines[n].strip() or n in self.used]
+        blocks = [range(first + 1, end) for first, end in pairwise([start - 1, *ends, len(lines)])]
+        found = [block for block in blocks if gives_reason("\n".join(lines[n] for n in block))]
+        whys = [range(s.body, s.end) for s in self.page.sections if re.match(r"why\b", s.title, re.IGNORECASE)]
+        return [*found, *(why for why in whys if self.page.text(why.start, why.stop))]
+
+    def _take_reasons(self) -> str:
+        """Return the text of `_reasons`, which the explanation then leaves out."""
+        texts = []
+        for block in self._reasons():
+            if self.used.isdisjoint(block):
+                texts.append("\n".join(self.page.lines[n] for n in block).strip())
+                self.used |= set(block)
         return "\n\n".join(texts)
 
     def _take(self, part: str) -> str:

@@ -128,6 +128,12 @@ _CHOSEN = re.compile(
     r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
     re.IGNORECASE | re.DOTALL,
 )
+#: How a sentence gives a reason; "since" with a date or a version is none.
+_REASON = re.compile(
+    r"\b(?:because|since(?!\s+(?:then|v?\d|version|release|the (?:release|version|beginning|start)))|so that"
+    r"|in order to|due to)\b",
+    re.IGNORECASE,
+)
 URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
 
 
@@ -271,6 +277,15 @@ def chosen(outcome: str) -> tuple[str, str]:
     option = found["double"] or found["single"] or found["plain"] or ""
     why = found["why"] if found["why"] is not None else outcome[found.end() :]
     return parse_line(0, option).plain.replace("`", "").strip(), why.strip()
+
+
+def gives_reason(text: str) -> bool:
+    """Return whether words of *text* give a reason.
+
+    >>> gives_reason("We use Meilisearch, because Lunr is deprecated."), gives_reason("In use since 2019.")
+    (True, False)
+    """
+    return _REASON.search(text) is not None
 
 
 def number_in(text: str) -> int | None:
